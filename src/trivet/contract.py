@@ -1,0 +1,342 @@
+"""The one contract: names, defaults, bounds and texts of every operation.
+
+The Python facade checks its arguments against it, the command line and MCP are generated from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from trivet.errors import InvalidInput
+from trivet.types import (
+    Answer,
+    Link,
+    LinkKind,
+    Memory,
+    Page,
+    Remembered,
+    Revision,
+    Sort,
+    State,
+    Stats,
+    WhyNot,
+)
+
+MAX_CONTENT_BYTES = 32 * 1024
+MAX_QUERY_CHARACTERS = 8_000
+MAX_TAGS = 50
+SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$"
+
+Id = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a memory (a UUID).")]
+Content = Annotated[str, Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8.")]
+Title = Annotated[str, Meta(max_length=300, description="A short title; its words count in search.")]
+Category = Annotated[str, Meta(min_length=1, max_length=64, description="One of the configured categories.")]
+Tag = Annotated[str, Meta(min_length=1, max_length=64)]
+Tags = Annotated[tuple[Tag, ...], Meta(max_length=MAX_TAGS, description="Tags, up to 50, each up to 64 characters.")]
+Importance = Annotated[float, Meta(ge=0, le=1, description="How much it matters, 0 to 1; a gentle prior in recall.")]
+Confidence = Annotated[float, Meta(ge=0, le=1, description="How sure the writer is, 0 to 1.")]
+Keywords = Annotated[
+    tuple[Tag, ...],
+    Meta(max_length=50, description="Other words people may search by (synonyms, abbreviations); a weaker field."),
+]
+Scope = Annotated[
+    str,
+    Meta(max_length=200, pattern=SCOPE_PATTERN, description="A path-like name such as user/project."),
+]
+SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Where it came from: a URI or a path.")]
+Positive = Annotated[int, Meta(ge=1)]
+Budget = Annotated[int, Meta(ge=50, le=200_000)]
+RecipeText = Annotated[str, Meta(max_length=500)]
+Time = Annotated[str, Meta(max_length=40)]
+Query = Annotated[
+    str,
+    Meta(min_length=1, max_length=MAX_QUERY_CHARACTERS, description='What to look for; "quoted words" are exact.'),
+]
+Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
+Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every request. Unknown fields are refused, so a misspelt option is never ignored."""
+
+
+class Remember(Request, frozen=True, kw_only=True):
+    content: Content
+    title: Title | None = None
+    category: Category = "facts"
+    tags: Tags = ()
+    importance: Importance = 0.5
+    confidence: Confidence = 1.0
+    expanded_keywords: Keywords = ()
+    scope: Annotated[Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")] = (
+        None
+    )
+    source: SourceUri | None = None
+    start_line: Annotated[Positive | None, Meta(description="First line in the source.")] = None
+    end_line: Annotated[Positive | None, Meta(description="Last line in the source.")] = None
+    created_at: Annotated[Time | None, Meta(description="When it was learnt, if not now (ISO 8601).")] = None
+    valid_from: Annotated[Time | None, Meta(description="From when on it is true (ISO 8601).")] = None
+    valid_to: Annotated[Time | None, Meta(description="Until when it is true (ISO 8601).")] = None
+    sensitive: Annotated[
+        bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
+    ] = False
+    id: Annotated[Id | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")] = (
+        None
+    )
+
+
+class Selection(Request, frozen=True, kw_only=True):
+    """The filters that `recall`, `list` and `why_not` share."""
+
+    scope: Annotated[Scope | None, Meta(description="Only this scope and those below it.")] = None
+    category: Annotated[tuple[Category, ...], Meta(description="Only these categories.")] = ()
+    tags: Annotated[Tags, Meta(description="Only memories that carry all of these tags.")] = ()
+    state: Annotated[
+        tuple[State, ...],
+        Meta(description="Only these states; active and superseded if none (a superseded one leads to its successor)."),
+    ] = ()
+    source: Annotated[SourceUri | None, Meta(description="Only this source (or below it, if it ends with /).")] = None
+    created_after: Annotated[Time | None, Meta(description="Only those created at or after (ISO 8601).")] = None
+    created_before: Annotated[Time | None, Meta(description="Only those created before (ISO 8601).")] = None
+    as_of: Annotated[Time | None, Meta(description="Only what was true at that time; now if none (ISO 8601).")] = None
+
+
+class Recall(Selection, frozen=True, kw_only=True):
+    query: Query
+    limit: Limit = 10
+    sort: Annotated[Sort, Meta(description="Order of the answer: relevance, importance or recency.")] = "relevance"
+    minimum_score: Annotated[float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")] = 0.0
+    token_budget: Annotated[Budget | None, Meta(description="Stop before contents exceed about so many tokens.")] = None
+    per_source: Annotated[Limit | None, Meta(description="At most so many hits from one source.")] = None
+    collapse: Annotated[bool, Meta(description="Fold hits that say nearly the same into the best of them.")] = True
+    reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
+    recipe: Annotated[
+        RecipeText | None,
+        Meta(description="How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none."),
+    ] = None
+
+
+class Get(Request, frozen=True, kw_only=True):
+    id: Id
+    reveal: Annotated[bool, Meta(description="Show sensitive content instead of masking it.")] = False
+
+
+class List(Selection, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many to return.")] = 20
+    offset: Annotated[int, Meta(ge=0, description="How many to skip.")] = 0
+    sort: Annotated[
+        Sort, Meta(description="Order: recency or importance; without a query, relevance means recency.")
+    ] = "recency"
+    reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
+
+
+class Edit(Request, frozen=True, kw_only=True):
+    id: Id
+    content: Content | UnsetType = UNSET
+    title: Title | UnsetType | None = UNSET
+    category: Category | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    importance: Importance | UnsetType = UNSET
+    confidence: Confidence | UnsetType = UNSET
+    expanded_keywords: Keywords | UnsetType = UNSET
+    scope: Scope | UnsetType = UNSET
+    source: SourceUri | UnsetType | None = UNSET
+    start_line: Annotated[Positive | UnsetType | None, Meta(description="First line in the source.")] = UNSET
+    end_line: Annotated[Positive | UnsetType | None, Meta(description="Last line in the source.")] = UNSET
+    valid_from: Annotated[Time | UnsetType | None, Meta(description="From when on it is true (ISO 8601).")] = UNSET
+    valid_to: Annotated[Time | UnsetType | None, Meta(description="Until when it is true (ISO 8601).")] = UNSET
+    state: Annotated[State | UnsetType, Meta(description="active or archived; to delete, use forget.")] = UNSET
+    sensitive: Annotated[bool | UnsetType, Meta(description="Mask it and drop its vectors, or undo that.")] = UNSET
+    if_revision: Annotated[
+        Positive | None, Meta(description="Refuse the edit unless it is still at this revision.")
+    ] = None
+
+
+class Forget(Request, frozen=True, kw_only=True):
+    id: Id
+
+
+class Restore(Request, frozen=True, kw_only=True):
+    id: Id
+    revision: Annotated[Positive | None, Meta(description="Bring this revision back; the last one if none.")] = None
+
+
+class Purge(Request, frozen=True, kw_only=True):
+    id: Id
+
+
+class LinkRequest(Request, frozen=True, kw_only=True):
+    source: Annotated[Id, Meta(description="The memory the sentence starts with: SOURCE supersedes TARGET.")]
+    kind: Kind
+    target: Annotated[Id, Meta(description="The memory the sentence ends with.")]
+
+
+class History(Request, frozen=True, kw_only=True):
+    id: Id
+    reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
+
+
+class WhyNotRequest(Recall, frozen=True, kw_only=True):
+    id: Id
+
+
+class StatsRequest(Request, frozen=True, kw_only=True):
+    pass
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One verb: what it takes, what it gives, and what a caller must know."""
+
+    name: str
+    request: type[Request]
+    result: Any
+    summary: str
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        name="remember",
+        request=Remember,
+        result=Remembered,
+        summary="Store one memory. Near-duplicates already stored are reported, never merged.",
+    ),
+    Operation(
+        name="recall",
+        request=Recall,
+        result=Answer,
+        summary="Find the memories that matter for a query, each with the reason why it was found.",
+        read_only=True,
+    ),
+    Operation(name="get", request=Get, result=Memory, summary="Show one memory by its id.", read_only=True),
+    Operation(
+        name="list", request=List, result=Page, summary="List memories, newest first, with filters.", read_only=True
+    ),
+    Operation(
+        name="edit",
+        request=Edit,
+        result=Memory,
+        summary="Change a memory. The old revision is kept; search sees the new text at once.",
+        idempotent=False,
+    ),
+    Operation(
+        name="forget",
+        request=Forget,
+        result=Memory,
+        summary="Delete a memory softly: it leaves every index at once and can be restored.",
+        destructive=True,
+    ),
+    Operation(
+        name="restore",
+        request=Restore,
+        result=Memory,
+        summary="Bring back a forgotten memory, or an earlier revision of it.",
+        idempotent=False,
+    ),
+    Operation(
+        name="purge",
+        request=Purge,
+        result=None,
+        summary="Remove a memory, its history, vectors and links for good. This cannot be undone.",
+        destructive=True,
+    ),
+    Operation(
+        name="link",
+        request=LinkRequest,
+        result=Link,
+        summary="Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET.",
+    ),
+    Operation(name="unlink", request=LinkRequest, result=None, summary="Remove a link between two memories."),
+    Operation(
+        name="history",
+        request=History,
+        result=tuple[Revision, ...],
+        summary="Show every revision of a memory, oldest first.",
+        read_only=True,
+    ),
+    Operation(
+        name="why_not",
+        request=WhyNotRequest,
+        result=WhyNot,
+        summary="Explain why a memory did not come back for a query, or where it came.",
+        read_only=True,
+    ),
+    Operation(
+        name="stats", request=StatsRequest, result=Stats, summary="Count what the store holds and the work waiting.",
+        read_only=True,
+    ),
+)  # fmt: skip
+
+BY_NAME: Mapping[str, Operation] = {operation.name: operation for operation in OPERATIONS}
+
+R = TypeVar("R", bound=Request)
+
+
+def check(request: type[R], arguments: Mapping[str, Any]) -> R:
+    """The arguments as a valid request, or an error that names the field, the bound and what was given."""
+    try:
+        value = msgspec.convert(dict(arguments), request, strict=True)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(_teach(request, str(error))) from None
+    for field in request.__struct_fields__:
+        given = getattr(value, field)
+        if isinstance(given, float) and not math.isfinite(given):
+            raise InvalidInput(f"{field}: {given} is not a number that can be stored. Give a value from 0 to 1.")
+        if isinstance(given, str):
+            _check_text(field, given)
+        if isinstance(given, tuple):
+            for text in given:
+                _check_text(field, text)
+    return value
+
+
+def _check_text(field: str, text: str) -> None:
+    if "\x00" in text:
+        raise InvalidInput(f"{field}: the text holds a NUL character. Remove it; text must be printable Unicode.")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{field}: the text is not valid Unicode (a lone surrogate). Decode it properly.") from None
+    if field == "content":
+        if not text.strip():
+            raise InvalidInput("content: the text is empty. Give the sentence or paragraph to remember.")
+        if size > MAX_CONTENT_BYTES:
+            raise InvalidInput(
+                f"content: {size:,} bytes, and at most {MAX_CONTENT_BYTES:,} fit in one memory. "
+                "Split it into self-contained parts and link them with part-of."
+            )
+    elif field == "query" and not text.strip():
+        raise InvalidInput("query: the text is empty. Say in a few words what to look for.")
+
+
+def _teach(request: type[Request], message: str) -> str:
+    """msgspec says `Expected int >= 1 - at $.limit`; put the field first and add what the field is for."""
+    problem, _, place = message.partition(" - at `$")
+    field = place.rstrip("`").lstrip(".").split("[")[0]
+    if not field:
+        known = ", ".join(request.__struct_fields__)
+        return f"{problem.replace('Object', 'the request')}. Known fields: {known}."
+    return f"{field}: {problem.lower().replace('`', '')}. {describe(request, field)}".rstrip()
+
+
+def describe(request: type[Request], field: str) -> str:
+    """The help text of a field, which is the same on every surface."""
+    schema = json_schema(request)["properties"].get(field, {})
+    inner: dict[str, Any] = next((option for option in schema.get("anyOf", ()) if "description" in option), {})
+    return str(schema.get("description") or inner.get("description", ""))
+
+
+def json_schema(request: Any) -> dict[str, Any]:
+    """The JSON Schema of a request or result, with every reference resolved inside the one document."""
+    (schema,), definitions = msgspec.json.schema_components([request], ref_template="#/$defs/{name}")
+    name = getattr(request, "__name__", "")
+    if schema.get("$ref") == f"#/$defs/{name}":
+        schema = definitions.pop(name)
+    return {**schema, "$defs": definitions} if definitions else schema

@@ -1,0 +1,29 @@
+"""Every error Trivet raises on purpose. The message says what was wrong and what to do about it."""
+
+
+class TrivetError(Exception):
+    """Base of all errors that Trivet raises on purpose."""
+
+
+class InvalidInput(TrivetError):
+    """A value given by the caller is not acceptable; nothing was written."""
+
+
+class NotFound(TrivetError):
+    """There is no such memory, link or revision in this store."""
+
+
+class Conflict(TrivetError):
+    """The write contradicts what is stored; nothing was written."""
+
+
+class StoreError(TrivetError):
+    """The store cannot be opened, read or written."""
+
+
+class EmbedderError(TrivetError):
+    """The embedder cannot be loaded, did not answer, or answered nonsense."""
+
+
+class LegFailed(TrivetError):
+    """A retrieval leg broke its promises (a NaN score, a missed time limit, ...)."""

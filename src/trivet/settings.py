@@ -1,0 +1,109 @@
+"""Settings: an environment variable wins over trivet.toml, which wins over the default.
+
+Only the user's own configuration file is read, never one found in the working directory: a cloned repository must not
+be able to point the embedder, and with it the user's memories, at a stranger's server.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from trivet.errors import InvalidInput
+
+CATEGORIES: tuple[str, ...] = (
+    "facts",
+    "preferences",
+    "projects",
+    "people",
+    "decisions",
+    "procedures",
+    "problems",
+    "events",
+    "code",
+    "references",
+)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The store's file.")] = ""
+    scope: Annotated[str, Meta(description="The scope of a memory that names none.")] = "default"
+    categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
+        CATEGORIES
+    )
+    embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled or openai:MODEL@URL.")] = (
+        "bundled"
+    )
+    recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
+    leg_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="A leg that takes longer is left out of the answer.")
+    ] = 5_000
+    busy_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
+    ] = 10_000
+    background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
+
+
+def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """The settings in force. `overrides` are what the caller gave by hand and win over everything."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = dict(_from_file(_config_file(environment)))
+    values.update(_from_environment(environment))
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    settings = _checked(values, "the settings")
+    return settings if settings.path else msgspec.structs.replace(settings, path=str(_data_file(environment)))
+
+
+def config_path(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the configuration file is, or would be."""
+    return _config_file(os.environ if environment is None else environment)
+
+
+def _config_file(environment: Mapping[str, str]) -> Path:
+    if named := environment.get("TRIVET_CONFIG"):
+        return Path(named).expanduser()
+    base = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "trivet" / "trivet.toml"
+
+
+def _data_file(environment: Mapping[str, str]) -> Path:
+    base = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "trivet" / "memory.db"
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path} is not valid TOML: {error}.") from None
+    _checked(values, str(path))
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(Settings):
+        text = environment.get(f"TRIVET_{field.name.upper()}")
+        if text is not None:
+            values[field.name] = text.split(",") if field.name == "categories" else text
+    return values
+
+
+def _checked(values: Mapping[str, Any], origin: str) -> Settings:
+    try:
+        return msgspec.convert(dict(values), Settings, strict=False)
+    except msgspec.ValidationError as error:
+        known = ", ".join(Settings.__struct_fields__)
+        raise InvalidInput(f"{origin}: {str(error).replace('`', '')}. Known settings: {known}.") from None

@@ -1,0 +1,264 @@
+"""The values that travel through Trivet. All are frozen; none knows how it is stored or found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+State = Literal["active", "superseded", "archived", "deleted"]
+LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
+Sort = Literal["relevance", "importance", "recency"]
+
+STATES: tuple[State, ...] = ("active", "superseded", "archived", "deleted")
+LINK_KINDS: tuple[LinkKind, ...] = ("supersedes", "resolved-by", "part-of", "see-also")
+SORTS: tuple[Sort, ...] = ("relevance", "importance", "recency")
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every value: immutable, compared by content, readable and writable as JSON."""
+
+
+class Source(Value, frozen=True, kw_only=True):
+    """Where a memory came from: a URI or path and, for files, the lines."""
+
+    uri: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+class Memory(Value, frozen=True, kw_only=True):
+    """One self-contained text with what is known about it. Times are ISO 8601 in UTC."""
+
+    id: str
+    content: str
+    title: str | None = None
+    category: str = "facts"
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    expanded_keywords: tuple[str, ...] = ()
+    scope: str = "default"
+    source: Source | None = None
+    created_at: str
+    updated_at: str
+    valid_from: str | None = None
+    valid_to: str | None = None
+    state: State = "active"
+    sensitive: bool = False
+    revision: int = 1
+
+
+class Link(Value, frozen=True, kw_only=True):
+    """A typed edge from one memory to another, read as a sentence: `source` supersedes `target`."""
+
+    kind: LinkKind
+    source: str
+    target: str
+    created_at: str
+
+
+class Revision(Value, frozen=True, kw_only=True):
+    """What a memory said at one point of its history, and what act made it so."""
+
+    revision: int
+    changed_at: str
+    action: str
+    memory: Memory
+
+
+class Filter(Value, frozen=True, kw_only=True):
+    """Which memories a read may see. It is part of every query of every leg, never applied afterwards."""
+
+    scope: str | None = None
+    categories: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    states: tuple[State, ...] = ("active", "superseded")
+    source: str | None = None
+    created_after: str | None = None
+    created_before: str | None = None
+    as_of: str | None = None
+
+
+class Candidate(Value, frozen=True, kw_only=True):
+    """One memory as a leg sees it. `passage` is the ordinal of its best passage where the leg knows one."""
+
+    id: str
+    score: float
+    passage: int | None = None
+
+
+class Ranking(Value, frozen=True, kw_only=True):
+    """What a leg returns: best first, ties broken by id, every score finite and at or above `floor`.
+
+    `floor` is the least score the leg can give at all, which is what a memory it did not return is worth.
+    """
+
+    leg: str
+    floor: float
+    candidates: tuple[Candidate, ...] = ()
+
+
+class Contribution(Value, frozen=True, kw_only=True):
+    """What one leg gave to one fused candidate. `rank` is None where the leg did not return it."""
+
+    leg: str
+    rank: int | None
+    score: float
+    normalised: float
+    weight: float
+
+
+class Fused(Value, frozen=True, kw_only=True):
+    """A candidate after fusion, its score on 0..1, with the parts the score is made of."""
+
+    id: str
+    score: float
+    contributions: tuple[Contribution, ...]
+
+
+class Why(Value, frozen=True, kw_only=True):
+    """Why a hit is where it is: each leg's part, then what every later step did to the score."""
+
+    legs: Mapping[str, Contribution]
+    matched_words: tuple[str, ...]
+    fused: float
+    exactness: float
+    bonus: float
+    prior: float
+    rerank: float | None = None
+    redirected_from: tuple[str, ...] = ()
+    collapsed: tuple[str, ...] = ()
+
+
+class Resolution(Value, frozen=True, kw_only=True):
+    """A memory that resolves a hit, attached to it."""
+
+    id: str
+    content: str
+
+
+class Hit(Value, frozen=True, kw_only=True):
+    """One recalled memory. `passage` is the part of `content` that matched best."""
+
+    id: str
+    content: str
+    passage: str
+    score: float
+    rank: int
+    memory: Memory
+    why: Why
+    resolved_by: tuple[Resolution, ...] = ()
+
+
+class LegHealth(Value, frozen=True, kw_only=True):
+    """Whether a leg answered, how many candidates it gave, and if not, why not."""
+
+    leg: str
+    answered: bool
+    candidates: int = 0
+    took_ms: float = 0.0
+    reason: str | None = None
+
+
+class Health(Value, frozen=True, kw_only=True):
+    """The state of the machinery behind an answer, so that no degradation is silent."""
+
+    degraded: bool
+    legs: tuple[LegHealth, ...]
+    embedder: str | None
+    memories: int
+    not_embedded: int
+    failing_jobs: int
+    last_error: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Answer(Value, frozen=True, kw_only=True):
+    """The reply to a recall: the hits, how the machinery was, and how long each stage took."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    health: Health
+    took_ms: float
+    stages_ms: Mapping[str, float]
+    recipe: str
+    considered: int = 0
+    truncated: bool = False
+
+
+class Duplicate(Value, frozen=True, kw_only=True):
+    """A stored memory that says nearly the same as one just saved. Nothing was merged."""
+
+    id: str
+    similarity: float
+    content: str
+
+
+class Remembered(Value, frozen=True, kw_only=True):
+    """What `remember` did: `stored`, or `unchanged` when the same id and content were there already."""
+
+    id: str
+    status: Literal["stored", "unchanged"]
+    revision: int
+    near_duplicates: tuple[Duplicate, ...] = ()
+
+
+class WhyNot(Value, frozen=True, kw_only=True):
+    """Why a memory did or did not come back for a query, found by running that query."""
+
+    query: str
+    id: str
+    returned: bool
+    rank: int | None
+    verdict: str
+    reasons: tuple[str, ...]
+    legs: Mapping[str, Contribution]
+
+
+class Stats(Value, frozen=True, kw_only=True):
+    """Counts of what a store holds and of the work still waiting."""
+
+    path: str
+    memories: Mapping[str, int]
+    categories: Mapping[str, int]
+    scopes: Mapping[str, int]
+    tags: Mapping[str, int]
+    links: int
+    revisions: int
+    sensitive: int
+    passages: int
+    not_embedded: int
+    failing_jobs: int
+    embedder: str | None
+    schema: int
+    bytes: int
+
+
+class Page(Value, frozen=True, kw_only=True):
+    """One page of a listing and the total behind it."""
+
+    memories: tuple[Memory, ...]
+    total: int
+    offset: int
+
+
+class Imported(Value, frozen=True, kw_only=True):
+    """What an import did, line by line counted; `errors` name the line."""
+
+    stored: int
+    unchanged: int
+    updated: int
+    kept: int
+    links: int
+    errors: tuple[str, ...] = ()
+
+
+class Finding(Value, frozen=True, kw_only=True):
+    """One thing that `doctor` looked at."""
+
+    check: str
+    ok: bool
+    detail: str
+    remedy: str | None = None
