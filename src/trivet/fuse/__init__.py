@@ -1,0 +1,36 @@
+"""Fusion: several rankings become one. Pure functions; a method is named by a string such as `rrf(k=60)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trivet.fuse.grammar import Call, Options, Scalar, parse_call, parse_pipeline, print_pipeline
+from trivet.fuse.parse import Fusion, fusion_from, parse_fusion
+from trivet.fuse.pool import merge
+from trivet.fuse.promises import check, check_all
+from trivet.fuse.registry import method_named, register
+from trivet.fuse.weigh import weigh
+from trivet.types import Fused, Ranking
+
+__all__ = [
+    "Call",
+    "Fusion",
+    "Options",
+    "Scalar",
+    "check",
+    "fuse",
+    "fusion_from",
+    "parse_call",
+    "parse_fusion",
+    "parse_pipeline",
+    "print_pipeline",
+    "register",
+]
+
+
+def fuse(fusion: Fusion, rankings: Sequence[Ranking]) -> tuple[Fused, ...]:
+    """Fuse what the legs returned, best first, scores on 0..1. Ties break by best rank in any leg, then by id."""
+    check_all(rankings)
+    legs = weigh(fusion.weights, rankings)
+    method = method_named(fusion.method)
+    return merge(method.combine(fusion.options, legs))

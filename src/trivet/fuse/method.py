@@ -1,0 +1,60 @@
+"""What a fusion method is: a name, the options it knows, and a function from weighted rankings to scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trivet.fuse.grammar import Options, Scalar
+from trivet.types import Contribution, Ranking
+
+Weighted = tuple[Ranking, float]
+Row = Sequence[Contribution]
+
+
+def weighted_sums(rows: Sequence[Row]) -> list[float]:
+    """The plain way to score: each memory's normalised scores, weighted and added.
+
+    Rounded once (fsum), so that equal terms in another order stay an exact tie. Leg by leg, which is twice as fast.
+    """
+    by_leg = [[part.weight * part.normalised for part in leg] for leg in zip(*rows, strict=True)]
+    return list(map(math.fsum, zip(*by_leg, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One leg made ready: a normalised score for each of its candidates, and one for all it did not return."""
+
+    ranking: Ranking
+    weight: float
+    normalised: Sequence[float]
+    missing: float
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """The legs made ready, how a memory's row of contributions becomes a score, and whether that is on 0..1 already."""
+
+    parts: tuple[Part, ...]
+    bounded: bool
+    score: Callable[[Sequence[Row]], Sequence[float]] = weighted_sums
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An option that belongs to a method. With `per_leg`, `name.leg=value` sets it for one leg."""
+
+    default: Scalar
+    accepts: Callable[[Scalar], bool]
+    expected: str
+    per_leg: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to fuse. `combine` gets only legs that returned something and have a weight above 0, sorted by name."""
+
+    name: str
+    combine: Callable[[Options, Sequence[Weighted]], Combination]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
