@@ -1,0 +1,198 @@
+"""One analyser for every store: from text to the terms it is indexed and searched by.
+
+Words are folded and stemmed. Identifiers (`camelCase`, `snake_case`, paths, error codes, versions) are kept whole and
+split besides. Scripts written without spaces become characters and pairs of characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import msgspec
+import Stemmer
+
+from trivet.stopwords import STOP_WORDS
+
+# A change to what the analyser emits needs a new version: stores notice it and rebuild their lexical index.
+ANALYSER_VERSION = 1
+
+# Longer "words" are base64, minified code or the like; their parts are indexed, the whole is not.
+LONGEST_TERM = 64
+
+# Thai to Lao, Burmese, Khmer, then Japanese, Chinese and Korean.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+    "\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_unspaced_run = re.compile(f"[{_UNSPACED}]+")
+# Starts and ends with a letter or digit; joiners may stand inside (`don't`, `a/b.py`, `E_CONN`); C++ keeps its tail.
+_token = re.compile(r"[^\W_](?:[\w.\-/:@#+'\\]*[^\W_])?[+#]*")
+_quoted = re.compile(r'"([^"]{2,200})"')
+_apostrophes = str.maketrans({"\u2019": "'", "\u02bc": "'", "\uff07": "'"})
+_path_separators = re.compile(r"[/:@#\\.]+")
+_letters_or_digits = re.compile(r"[^\W\d_]+|\d+")
+_combining_marks = re.compile("[\u0300-\u036f]")
+
+_stem = Stemmer.Stemmer("english", 50_000).stemWord
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One word of a query and the terms that stand for it, the most specific first."""
+
+    text: str
+    terms: tuple[str, ...]
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A query after analysis: what each leg and the exact-match bonus need to know of it."""
+
+    text: str
+    folded: str
+    words: tuple[Word, ...]
+    phrases: tuple[str, ...]
+    identifiers: tuple[str, ...]
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(term for word in self.words for term in word.terms))
+
+
+def fold(text: str) -> str:
+    """Compatibility forms unified, case and Latin diacritics removed, white space squeezed."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    decomposed = unicodedata.normalize("NFKD", text.translate(_apostrophes)).casefold()
+    return " ".join(unicodedata.normalize("NFC", _combining_marks.sub("", decomposed)).split())
+
+
+def analyse(text: str) -> list[str]:
+    """The terms of a text in reading order, repeated as often as they occur."""
+    return [term for token in _tokens(text) for term in _terms(token)]
+
+
+def analyse_query(text: str) -> Question:
+    words: dict[str, Word] = {}
+    identifiers: dict[str, None] = {}
+    for token in _tokens(text):
+        terms = _query_terms(token)
+        if terms:
+            words.setdefault(token, Word(token, terms))
+        if is_identifier(token):
+            identifiers[fold(token)] = None
+    phrases = tuple(dict.fromkeys(fold(match) for match in _quoted.findall(text) if fold(match)))
+    return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers))
+
+
+def is_identifier(token: str) -> bool:
+    """Whether a token looks made up rather than spoken: inner capitals, digits in letters, joiners beyond - and '."""
+    if token.isalpha():
+        return not (token.islower() or token.isupper() or token.istitle()) and token[1:].lower() != token[1:]
+    if token.isdigit():
+        return False
+    letters = [part for part in re.split(r"[-']", token) if part]
+    return not all(part.isalpha() for part in letters)
+
+
+def contains_phrase(folded_text: str, folded_phrase: str) -> bool:
+    """Whether the phrase stands in the text as whole words."""
+    start = folded_text.find(folded_phrase)
+    while start >= 0:
+        end = start + len(folded_phrase)
+        if _boundary(folded_text, start) and _boundary(folded_text, end):
+            return True
+        start = folded_text.find(folded_phrase, start + 1)
+    return False
+
+
+def _boundary(text: str, position: int) -> bool:
+    if position == 0 or position == len(text):
+        return True
+    before, after = text[position - 1], text[position]
+    if _unspaced_run.match(before) or _unspaced_run.match(after):
+        return True
+    return not (before.isalnum() and after.isalnum())
+
+
+def _tokens(text: str) -> list[str]:
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_apostrophes)
+    return _token.findall(text)
+
+
+@lru_cache(maxsize=50_000)
+def _terms(token: str) -> tuple[str, ...]:
+    if token.isascii() and token.isalpha() and (token.islower() or token[1:].islower() or len(token) == 1):
+        return _word(token.lower())
+    if _unspaced_run.search(token):
+        return _mixed_terms(token)
+    return _compound(token)
+
+
+def _query_terms(token: str) -> tuple[str, ...]:
+    """As `_terms`, but a run of an unspaced script asks for its pairs alone: single characters would match all over."""
+    terms = _terms(token)
+    if not _unspaced_run.search(token):
+        return terms
+    runs = [fold(run) for run in _unspaced_run.findall(token) if len(run) > 1]
+    singles = {character for run in runs for character in run}
+    return tuple(term for term in dict.fromkeys(terms) if term not in singles) or tuple(dict.fromkeys(terms))
+
+
+def _word(folded: str) -> tuple[str, ...]:
+    if folded in STOP_WORDS:
+        return ()
+    return (_stem(folded)[:LONGEST_TERM],)
+
+
+def _mixed_terms(token: str) -> tuple[str, ...]:
+    terms: list[str] = []
+    position = 0
+    for run in _unspaced_run.finditer(token):
+        terms.extend(term for piece in _token.findall(token[position : run.start()]) for term in _compound(piece))
+        terms.extend(_character_terms(fold(run.group())))
+        position = run.end()
+    terms.extend(term for piece in _token.findall(token[position:]) for term in _compound(piece))
+    return tuple(terms)
+
+
+def _character_terms(run: str) -> list[str]:
+    return list(run) + [run[index : index + 2] for index in range(len(run) - 1)]
+
+
+def _compound(token: str) -> tuple[str, ...]:
+    """The whole, its compound segments (`fooBar` in `module.fooBar`), and the parts of them as words."""
+    if token.endswith(("'s", "'S")):
+        token = token[:-2]
+    token = token.replace("'", "")
+    segments = [segment for segment in _path_separators.split(token) if segment]
+    terms = [term for segment in segments for term in _segment_terms(segment)]
+    whole = fold(token)
+    if segments != [token] and len(whole) <= LONGEST_TERM:
+        return (whole, *terms)
+    return tuple(terms)
+
+
+def _segment_terms(segment: str) -> list[str]:
+    parts = _parts(segment)
+    words = [term for part in parts for term in _word(fold(part))]
+    if parts == [segment] or len(segment) > LONGEST_TERM:
+        return words
+    return [fold(segment), *words]
+
+
+def _parts(segment: str) -> list[str]:
+    """Letters apart from digits, and camel humps apart from each other: `HTTPServer2` gives HTTP, Server, 2."""
+    return [part for run in _letters_or_digits.findall(segment) for part in _humps(run)]
+
+
+def _humps(run: str) -> list[str]:
+    if run.islower() or run.isupper() or run[1:].islower():
+        return [run]
+    cuts = [
+        index
+        for index in range(1, len(run))
+        if run[index].isupper() and (run[index - 1].islower() or run[index + 1 : index + 2].islower())
+    ]
+    return [run[start:end] for start, end in zip([0, *cuts], [*cuts, len(run)], strict=True)]

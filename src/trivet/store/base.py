@@ -1,0 +1,161 @@
+"""What every store can do. The facade, the two paths and the worker know this and nothing below it.
+
+A store keeps memories, their links, their jobs and two searchable indexes. Every write method is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+from trivet.types import Candidate, Filter, Finding, Link, LinkKind, Memory, Page, Revision, Sort, Stats
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A memory's terms by field, as the lexical index takes them."""
+
+    content: tuple[str, ...]
+    title: tuple[str, ...]
+    keywords: tuple[str, ...]
+    tags: tuple[str, ...]
+    category: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        return len(self.content) + len(self.title)
+
+
+class Bm25(msgspec.Struct, frozen=True):
+    """BM25's constants and the weight of each field."""
+
+    k1: float
+    b: float
+    content: float
+    title: float
+    keywords: float
+    tags: float
+    category: float
+
+    @property
+    def field_weights(self) -> tuple[float, float, float, float, float]:
+        return (self.content, self.title, self.keywords, self.tags, self.category)
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A window of a memory's content, by character positions."""
+
+    ordinal: int
+    start: int
+    stop: int
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A memory waiting to be embedded by a model."""
+
+    key: int
+    model: int
+    revision: int
+    attempts: int
+    title: str | None
+    content: str
+
+
+class Model(msgspec.Struct, frozen=True):
+    """An embedding model whose vectors the store holds. One serves; another may be filling up beside it."""
+
+    model: int
+    identity: str
+    spec: str
+    dimension: int
+    serving: bool
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """How much of a model's work is waiting, and what went wrong last."""
+
+    waiting: int
+    failing: int
+    last_error: str | None
+
+
+class Memories(Protocol):
+    def add(self, memory: Memory, document: Document) -> Literal["stored", "unchanged"]: ...
+    def add_many(self, items: Sequence[tuple[Memory, Document]]) -> list[Literal["stored", "unchanged"]]: ...
+    def replace(self, memory: Memory, document: Document, action: str) -> Memory: ...
+    def purge(self, id: str) -> None: ...
+    def get(self, id: str) -> Memory: ...
+    def get_many(self, ids: Sequence[str]) -> dict[str, Memory]: ...
+    def revisions(self, id: str) -> tuple[Revision, ...]: ...
+    def adopt_history(self, id: str, revisions: Sequence[Revision]) -> None: ...
+    def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page: ...
+    def everything(self) -> Iterator[Memory]: ...
+    def is_visible(self, id: str, filter: Filter) -> bool: ...
+    def visible_count(self, filter: Filter) -> int: ...
+    def stats(self) -> Stats: ...
+
+
+class Links(Protocol):
+    def add(self, link: Link) -> Link: ...
+    def remove(self, source: str, kind: LinkKind, target: str) -> None: ...
+    def touching(self, ids: Sequence[str]) -> tuple[Link, ...]: ...
+    def to_targets(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]: ...
+    def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]: ...
+    def everything(self) -> tuple[Link, ...]: ...
+
+
+class LexicalIndex(Protocol):
+    def search(
+        self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
+    ) -> list[Candidate]: ...
+    def similar(self, terms: Sequence[str], limit: int) -> list[str]: ...
+
+
+class VectorIndex(Protocol):
+    def models(self) -> tuple[Model, ...]: ...
+    def adopt(self, identity: str, spec: str, dimension: int) -> Model: ...
+    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]: ...
+    def serve(self, model: Model) -> None: ...
+    def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]: ...
+
+
+class Jobs(Protocol):
+    def lease(self, model: Model, limit: int, seconds: float) -> tuple[Job, ...]: ...
+    def finish(self, done: Sequence[tuple[Job, Sequence[Passage], NDArray[np.float32]]]) -> None: ...
+    def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None: ...
+    def backlog(self, model: Model) -> Backlog: ...
+    def retry_now(self) -> None: ...
+    def seconds_until_due(self, model: Model) -> float | None: ...
+
+
+class Upkeep(Protocol):
+    def backup(self, target: Path) -> None: ...
+    def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int: ...
+    def rebuild_vectors(self) -> int: ...
+    def findings(self) -> tuple[Finding, ...]: ...
+    def analyser_version(self) -> int: ...
+    def set_analyser_version(self, version: int) -> None: ...
+
+
+class Store(Protocol):
+    """A place where memories live."""
+
+    @property
+    def memories(self) -> Memories: ...
+    @property
+    def links(self) -> Links: ...
+    @property
+    def lexical(self) -> LexicalIndex: ...
+    @property
+    def vectors(self) -> VectorIndex: ...
+    @property
+    def jobs(self) -> Jobs: ...
+    @property
+    def upkeep(self) -> Upkeep: ...
+    def close(self) -> None: ...

@@ -1,0 +1,158 @@
+"""Connections to one SQLite file: a reader for each thread, one writer at a time, and clear errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trivet.errors import StoreError
+from trivet.store.sqlite.queries import migration
+
+SCHEMA_VERSION = 1
+# "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
+APPLICATION_ID = 0x54525654
+
+
+class Database:
+    """One file, opened by any number of threads and processes."""
+
+    def __init__(self, path: Path, busy_time_limit_ms: int) -> None:
+        self.path = path
+        self._busy_time_limit_ms = busy_time_limit_ms
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._closed = False
+        with self.errors():
+            self._prepare()
+
+    def read(self) -> sqlite3.Connection:
+        """This thread's connection. Outside a `write` block each statement sees the latest commit."""
+        if self._closed:
+            raise StoreError("The store is closed. Open it again with Trivet.open().")
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            self._local.connection = connection
+        return connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is committed, or nothing."""
+        with self._write_lock, self.errors():
+            connection = self.read()
+            if connection.in_transaction:  # a method that writes called another one: it is the same transaction
+                yield connection
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turns SQLite's errors into ours, saying what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(_explain(error, self.path, self._busy_time_limit_ms)) from error
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_time_limit_ms / 1000, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = sqlite3.Row
+        # FULL: an acknowledged write survives a power cut, not only a crash of the process.
+        # secure_delete: what is purged is overwritten, not only unlinked.
+        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+        with self._guard:
+            self._connections.append(connection)
+        return connection
+
+    def _prepare(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self.path.exists():
+                self.path.touch(mode=0o600)
+        except OSError as error:
+            raise StoreError(f"The store {self.path} cannot be made: {error.strerror}. Give another path.") from None
+        connection = self.read()
+        version = self._version(connection)
+        if version < SCHEMA_VERSION:
+            connection.execute("PRAGMA journal_mode = WAL")
+            self._migrate(connection)
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        if application != APPLICATION_ID and (tables or version):
+            raise StoreError(
+                f"{self.path} is an SQLite file of another program. Nothing was changed; give another path."
+            )
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer Trivet (schema {version}, this one knows {SCHEMA_VERSION}). "
+                "Nothing was changed; upgrade Trivet to open it."
+            )
+        return version
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Each step and its version number are one transaction, so a killed migration leaves a whole store."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            for step in range(version + 1, SCHEMA_VERSION + 1):
+                for statement in _statements(migration(step)):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+        except BaseException:
+            _roll_back(connection)
+            raise
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:  # a full disk makes SQLite roll back by itself
+        connection.execute("ROLLBACK")
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return (
+            f"Another process has been writing to {path} for over {busy_time_limit_ms / 1000:g} s. "
+            "Nothing was written; try again."
+        )
+    if "full" in text:
+        return f"The disk that holds {path} is full. Nothing was written; make room and try again."
+    if "not a database" in text or "malformed" in text:
+        return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
+    return f"SQLite refused: {text} ({path})."

@@ -1,0 +1,116 @@
+"""BM25 over the posting lists, with the statistics of what the caller may see and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.store.base import Bm25
+from trivet.store.sqlite.identity import Identities
+from trivet.store.sqlite.postings import PostingCache, Postings
+from trivet.store.sqlite.visible import Visibility, Visible
+from trivet.types import Candidate, Filter
+
+# A word held by more than this share of many memories does not bring a memory in by itself; it still adds to its score.
+COMMON_SHARE = 0.05
+COMMON_AT_LEAST = 2_000
+# A pasted page has hundreds of words; the rarest decide.
+MOST_TERMS = 64
+# Near-duplicates share almost all their words, so most of the rarest few as well.
+RAREST = 8
+
+
+class SqliteLexicalIndex:
+    def __init__(self, visibility: Visibility, postings: PostingCache, identities: Identities) -> None:
+        self._visibility = visibility
+        self._postings = postings
+        self._identities = identities
+
+    def search(
+        self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
+    ) -> list[Candidate]:
+        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them."""
+        visible = self._visibility.of(filter)
+        lists = {term: _seen(self._postings.of(term, bm25.field_weights), visible) for term in terms}
+        lists = {term: postings for term, postings in lists.items() if len(postings.keys)}
+        if not lists:
+            return []
+        scores = _score(lists, visible, bm25)
+        if required and all(term in lists for term in required):
+            scores = _prefer_all_words(scores, [lists[term] for term in required], enough)
+        return self._best(scores, depth)
+
+    def similar(self, terms: Sequence[str], limit: int) -> list[str]:
+        """Ids of memories that share the rarest terms; the caller compares them properly."""
+        weights = (1.0, 0.0, 0.0, 0.0, 0.0)
+        visible = self._visibility.of(Filter())
+        lists = [_seen(self._postings.of(term, weights), visible) for term in dict.fromkeys(terms)]
+        rare = sorted((postings for postings in lists if len(postings.keys)), key=lambda postings: len(postings.keys))
+        if not rare:
+            return []
+        found = np.concatenate([postings.keys for postings in rare[:RAREST]])
+        keys, counts = np.unique(found, return_counts=True)
+        best = keys[np.argsort(-counts, kind="stable")[:limit]]
+        ids = self._identities.of(best.tolist())
+        return [ids[key] for key in best.tolist() if key in ids]
+
+    def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
+        found = np.flatnonzero(scores)
+        if len(found) > depth:
+            cut = np.partition(scores[found], len(found) - depth)[len(found) - depth]
+            found = found[scores[found] >= cut]  # everything tied at the cut stays until ids decide
+        ids = self._identities.of(found.tolist())
+        ranked = [
+            Candidate(id=ids[key], score=score)
+            for key, score in zip(found.tolist(), scores[found].tolist(), strict=True)
+            if key in ids
+        ]
+        ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
+        return ranked[:depth]
+
+
+def _seen(postings: Postings, visible: Visible) -> Postings:
+    keys = postings.keys
+    if len(keys) and keys[-1] >= len(visible.mask):
+        keys = keys[: np.searchsorted(keys, len(visible.mask))]
+    shown = visible.mask[keys]
+    if shown.all():
+        return postings if len(keys) == len(postings.keys) else Postings(keys, postings.frequencies[: len(keys)])
+    return Postings(keys[shown], postings.frequencies[: len(keys)][shown])
+
+
+def _score(lists: dict[str, Postings], visible: Visible, bm25: Bm25) -> NDArray[np.float64]:
+    """Scores by key, 0 where nothing matched: the sum of idf * tf (k1 + 1) / (tf + k1 (1 - b + b length / mean))."""
+    rarest = sorted(lists.values(), key=lambda postings: len(postings.keys))[:MOST_TERMS]
+    common = max(COMMON_AT_LEAST, COMMON_SHARE * visible.count)
+    informative = [postings for postings in rarest if len(postings.keys) <= common] or rarest[:1]
+    scores = np.zeros(len(visible.mask))
+    for postings in informative:
+        scores[postings.keys] += _weights(postings, visible, bm25)
+    for postings in rarest[len(informative) :]:
+        candidate = scores[postings.keys] > 0
+        kept = Postings(postings.keys[candidate], postings.frequencies[candidate])
+        scores[kept.keys] += _weights(kept, visible, bm25, holders=len(postings.keys))
+    return scores
+
+
+def _weights(postings: Postings, visible: Visible, bm25: Bm25, holders: int | None = None) -> NDArray[np.float64]:
+    count = len(postings.keys) if holders is None else holders
+    idf = np.log1p((visible.count - count + 0.5) / (count + 0.5))
+    relative_length = visible.lengths[postings.keys] / max(visible.mean_length, 1e-9)
+    frequencies = postings.frequencies
+    saturated = frequencies * (bm25.k1 + 1) / (frequencies + bm25.k1 * (1 - bm25.b + bm25.b * relative_length))
+    weights: NDArray[np.float64] = idf * saturated
+    return weights
+
+
+def _prefer_all_words(scores: NDArray[np.float64], required: list[Postings], enough: int) -> NDArray[np.float64]:
+    held = np.zeros(len(scores), np.int32)
+    for postings in required:
+        held[postings.keys] += 1
+    complete = (held == len(required)) & (scores > 0)
+    if int(complete.sum()) < enough:
+        return scores
+    return np.where(complete, scores, 0.0)

@@ -1,0 +1,251 @@
+"""Memories and their revisions. Each write is one transaction: row, revision, tags, lexical index, job, change."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from trivet.clock import now
+from trivet.errors import Conflict, NotFound
+from trivet.store.base import Document
+from trivet.store.sqlite.database import SCHEMA_VERSION, Database
+from trivet.store.sqlite.queries import queries, visible_query
+from trivet.store.sqlite.rows import as_json, filter_parameters, to_memory, to_row
+from trivet.store.sqlite.visible import Visibility
+from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
+
+Outcome = Literal["stored", "unchanged"]
+
+# Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
+CHANGES_KEPT = 20_000
+
+_ORDERS: dict[Sort, str] = {
+    "relevance": "m.created_at DESC, m.id DESC",
+    "recency": "m.created_at DESC, m.id DESC",
+    "importance": "m.importance DESC, m.created_at DESC, m.id DESC",
+}
+_EXPORT_BATCH = 500
+
+
+class SqliteMemories:
+    def __init__(self, database: Database, visibility: Visibility) -> None:
+        self._database = database
+        self._visibility = visibility
+        self._sql = queries("memories")
+
+    def add(self, memory: Memory, document: Document) -> Outcome:
+        return self.add_many([(memory, document)])[0]
+
+    def add_many(self, items: Sequence[tuple[Memory, Document]]) -> list[Outcome]:
+        with self._database.write() as connection:
+            return [self._add(connection, memory, document) for memory, document in items]
+
+    def replace(self, memory: Memory, document: Document, action: str) -> Memory:
+        """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
+        with self._database.write() as connection:
+            row = self._row(memory.id)
+            if row["revision"] != memory.revision:
+                raise Conflict(
+                    f"Memory {memory.id} is at revision {row['revision']} by now, and this change was made for "
+                    f"revision {memory.revision}. Read it again and repeat the change."
+                )
+            key: int = row["key"]
+            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
+            connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
+            self._write_derived(connection, key, following, document, action)
+            if (row["state"] == "deleted") != (memory.state == "deleted"):
+                restate_targets(connection, key)
+                restate(connection, key)
+        return self.get(memory.id)
+
+    def purge(self, id: str) -> None:
+        with self._database.write() as connection:
+            key = self._row(id)["key"]
+            targets = connection.execute(queries("links")["superseded_by_key"], {"key": key}).fetchall()
+            connection.execute(queries("lexical")["delete"], {"key": key})
+            connection.execute(self._sql["delete"], {"key": key})
+            connection.execute(self._sql["insert_change"], {"key": key})
+            for target in targets:
+                restate(connection, target["key"])
+            # Merging the index segments is what drops the words of the purged text from the file.
+            connection.execute(queries("lexical")["optimize"])
+        with self._database.errors():
+            self._database.read().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def get(self, id: str) -> Memory:
+        with self._database.errors():
+            return to_memory(self._row(id))
+
+    def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
+        with self._database.errors():
+            rows = self._database.read().execute(self._sql["by_ids"], {"ids": as_json(ids)}).fetchall()
+        return {row["id"]: to_memory(row) for row in rows}
+
+    def revisions(self, id: str) -> tuple[Revision, ...]:
+        with self._database.errors():
+            self._row(id)
+            rows = self._database.read().execute(self._sql["revisions"], {"id": id}).fetchall()
+        return tuple(
+            Revision(
+                revision=row["revision"],
+                changed_at=row["changed_at"],
+                action=row["action"],
+                memory=msgspec.json.decode(row["snapshot"], type=Memory),
+            )
+            for row in rows
+        )
+
+    def adopt_history(self, id: str, revisions: Sequence[Revision]) -> None:
+        """Puts the earlier revisions of an imported memory under the one just added."""
+        with self._database.write() as connection:
+            key = self._row(id)["key"]
+            for revision in revisions:
+                snapshot = msgspec.json.encode(revision.memory).decode()
+                values = {"key": key, "revision": revision.revision, "changed_at": revision.changed_at}
+                connection.execute(
+                    self._sql["replace_revision"],
+                    {**values, "action": revision.action, "snapshot": snapshot},
+                )
+
+    def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page:
+        parameters = {**filter_parameters(filter), "limit": limit, "offset": offset}
+        with self._database.errors():
+            connection = self._database.read()
+            rows = connection.execute(visible_query("page", _ORDERS[sort]), parameters).fetchall()
+            total = connection.execute(visible_query("total"), parameters).fetchone()[0]
+        return Page(memories=tuple(to_memory(row) for row in rows), total=total, offset=offset)
+
+    def everything(self) -> Iterator[Memory]:
+        key = 0
+        while True:
+            with self._database.errors():
+                rows = (
+                    self._database.read()
+                    .execute(self._sql["after_key"], {"key": key, "limit": _EXPORT_BATCH})
+                    .fetchall()
+                )
+            if not rows:
+                return
+            yield from (to_memory(row) for row in rows)
+            key = rows[-1]["key"]
+
+    def is_visible(self, id: str, filter: Filter) -> bool:
+        with self._database.errors():
+            parameters = {**filter_parameters(filter), "keys": as_json([self._row(id)["key"]])}
+            return self._database.read().execute(visible_query("changed_keys"), parameters).fetchone() is not None
+
+    def visible_count(self, filter: Filter) -> int:
+        return self._visibility.of(filter).count
+
+    def stats(self) -> Stats:
+        with self._database.errors():
+            connection = self._database.read()
+            other = connection.execute(self._sql["count_other"]).fetchone()
+            counts = {
+                name: dict(tuple(row) for row in connection.execute(self._sql[f"count_by_{name}"]))
+                for name in ("state", "category", "scope", "tag")
+            }
+        return Stats(
+            path=str(self._database.path),
+            memories=counts["state"],
+            categories=counts["category"],
+            scopes=counts["scope"],
+            tags=counts["tag"],
+            links=other["links"],
+            revisions=other["revisions"],
+            sensitive=other["sensitive"],
+            passages=other["passages"],
+            not_embedded=0,
+            failing_jobs=0,
+            embedder=None,
+            schema=SCHEMA_VERSION,
+            bytes=self._database.path.stat().st_size,
+        )
+
+    def _row(self, id: str) -> sqlite3.Row:
+        row: sqlite3.Row | None = self._database.read().execute(self._sql["by_id"], {"id": id}).fetchone()
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
+        return row
+
+    def _add(self, connection: sqlite3.Connection, memory: Memory, document: Document) -> Outcome:
+        existing = connection.execute(self._sql["by_id"], {"id": memory.id}).fetchone()
+        if existing is not None:
+            if existing["content"] == memory.content and existing["state"] != "deleted":
+                return "unchanged"
+            raise Conflict(_conflict(memory.id, existing["state"]))
+        key = int(connection.execute(self._sql["insert"], to_row(memory, document)).lastrowid or 0)
+        self._write_derived(connection, key, memory, document, "remember")
+        return "stored"
+
+    def _write_derived(
+        self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document, action: str
+    ) -> None:
+        connection.execute(
+            self._sql["insert_revision"],
+            {
+                "key": key,
+                "revision": memory.revision,
+                "changed_at": memory.updated_at,
+                "action": action,
+                "snapshot": msgspec.json.encode(memory).decode(),
+            },
+        )
+        if action != "remember":
+            connection.execute(self._sql["delete_tags"], {"key": key})
+            connection.execute(queries("lexical")["delete"], {"key": key})
+            connection.execute(queries("jobs")["cancel"], {"key": key})
+            connection.execute(queries("vectors")["delete_passages"], {"memory": key})
+        if memory.tags:
+            connection.execute(self._sql["insert_tags"], {"key": key, "tags": as_json(memory.tags)})
+        if memory.state != "deleted":
+            write_lexical(connection, key, document)
+            connection.execute(queries("jobs")["enqueue"], {"key": key})
+        note_change(connection, key)
+
+
+def write_lexical(connection: sqlite3.Connection, key: int, document: Document) -> None:
+    connection.execute(
+        queries("lexical")["insert"],
+        {
+            "key": key,
+            "content": " ".join(document.content),
+            "title": " ".join(document.title),
+            "keywords": " ".join(document.keywords),
+            "tags": " ".join(document.tags),
+            "category": " ".join(document.category),
+        },
+    )
+
+
+def note_change(connection: sqlite3.Connection, key: int) -> None:
+    sequence = connection.execute(queries("memories")["insert_change"], {"key": key}).lastrowid or 0
+    if sequence % 1000 == 0:
+        connection.execute(queries("memories")["trim_changes"], {"keep": CHANGES_KEPT})
+
+
+def restate_targets(connection: sqlite3.Connection, key: int) -> None:
+    """After a memory was forgotten or restored: those it supersedes come back, or step back."""
+    for target in connection.execute(queries("links")["superseded_by_key"], {"key": key}).fetchall():
+        restate(connection, target["key"])
+
+
+def restate(connection: sqlite3.Connection, key: int) -> None:
+    """`superseded` is true exactly while a living successor exists; deleted and archived stay what they are."""
+    row = connection.execute(queries("memories")["state"], {"key": key}).fetchone()
+    if row is None or row["state"] not in ("active", "superseded"):
+        return
+    successor = connection.execute(queries("links")["living_successor"], {"key": key}).fetchone()
+    state: State = "superseded" if successor else "active"
+    if state != row["state"]:
+        connection.execute(queries("memories")["set_state"], {"key": key, "state": state})
+        note_change(connection, key)
+
+
+def _conflict(id: str, state: str) -> str:
+    if state == "deleted":
+        return f"Memory {id} was forgotten. Restore it, or store this text under another id."
+    return f"Memory {id} exists with other content. Nothing was written; use edit to change it, or another id."

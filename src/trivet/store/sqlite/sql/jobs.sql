@@ -1,0 +1,35 @@
+-- name: enqueue
+INSERT OR REPLACE INTO job (memory, model, revision)
+SELECT m.key, e.model, m.revision FROM memory AS m, embedding_model AS e
+WHERE m.key = :key AND m.state != 'deleted' AND NOT m.sensitive;
+
+-- name: enqueue_model
+INSERT OR REPLACE INTO job (memory, model, revision)
+SELECT key, :model, revision FROM memory WHERE state != 'deleted' AND NOT sensitive;
+
+-- name: cancel
+DELETE FROM job WHERE memory = :key;
+
+-- name: due
+SELECT j.memory, j.revision, j.attempts, m.title, m.content FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memory LIMIT :limit;
+
+-- name: postpone
+UPDATE job SET not_before = :not_before WHERE model = :model AND memory IN (SELECT value FROM json_each(:keys));
+
+-- name: finish
+DELETE FROM job WHERE memory = :memory AND model = :model AND revision = :revision;
+
+-- name: fail
+UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
+WHERE memory = :memory AND model = :model AND revision = :revision;
+
+-- name: retry_now
+UPDATE job SET not_before = 0;
+
+-- name: pending
+SELECT count(*), coalesce(sum(attempts > 0), 0), max(CASE WHEN attempts > 0 THEN last_error END) FROM job
+WHERE model = :model;
+
+-- name: next_due
+SELECT min(not_before) FROM job WHERE model = :model;

@@ -1,0 +1,88 @@
+-- name: by_id
+SELECT * FROM memory WHERE id = :id;
+
+-- name: by_ids
+SELECT * FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: ids_of_keys
+SELECT key, id FROM memory WHERE key IN (SELECT value FROM json_each(:keys));
+
+-- name: keys_of_ids
+SELECT id, key FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: after_key
+SELECT * FROM memory WHERE key > :key ORDER BY key LIMIT :limit;
+
+-- name: insert
+INSERT INTO memory (id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+                    source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive,
+                    revision, length)
+VALUES (:id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
+        :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
+        :revision, :length);
+
+-- name: update
+UPDATE memory SET content = :content, title = :title, category = :category, tags = :tags, importance = :importance,
+                  confidence = :confidence, expanded_keywords = :expanded_keywords, scope = :scope,
+                  source_uri = :source_uri, source_start_line = :source_start_line, source_end_line = :source_end_line,
+                  created_at = :created_at, updated_at = :updated_at, valid_from = :valid_from, valid_to = :valid_to,
+                  state = :state, sensitive = :sensitive, revision = :revision, length = :length
+WHERE key = :key;
+
+-- name: set_state
+UPDATE memory SET state = :state WHERE key = :key;
+
+-- name: state
+SELECT state FROM memory WHERE key = :key;
+
+-- name: delete
+DELETE FROM memory WHERE key = :key;
+
+-- name: delete_tags
+DELETE FROM memory_tag WHERE memory = :key;
+
+-- name: insert_tags
+INSERT OR IGNORE INTO memory_tag (memory, tag) SELECT :key, value FROM json_each(:tags);
+
+-- name: insert_revision
+INSERT INTO revision (memory, revision, changed_at, action, snapshot)
+VALUES (:key, :revision, :changed_at, :action, :snapshot);
+
+-- name: replace_revision
+INSERT OR REPLACE INTO revision (memory, revision, changed_at, action, snapshot)
+VALUES (:key, :revision, :changed_at, :action, :snapshot);
+
+-- name: revisions
+SELECT revision, changed_at, action, snapshot FROM revision
+WHERE memory = (SELECT key FROM memory WHERE id = :id) ORDER BY revision;
+
+-- name: insert_change
+INSERT INTO change (memory) VALUES (:key);
+
+-- name: trim_changes
+DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - :keep;
+
+-- name: last_change
+SELECT seq FROM sqlite_sequence WHERE name = 'change';
+
+-- name: changes_since
+SELECT sequence, memory FROM change WHERE sequence > :sequence ORDER BY sequence;
+
+-- name: count_by_state
+SELECT state, count(*) FROM memory GROUP BY state;
+
+-- name: count_by_category
+SELECT category, count(*) FROM memory WHERE state != 'deleted' GROUP BY category ORDER BY 2 DESC, 1;
+
+-- name: count_by_scope
+SELECT scope, count(*) FROM memory WHERE state != 'deleted' GROUP BY scope ORDER BY 2 DESC, 1;
+
+-- name: count_by_tag
+SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
+WHERE m.state != 'deleted' GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT 50;
+
+-- name: count_other
+SELECT (SELECT count(*) FROM link) AS links,
+       (SELECT count(*) FROM revision) AS revisions,
+       (SELECT count(*) FROM memory WHERE sensitive AND state != 'deleted') AS sensitive,
+       (SELECT count(*) FROM passage) AS passages;

@@ -1,0 +1,101 @@
+"""Backup, rebuilding of derived data, and the checks behind `doctor`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from trivet.errors import StoreError
+from trivet.store.base import Document
+from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.memories import note_change, write_lexical
+from trivet.store.sqlite.queries import queries
+from trivet.types import Finding, Memory
+
+_REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
+_REINDEX_VECTORS = "Run `trivet reindex --vectors`."
+
+
+class SqliteUpkeep:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def backup(self, target: Path) -> None:
+        """SQLite's online backup: consistent while others read and write. The target appears only when it is whole."""
+        if target.exists():
+            raise StoreError(f"{target} exists already. Nothing was written; name another file.")
+        partial = target.with_name(target.name + ".partial")
+        try:
+            with self._database.errors():
+                partial.unlink(missing_ok=True)
+                copy = sqlite3.connect(partial)
+                try:
+                    self._database.read().backup(copy)
+                finally:
+                    copy.close()
+            partial.rename(target)
+        except OSError as error:
+            raise StoreError(f"The backup {target} cannot be written: {error.strerror}.") from None
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
+        """Everything in one transaction: recalls go on with the old index until it is committed."""
+        count = 0
+        with self._database.write() as connection:
+            connection.execute(queries("lexical")["clear"])
+            for memory, document in documents:
+                key = connection.execute(queries("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
+                connection.execute(queries("upkeep")["set_length"], {"key": key, "length": document.length})
+                if memory.state != "deleted":
+                    write_lexical(connection, key, document)
+                note_change(connection, key)
+                count += 1
+        return count
+
+    def rebuild_vectors(self) -> int:
+        """Asks for every vector anew. The old ones answer until each is replaced."""
+        with self._database.write() as connection:
+            for row in connection.execute(queries("vectors")["models"]).fetchall():
+                connection.execute(queries("jobs")["enqueue_model"], {"model": row["model"]})
+            return int(connection.execute(queries("upkeep")["count_jobs"]).fetchone()[0])
+
+    def set_analyser_version(self, version: int) -> None:
+        with self._database.write() as connection:
+            connection.execute(queries("upkeep")["set_meta"], {"name": "analyser", "value": str(version)})
+
+    def analyser_version(self) -> int:
+        with self._database.errors():
+            row = self._database.read().execute(queries("upkeep")["get_meta"], {"name": "analyser"}).fetchone()
+        return int(row[0]) if row else 0
+
+    def findings(self) -> tuple[Finding, ...]:
+        with self._database.errors():
+            return (
+                self._integrity(),
+                self._lexical_structure(),
+                self._count("lexical", "missing", "memories missing from the lexical index", _REINDEX_LEXICAL),
+                self._count("lexical", "orphans", "entries of gone memories in the lexical index", _REINDEX_LEXICAL),
+                self._count("vectors", "orphans", "vectors of deleted or sensitive memories", _REINDEX_VECTORS),
+                self._count("vectors", "unaccounted", "memories with neither vector nor job", _REINDEX_VECTORS),
+                self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
+                self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
+            )
+
+    def _integrity(self) -> Finding:
+        answer = self._database.read().execute("PRAGMA integrity_check").fetchone()[0]
+        remedy = None if answer == "ok" else "Restore a backup with `trivet backup --restore FILE`."
+        return Finding(check="database file", ok=answer == "ok", detail=answer, remedy=remedy)
+
+    def _lexical_structure(self) -> Finding:
+        try:
+            with self._database.write() as connection:
+                connection.execute(queries("lexical")["integrity"])
+        except StoreError as error:
+            return Finding(check="lexical index", ok=False, detail=str(error), remedy=_REINDEX_LEXICAL)
+        return Finding(check="lexical index", ok=True, detail="sound")
+
+    def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
+        count = int(self._database.read().execute(queries(file)[name]).fetchone()[0])
+        return Finding(check=what, ok=not count, detail=f"{count} {what}", remedy=remedy if count else None)
