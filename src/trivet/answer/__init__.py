@@ -1,0 +1,1 @@
+"""From fused candidates to the hits a caller sees."""

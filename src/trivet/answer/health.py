@@ -1,0 +1,38 @@
+"""The state of the machinery, told with every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trivet.engine import Engine
+from trivet.store.base import Backlog, Model
+from trivet.types import Filter, Health, LegHealth
+
+
+def health_of(
+    engine: Engine, models: Sequence[Model], filter: Filter, legs: Sequence[LegHealth], notes: Sequence[str]
+) -> Health:
+    serving = next((model for model in models if model.serving), None)
+    filling = next((model for model in models if not model.serving), None)
+    memories = engine.store.memories.visible_count(filter)
+    backlog = _backlog(engine, serving, memories)
+    said = list(notes)
+    if filling is not None:
+        waiting = engine.store.jobs.backlog(filling).waiting
+        said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
+    return Health(
+        degraded=any(not leg.answered for leg in legs),
+        legs=tuple(legs),
+        embedder=serving.identity if serving else engine.embedding.identity,
+        memories=memories,
+        not_embedded=backlog.waiting,
+        failing_jobs=backlog.failing,
+        last_error=backlog.last_error or engine.worker.last_error,
+        notes=tuple(said),
+    )
+
+
+def _backlog(engine: Engine, serving: Model | None, memories: int) -> Backlog:
+    if serving is not None:
+        return engine.store.jobs.backlog(serving)
+    return Backlog(memories if engine.embedding.enabled else 0, 0, None)

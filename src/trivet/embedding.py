@@ -1,0 +1,90 @@
+"""Which embedder makes vectors now, which ones answer, and the change from one to another while recalls go on."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from trivet.embed.registry import load
+from trivet.store.base import Model, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trivet.embed.base import Embedder
+
+# `why_not` and a repeated recall ask for the same vector again.
+QUERIES_KEPT = 256
+
+
+class Embedding:
+    """The configured embedder and, while the store moves to it, the one whose vectors still answer."""
+
+    def __init__(self, store: Store, spec: str) -> None:
+        self._store = store
+        self.spec = spec
+        self._configured = load(spec)
+        self._others: dict[str, Embedder] = {}
+        self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def enabled(self) -> bool:
+        return self._configured is not None
+
+    @property
+    def identity(self) -> str | None:
+        return self._configured.identity if self._configured else None
+
+    @property
+    def local(self) -> bool:
+        return self._configured is not None and self._configured.local
+
+    def adopt(self) -> None:
+        """Makes the configured model known to the store, which asks for every memory's vectors if it is new."""
+        if self._configured is not None and self.identity not in {
+            model.identity for model in self._store.vectors.models()
+        }:
+            self._store.vectors.adopt(self._configured.identity, self.spec, self._configured.dimension)
+
+    def serving(self) -> Model | None:
+        """The model whose vectors answer. None before the first vector, or with no embedder."""
+        return next((model for model in self._store.vectors.models() if model.serving), None)
+
+    def models(self) -> tuple[Model, ...]:
+        return self._store.vectors.models()
+
+    def embedder_of(self, model: Model) -> Embedder:
+        """The embedder that made a model's vectors; an earlier one is loaded by the name it was stored with."""
+        if self._configured is not None and model.identity == self._configured.identity:
+            return self._configured
+        with self._lock:
+            if model.identity not in self._others:
+                embedder = load(model.spec)
+                assert embedder is not None, "a stored model is never `none`"
+                self._others[model.identity] = embedder
+            return self._others[model.identity]
+
+    def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
+        name = (model.identity, text)
+        with self._lock:
+            if name in self._queries:
+                self._queries.move_to_end(name)
+                return self._queries[name]
+        vector = self.embedder_of(model).embed_query(text)
+        with self._lock:
+            self._queries[name] = vector
+            while len(self._queries) > QUERIES_KEPT:
+                self._queries.popitem(last=False)
+        return vector
+
+    def promote(self) -> None:
+        """Once the configured model has a vector for everything, it answers, and the others go."""
+        models = self._store.vectors.models()
+        configured = next((model for model in models if model.identity == self.identity), None)
+        if configured is None or (configured.serving and len(models) == 1):
+            return
+        if self._store.jobs.backlog(configured).waiting == 0:
+            self._store.vectors.serve(configured)

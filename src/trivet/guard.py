@@ -1,0 +1,18 @@
+"""What a sensitive memory shows until it is revealed on purpose."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trivet.types import Memory
+
+MASK = "[sensitive; reveal it to read]"
+
+
+def masked(memory: Memory, reveal: bool = False) -> Memory:
+    """The memory as it may leave Trivet: its own words hidden if it is sensitive and not revealed."""
+    if not memory.sensitive or reveal:
+        return memory
+    return msgspec.structs.replace(
+        memory, content=MASK, title=MASK if memory.title else None, expanded_keywords=(), source=None
+    )

@@ -1,0 +1,87 @@
+"""What happens to a memory after it is stored: forgotten, restored, linked, looked back on."""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from trivet import contract
+from trivet.clock import now
+from trivet.engine import Engine
+from trivet.errors import Conflict, InvalidInput, NotFound
+from trivet.guard import masked
+from trivet.ids import check_id
+from trivet.remember import check_memory, rewrite
+from trivet.types import Link, Memory, Revision
+
+
+def forget(engine: Engine, request: contract.Forget) -> Memory:
+    memory = engine.store.memories.get(check_id(request.id))
+    if memory.state == "deleted":
+        return memory
+    return rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget")
+
+
+def restore(engine: Engine, request: contract.Restore) -> Memory:
+    """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
+    current = engine.store.memories.get(check_id(request.id))
+    revisions = engine.store.memories.revisions(current.id)
+    if request.revision is None:
+        if current.state != "deleted":
+            raise Conflict(f"Memory {current.id} is not forgotten. To go back, name the revision to restore.")
+        earlier = next(old.memory for old in reversed(revisions) if old.memory.state != "deleted")
+    else:
+        earlier = _revision(revisions, request.revision).memory
+    state = "archived" if earlier.state == "archived" else "active"
+    restored = msgspec.structs.replace(earlier, state=state, revision=current.revision)
+    check_memory(engine, restored)
+    return rewrite(engine, restored, "restore")
+
+
+def link(engine: Engine, request: contract.LinkRequest) -> Link:
+    source, target = check_id(request.source, "source"), check_id(request.target, "target")
+    if source == target:
+        raise InvalidInput(f"A memory cannot be linked to itself ({source}).")
+    memories = engine.store.memories.get_many([source, target])
+    for id in (source, target):
+        if id in memories and memories[id].state == "deleted":
+            raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
+    return engine.store.links.add(Link(kind=request.kind, source=source, target=target, created_at=now()))
+
+
+def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
+    """A memory that is sensitive now was so in spirit before: all its revisions are masked alike."""
+    id = check_id(request.id)
+    hidden = engine.store.memories.get(id).sensitive
+    return tuple(
+        msgspec.structs.replace(
+            revision,
+            memory=masked(
+                msgspec.structs.replace(revision.memory, sensitive=hidden or revision.memory.sensitive), request.reveal
+            ),
+        )
+        for revision in engine.store.memories.revisions(id)
+    )
+
+
+def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
+    revisions = history(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
+    before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
+    return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))
+
+
+def _as_text(memory: Memory) -> list[str]:
+    lines = [f"{field}: {getattr(memory, field)}" for field in memory.__struct_fields__ if field not in _NOT_SHOWN]
+    return [*lines, "content:", *memory.content.splitlines()]
+
+
+_NOT_SHOWN = ("id", "content", "revision", "updated_at")
+
+
+def _revision(revisions: tuple[Revision, ...], number: int) -> Revision:
+    for revision in revisions:
+        if revision.revision == number:
+            return revision
+    known = ", ".join(str(revision.revision) for revision in revisions)
+    raise NotFound(f"There is no revision {number} of this memory. There are: {known}.")

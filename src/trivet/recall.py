@@ -1,0 +1,112 @@
+"""The read path: analyse -> legs side by side -> fuse -> bonus and prior -> choose -> present, traced throughout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from trivet.analyse import Question, analyse_query
+from trivet.answer.choose import Choice, choose, sort_hits
+from trivet.answer.health import health_of
+from trivet.answer.present import present, within_budget
+from trivet.answer.weigh import Weighed, weigh
+from trivet.contract import Recall
+from trivet.engine import Engine
+from trivet.fuse import fuse
+from trivet.legs.dense import dense
+from trivet.legs.lexical import lexical, phrase_holders
+from trivet.recipe import Recipe, parse_recipe
+from trivet.select import filter_of
+from trivet.side_by_side import Leg
+from trivet.types import Answer, Filter, Fused, LegHealth, Ranking
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """Everything a recall came by, for those who ask why."""
+
+    answer: Answer
+    filter: Filter
+    question: Question
+    rankings: tuple[Ranking, ...]
+    fused: tuple[Fused, ...]
+    weighed: tuple[Weighed, ...]
+    choice: Choice
+
+
+def recall(engine: Engine, request: Recall) -> Answer:
+    return follow(engine, request).answer
+
+
+def follow(engine: Engine, request: Recall) -> Trail:
+    watch = Stopwatch()
+    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    filter = filter_of(request)
+    with watch.stage("analyse"):
+        question = analyse_query(request.query)
+    with watch.stage("legs"):
+        rankings, legs, notes = _retrieve(engine, question, filter, recipe)
+    with watch.stage("fuse"):
+        fused = fuse(recipe.fusion, rankings)
+    with watch.stage("weigh"):
+        weighed = weigh(engine.store, question, fused, recipe, request.limit)
+    with watch.stage("choose"):
+        choice = choose(engine.store, weighed, request, filter)
+        chosen = sort_hits(choice.hits, request.sort)
+    with watch.stage("present"):
+        models = engine.embedding.models()
+        serving = next((model for model in models if model.serving), None)
+        hits = present(engine.store, question, chosen, rankings, serving, filter, request.reveal)
+        hits, truncated = within_budget(hits, request.token_budget)
+        health = health_of(engine, models, filter, legs, notes)
+    answer = Answer(
+        query=request.query,
+        hits=hits,
+        health=health,
+        took_ms=watch.total_ms(),
+        stages_ms=watch.stages_ms,
+        recipe=str(recipe),
+        considered=len(fused),
+        truncated=truncated,
+    )
+    return Trail(answer, filter, question, tuple(rankings), fused, weighed, choice)
+
+
+def _retrieve(
+    engine: Engine, question: Question, filter: Filter, recipe: Recipe
+) -> tuple[Sequence[Ranking], Sequence[LegHealth], list[str]]:
+    """The legs' rankings. Where words were quoted and some memory holds them, only such memories stay in any leg."""
+    legs: dict[str, Leg] = {}
+    if "lexical" in recipe.legs:
+        legs["lexical"] = lambda: lexical(engine.store, question, filter, recipe)
+    if "dense" in recipe.legs and engine.embedding.enabled:
+        legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
+    rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms)
+    holders = phrase_holders(engine.store, question, filter, recipe)
+    if holders is None:
+        return rankings, health, []
+    if not holders:
+        return rankings, health, ["no memory holds the quoted words as a phrase; searched for the words instead"]
+    return [_only(ranking, holders) for ranking in rankings], health, []
+
+
+def _only(ranking: Ranking, ids: frozenset[str]) -> Ranking:
+    kept = tuple(candidate for candidate in ranking.candidates if candidate.id in ids)
+    return msgspec.structs.replace(ranking, candidates=kept)
+
+
+class Stopwatch:
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self.stages_ms: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.stages_ms[name] = round((time.perf_counter() - started) * 1000, 3)
+
+    def total_ms(self) -> float:
+        return round((time.perf_counter() - self._started) * 1000, 3)

@@ -1,0 +1,136 @@
+"""The recall configuration as one string: `convex(norm=zscore) | depth(100) | bonus(0.05) | prior(0.3)`.
+
+It reads like the data flows, parses, and prints back. Steps that are left out take their defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+from trivet.errors import InvalidInput
+from trivet.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
+from trivet.store.base import Bm25
+
+Match = Literal["any", "all-then-any"]
+
+LEGS: tuple[str, ...] = ("lexical", "dense")
+MATCHES: tuple[Match, ...] = ("any", "all-then-any")
+DEEPEST = 1_000
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """How a recall retrieves, fuses and scores."""
+
+    fusion: Fusion = parse_fusion("convex(norm=zscore)")
+    legs: tuple[str, ...] = LEGS
+    depth: int = 50
+    match: Match = "all-then-any"
+    bm25: Bm25 = Bm25(k1=1.2, b=0.75, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
+    bonus: float = 0.05
+    prior: float = 0.3
+
+    def __str__(self) -> str:
+        return _printed(self)
+
+    def calls(self) -> tuple[Call, ...]:
+        bm25 = {field: float(getattr(self.bm25, field)) for field in self.bm25.__struct_fields__}
+        return (
+            self.fusion.call,
+            Call("legs", self.legs),
+            Call("depth", (float(self.depth),)),
+            Call("match", (self.match,)),
+            Call("bm25", (), Options(bm25)),
+            Call("bonus", (self.bonus,)),
+            Call("prior", (self.prior,)),
+        )
+
+
+@lru_cache(maxsize=256)
+def _printed(recipe: Recipe) -> str:
+    return print_pipeline(recipe.calls())
+
+
+DEFAULT = Recipe()
+
+
+@lru_cache(maxsize=256)
+def parse_recipe(text: str) -> Recipe:
+    if text.strip() == "default":
+        return DEFAULT
+    steps: dict[str, object] = {}
+    for call in parse_pipeline(text):
+        name = call.name if call.name in _STEPS else "fusion"
+        if name in steps:
+            raise InvalidInput(f"The recipe {text!r} has two {name} steps. Give each step once.")
+        steps[name] = _STEPS[name](call)
+    return msgspec.structs.replace(DEFAULT, **steps)
+
+
+def _fusion(call: Call) -> Fusion:
+    try:
+        return fusion_from(call)
+    except InvalidInput as error:
+        steps = ", ".join(name for name in _STEPS if name != "fusion")
+        raise InvalidInput(f"{error}. Steps beside the fusion: {steps}.") from None
+
+
+def _legs(call: Call) -> tuple[str, ...]:
+    unknown = [str(leg) for leg in call.arguments if leg not in LEGS]
+    if unknown or not call.arguments or call.options:
+        raise InvalidInput(f"legs takes names out of {', '.join(LEGS)}, such as legs(lexical, dense).")
+    return tuple(leg for leg in LEGS if leg in call.arguments)
+
+
+def _depth(call: Call) -> int:
+    depth = _number(call, 1, DEEPEST)
+    if depth != int(depth):
+        raise InvalidInput("depth takes a whole number.")
+    return int(depth)
+
+
+def _match(call: Call) -> Match:
+    for match in MATCHES:
+        if call.arguments == (match,) and not call.options:
+            return match
+    raise InvalidInput(f"match takes one of {', '.join(MATCHES)}, such as match(any).")
+
+
+def _bm25(call: Call) -> Bm25:
+    known = DEFAULT.bm25.__struct_fields__
+    if call.arguments or any(key not in known for key in call.options):
+        raise InvalidInput(f"bm25 takes named numbers out of {', '.join(known)}, such as bm25(k1=1.2, b=0.4).")
+    values = {key: _bounded("bm25", key, value, 0, 10) for key, value in call.options.items()}
+    if values.get("b", 0) > 1:
+        raise InvalidInput("bm25: b is the share of length normalisation, 0 to 1.")
+    return msgspec.structs.replace(DEFAULT.bm25, **values)
+
+
+def _share(call: Call) -> float:
+    return _number(call, 0, 1)
+
+
+def _number(call: Call, least: float, most: float) -> float:
+    if len(call.arguments) != 1 or call.options:
+        raise InvalidInput(f"{call.name} takes one number from {least:g} to {most:g}, such as {call.name}({least:g}).")
+    return _bounded(call.name, call.name, call.arguments[0], least, most)
+
+
+def _bounded(step: str, name: str, value: Scalar, least: float, most: float) -> float:
+    if isinstance(value, str) or not least <= value <= most:
+        raise InvalidInput(f"{step}: {name} must be a number from {least:g} to {most:g}, not {value!r}.")
+    return float(value)
+
+
+_STEPS: dict[str, Callable[[Call], object]] = {
+    "fusion": _fusion,
+    "legs": _legs,
+    "depth": _depth,
+    "match": _match,
+    "bm25": _bm25,
+    "bonus": _share,
+    "prior": _share,
+}

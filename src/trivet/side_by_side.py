@@ -1,0 +1,98 @@
+"""Runs legs at the same time, each within a time limit, so that a slow or broken one costs only itself."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+
+from trivet.types import LegHealth, Ranking
+
+Leg = Callable[[], Ranking]
+Timed = tuple[Ranking, float]
+
+# Each leg has its own threads: one that hangs cannot take those of another.
+THREADS_A_LEG = 4
+
+
+class _Threads:
+    """A few daemon threads that keep their database connections, and never hold up the end of the process."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: queue.SimpleQueue[tuple[Future[Timed], Leg] | None] = queue.SimpleQueue()
+        self._started = 0
+        self._waiting = 0
+        self._guard = threading.Lock()
+
+    def submit(self, leg: Leg) -> Future[Timed]:
+        future: Future[Timed] = Future()
+        with self._guard:
+            self._waiting += 1
+            if self._waiting > self._started and self._started < THREADS_A_LEG:
+                self._started += 1
+                threading.Thread(target=self._work, name=f"trivet-{self._name}", daemon=True).start()
+        self._tasks.put((future, leg))
+        return future
+
+    def stop(self) -> None:
+        for _ in range(self._started):
+            self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            future, leg = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(_timed(leg))
+                except Exception as error:  # noqa: BLE001 - handed to whoever asked, and shown there
+                    future.set_exception(error)
+            with self._guard:
+                self._waiting -= 1
+
+
+class SideBySide:
+    def __init__(self) -> None:
+        self._threads: dict[str, _Threads] = {}
+
+    def run(self, legs: Mapping[str, Leg], time_limit_ms: int) -> tuple[list[Ranking], list[LegHealth]]:
+        """The rankings of the legs that answered in time, and the health of all."""
+        started = time.perf_counter()
+        futures = {name: self._of(name).submit(leg) for name, leg in legs.items()}
+        rankings: list[Ranking] = []
+        health: list[LegHealth] = []
+        for name, future in futures.items():
+            left = started + time_limit_ms / 1000 - time.perf_counter()
+            try:
+                ranking, took_ms = future.result(timeout=max(left, 0.0))
+            except FutureTimeout:
+                future.cancel()
+                health.append(_silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms))
+            except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
+                took_ms = (time.perf_counter() - started) * 1000
+                health.append(_silent(name, f"{type(error).__name__}: {error}", took_ms))
+            else:
+                rankings.append(ranking)
+                health.append(
+                    LegHealth(leg=name, answered=True, candidates=len(ranking.candidates), took_ms=round(took_ms, 3))
+                )
+        return rankings, health
+
+    def stop(self) -> None:
+        for threads in self._threads.values():
+            threads.stop()
+
+    def _of(self, name: str) -> _Threads:
+        return self._threads.setdefault(name, _Threads(name))
+
+
+def _timed(leg: Leg) -> Timed:
+    started = time.perf_counter()
+    return leg(), (time.perf_counter() - started) * 1000
+
+
+def _silent(name: str, reason: str, took_ms: float) -> LegHealth:
+    return LegHealth(leg=name, answered=False, took_ms=round(took_ms, 3), reason=reason)

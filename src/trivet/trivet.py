@@ -1,0 +1,320 @@
+"""The facade: one object for a store, the same verbs as the command line and MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from trivet import contract
+from trivet.settings import Settings, load_settings
+from trivet.types import (
+    Answer,
+    Finding,
+    Imported,
+    Link,
+    LinkKind,
+    Memory,
+    Page,
+    Remembered,
+    Revision,
+    Sort,
+    State,
+    Stats,
+    WhyNot,
+)
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+
+Progress = Callable[[int], None]
+
+
+class Trivet:
+    """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(
+        cls, path: str | PathLike[str] | None = None, *, settings: Settings | None = None, **overrides: Any
+    ) -> Self:
+        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none"."""
+        from trivet.engine import open_engine
+        from trivet.upkeep import refresh_analyser
+
+        named = None if path is None else str(path)
+        settings = settings if settings is not None else load_settings(path=named, **overrides)
+        engine = open_engine(settings)
+        refresh_analyser(engine)
+        if settings.background and engine.embedding.enabled:
+            engine.worker.start()
+        return cls(engine)
+
+    @property
+    def settings(self) -> Settings:
+        return self._engine.settings
+
+    def remember(
+        self,
+        content: str,
+        *,
+        title: str | None = None,
+        category: str = "facts",
+        tags: Sequence[str] = (),
+        importance: float = 0.5,
+        confidence: float = 1.0,
+        expanded_keywords: Sequence[str] = (),
+        scope: str | None = None,
+        source: str | None = None,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        created_at: str | None = None,
+        valid_from: str | None = None,
+        valid_to: str | None = None,
+        sensitive: bool = False,
+        id: str | None = None,
+    ) -> Remembered:
+        """Store one memory. Near-duplicates already stored are reported, never merged."""
+        from trivet.remember import remember
+
+        return remember(self._engine, contract.check(contract.Remember, _given(locals())))
+
+    def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
+        """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        from trivet.remember import remember_many
+
+        return remember_many(self._engine, [contract.check(contract.Remember, memory) for memory in memories])
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+        sort: Sort = "relevance",
+        minimum_score: float = 0.0,
+        token_budget: int | None = None,
+        per_source: int | None = None,
+        collapse: bool = True,
+        reveal: bool = False,
+        recipe: str | None = None,
+    ) -> Answer:
+        """Find the memories that matter for a query, each with the reason why it was found."""
+        from trivet.recall import recall
+
+        return recall(self._engine, contract.check(contract.Recall, _given(locals())))
+
+    def get(self, id: str, *, reveal: bool = False) -> Memory:
+        """Show one memory by its id."""
+        from trivet.guard import masked
+
+        request = contract.check(contract.Get, _given(locals()))
+        return masked(self._engine.store.memories.get(_id(request.id)), reveal)
+
+    def list(
+        self,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+        sort: Sort = "recency",
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+        reveal: bool = False,
+    ) -> Page:
+        """List memories, newest first, with filters."""
+        from trivet.guard import masked
+        from trivet.select import filter_of
+
+        request = contract.check(contract.List, _given(locals()))
+        page = self._engine.store.memories.page(filter_of(request), request.sort, request.limit, request.offset)
+        shown = tuple(masked(memory, request.reveal) for memory in page.memories)
+        return msgspec.structs.replace(page, memories=shown)
+
+    def edit(
+        self,
+        id: str,
+        *,
+        content: str | UnsetType = UNSET,
+        title: str | UnsetType | None = UNSET,
+        category: str | UnsetType = UNSET,
+        tags: Sequence[str] | UnsetType = UNSET,
+        importance: float | UnsetType = UNSET,
+        confidence: float | UnsetType = UNSET,
+        expanded_keywords: Sequence[str] | UnsetType = UNSET,
+        scope: str | UnsetType = UNSET,
+        source: str | UnsetType | None = UNSET,
+        start_line: int | UnsetType | None = UNSET,
+        end_line: int | UnsetType | None = UNSET,
+        valid_from: str | UnsetType | None = UNSET,
+        valid_to: str | UnsetType | None = UNSET,
+        state: State | UnsetType = UNSET,
+        sensitive: bool | UnsetType = UNSET,
+        if_revision: int | None = None,
+    ) -> Memory:
+        """Change a memory. The old revision is kept; search sees the new text at once."""
+        from trivet.guard import masked
+        from trivet.remember import edit
+
+        return masked(edit(self._engine, contract.check(contract.Edit, _given(locals()))))
+
+    def forget(self, id: str) -> Memory:
+        """Delete a memory softly: it leaves every index at once and can be restored."""
+        from trivet.guard import masked
+        from trivet.lifecycle import forget
+
+        return masked(forget(self._engine, contract.check(contract.Forget, _given(locals()))))
+
+    def restore(self, id: str, *, revision: int | None = None) -> Memory:
+        """Bring back a forgotten memory, or an earlier revision of it."""
+        from trivet.guard import masked
+        from trivet.lifecycle import restore
+
+        return masked(restore(self._engine, contract.check(contract.Restore, _given(locals()))))
+
+    def purge(self, id: str) -> None:
+        """Remove a memory, its history, vectors and links for good. This cannot be undone."""
+        request = contract.check(contract.Purge, _given(locals()))
+        self._engine.store.memories.purge(_id(request.id))
+
+    def link(self, source: str, kind: LinkKind, target: str) -> Link:
+        """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
+        from trivet.lifecycle import link
+
+        return link(self._engine, contract.check(contract.LinkRequest, _given(locals())))
+
+    def unlink(self, source: str, kind: LinkKind, target: str) -> None:
+        """Remove a link between two memories."""
+        request = contract.check(contract.LinkRequest, _given(locals()))
+        self._engine.store.links.remove(_id(request.source, "source"), request.kind, _id(request.target, "target"))
+
+    def links(self, id: str) -> tuple[Link, ...]:
+        """Every link that starts or ends at a memory."""
+        self.get(id)
+        return self._engine.store.links.touching([_id(id)])
+
+    def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
+        """Show every revision of a memory, oldest first."""
+        from trivet.lifecycle import history
+
+        return history(self._engine, contract.check(contract.History, _given(locals())))
+
+    def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
+        """What changed between two revisions, as a unified diff."""
+        from trivet.lifecycle import diff
+
+        return diff(self._engine, id, older, newer, reveal)
+
+    def why_not(
+        self,
+        query: str,
+        id: str,
+        *,
+        limit: int = 10,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+        sort: Sort = "relevance",
+        minimum_score: float = 0.0,
+        token_budget: int | None = None,
+        per_source: int | None = None,
+        collapse: bool = True,
+        reveal: bool = False,
+        recipe: str | None = None,
+    ) -> WhyNot:
+        """Explain why a memory did not come back for a query, or where it came."""
+        from trivet.why_not import why_not
+
+        return why_not(self._engine, contract.check(contract.WhyNotRequest, _given(locals())))
+
+    def stats(self) -> Stats:
+        """Count what the store holds and the work waiting."""
+        from trivet.upkeep import stats
+
+        return stats(self._engine)
+
+    def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
+        """The whole store as lines of JSON: header, memories with their history, links."""
+        from trivet.portable import export_lines
+
+        return export_lines(self._engine, include_sensitive)
+
+    def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
+        """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
+        from trivet.portable import import_lines
+
+        return import_lines(self._engine, lines, progress)
+
+    def backup(self, target: str | PathLike[str]) -> None:
+        """Copy the store to a new file while others go on using it."""
+        self._engine.store.upkeep.backup(Path(target))
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        from trivet.upkeep import doctor
+
+        return doctor(self._engine)
+
+    def reindex(self, *, lexical: bool = True, vectors: bool = True, progress: Progress | None = None) -> int:
+        """Rebuild derived data from the memories and return how many memories were embedded."""
+        from trivet.upkeep import reindex
+
+        return reindex(self._engine, lexical, vectors, progress)
+
+    def drain(self, *, progress: Progress | None = None) -> int:
+        """Embed everything that waits, now; returns how many memories that was."""
+        return self._engine.worker.drain(progress)
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's own arguments as a request. Sequences become tuples, what was left unset is left out."""
+    return {
+        name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
+        for name, value in arguments.items()
+        if name not in _NOT_ARGUMENTS and value is not UNSET
+    }
+
+
+_NOT_ARGUMENTS = frozenset({"self", "remember", "recall", "masked", "edit", "forget", "restore", "link", "history",
+                            "why_not", "filter_of"})  # fmt: skip
+
+
+def _id(text: str, field: str = "id") -> str:
+    from trivet.ids import check_id
+
+    return check_id(text, field)

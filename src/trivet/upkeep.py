@@ -1,0 +1,84 @@
+"""Keeping a store in order: counts, checks, and rebuilding what is derived from the memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from trivet.analyse import ANALYSER_VERSION
+from trivet.engine import Engine
+from trivet.errors import TrivetError
+from trivet.remember import document_of
+from trivet.store.base import Document
+from trivet.types import Finding, Memory, Stats
+
+Progress = Callable[[int], None]
+
+
+def stats(engine: Engine) -> Stats:
+    counts = engine.store.memories.stats()
+    serving = engine.embedding.serving()
+    living = sum(count for state, count in counts.memories.items() if state != "deleted")
+    waiting, failing = living - counts.sensitive if engine.embedding.enabled else 0, 0
+    if serving is not None:
+        backlog = engine.store.jobs.backlog(serving)
+        waiting, failing = backlog.waiting, backlog.failing
+    identity = serving.identity if serving else engine.embedding.identity
+    return msgspec.structs.replace(counts, not_embedded=waiting, failing_jobs=failing, embedder=identity)
+
+
+def doctor(engine: Engine) -> tuple[Finding, ...]:
+    return (*engine.store.upkeep.findings(), _embedder(engine), _jobs(engine))
+
+
+def reindex(engine: Engine, lexical: bool, vectors: bool, progress: Progress | None) -> int:
+    if lexical:
+        rebuild_lexical(engine)
+    if not vectors:
+        return 0
+    engine.embedding.adopt()
+    engine.store.upkeep.rebuild_vectors()
+    return engine.worker.drain(progress)
+
+
+def refresh_analyser(engine: Engine) -> None:
+    """A store whose terms were made by another version of the analyser is searched wrongly: rebuild its index."""
+    version = engine.store.upkeep.analyser_version()
+    if version != ANALYSER_VERSION:
+        if version or engine.store.memories.stats().revisions:
+            rebuild_lexical(engine)
+        engine.store.upkeep.set_analyser_version(ANALYSER_VERSION)
+
+
+def rebuild_lexical(engine: Engine) -> int:
+    return engine.store.upkeep.rebuild_lexical(_documents(engine))
+
+
+def _documents(engine: Engine) -> Iterator[tuple[Memory, Document]]:
+    for memory in engine.store.memories.everything():
+        yield memory, document_of(memory)
+
+
+def _embedder(engine: Engine) -> Finding:
+    if not engine.embedding.enabled:
+        return Finding(check="embedder", ok=True, detail="none: recall works by words alone")
+    try:
+        serving = engine.embedding.serving()
+        if serving is None:
+            return Finding(check="embedder", ok=True, detail=f"{engine.embedding.identity}: nothing embedded yet")
+        engine.embedding.embedder_of(serving).embed_query("is anybody there")
+    except TrivetError as error:
+        remedy = "Mend the embedder or choose another; recall goes on by words alone, jobs wait."
+        return Finding(check="embedder", ok=False, detail=str(error), remedy=remedy)
+    return Finding(check="embedder", ok=True, detail=f"{serving.identity} answers")
+
+
+def _jobs(engine: Engine) -> Finding:
+    counts = stats(engine)
+    if counts.failing_jobs:
+        serving = engine.embedding.serving()
+        last = engine.store.jobs.backlog(serving).last_error if serving else None
+        detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {last}"
+        return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet reindex` retries now.")
+    return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")

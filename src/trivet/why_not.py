@@ -1,0 +1,131 @@
+"""Why a memory did not come back: the recall is run again with open eyes, and its trail is read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trivet.analyse import analyse
+from trivet.clock import now
+from trivet.contract import Recall, WhyNotRequest
+from trivet.engine import Engine
+from trivet.ids import check_id
+from trivet.recall import Trail, follow
+from trivet.types import Contribution, Memory, Ranking, WhyNot
+
+
+def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
+    memory = engine.store.memories.get(check_id(request.id))
+    fields = {field: getattr(request, field) for field in Recall.__struct_fields__}
+    trail = follow(engine, Recall(**fields))
+    rank = next((hit.rank for hit in trail.answer.hits if hit.id == memory.id), None)
+    legs = _contributions(trail, memory.id)
+    if rank is not None:
+        verdict, reasons = f"It came back at rank {rank}.", _seen_by_legs(trail, legs)
+    else:
+        verdict, reasons = _verdict(engine, trail, memory, legs)
+    return WhyNot(
+        query=request.query,
+        id=memory.id,
+        returned=rank is not None,
+        rank=rank,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        legs=legs,
+    )
+
+
+def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contribution]) -> tuple[str, list[str]]:
+    if memory.state == "deleted":
+        return "It was forgotten, so no index holds it.", ["`restore` brings it back."]
+    filtered = _filtered(engine, trail, memory)
+    if filtered:
+        return "A filter keeps it out.", filtered
+    reasons = _seen_by_legs(trail, legs) + _words(trail, memory) + _embedded(engine, memory)
+    if memory.id in trail.choice.dropped:
+        return f"It was found, but {trail.choice.dropped[memory.id]}.", reasons
+    place = next((place for place, fused in enumerate(trail.fused, 1) if fused.id == memory.id), None)
+    if place is not None:
+        return f"It was found, but came {place} of {len(trail.fused)} after fusion, too low to be read.", reasons
+    return "No leg found it.", reasons
+
+
+def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
+    """Loosens one filter at a time to name those that bite."""
+    if engine.store.memories.is_visible(memory.id, trail.filter) and not _out_of_time(trail, memory):
+        return []
+    values = {
+        "scope": f"its scope is {memory.scope}",
+        "categories": f"its category is {memory.category}",
+        "tags": f"its tags are {', '.join(memory.tags) or 'none'}",
+        "states": f"its state is {memory.state}",
+        "source": f"its source is {memory.source.uri if memory.source else 'none'}",
+        "created_after": f"it was created at {memory.created_at}",
+        "created_before": f"it was created at {memory.created_at}",
+        "as_of": f"it is valid from {memory.valid_from or memory.created_at} to {memory.valid_to or 'ever'}",
+    }
+    reasons = [
+        f"{name} = {getattr(trail.filter, name)!r}, and {value}"
+        for name, value in values.items()
+        if getattr(trail.filter, name) and not _passes_alone(engine, trail, memory, name)
+    ]
+    if _out_of_time(trail, memory):
+        reasons.append(f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now")
+    return reasons
+
+
+def _passes_alone(engine: Engine, trail: Trail, memory: Memory, name: str) -> bool:
+    """Whether the memory passes this one filter when all others let everything through."""
+    open_filter = {"states": ("active", "superseded", "archived", "deleted")}
+    alone = msgspec.structs.replace(type(trail.filter)(), **{**open_filter, name: getattr(trail.filter, name)})
+    return engine.store.memories.is_visible(memory.id, alone)
+
+
+def _out_of_time(trail: Trail, memory: Memory) -> bool:
+    if trail.filter.as_of is not None:
+        return False
+    moment = now()
+    return bool((memory.valid_from and memory.valid_from > moment) or (memory.valid_to and memory.valid_to <= moment))
+
+
+def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
+    fused = next((fused for fused in trail.fused if fused.id == id), None)
+    return {contribution.leg: contribution for contribution in fused.contributions} if fused else {}
+
+
+def _seen_by_legs(trail: Trail, legs: dict[str, Contribution]) -> list[str]:
+    reasons = []
+    for health in trail.answer.health.legs:
+        ranking = next((ranking for ranking in trail.rankings if ranking.leg == health.leg), None)
+        if ranking is None:
+            reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
+        elif health.leg in legs and legs[health.leg].rank is not None:
+            reasons.append(f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}")
+        else:
+            reasons.append(_not_in(ranking))
+    return reasons
+
+
+def _not_in(ranking: Ranking) -> str:
+    if not ranking.candidates:
+        return f"the {ranking.leg} leg found nothing at all"
+    last = ranking.candidates[-1].score
+    return f"the {ranking.leg} leg has it not among its {len(ranking.candidates)}; the last of them scored {last:.3f}"
+
+
+def _words(trail: Trail, memory: Memory) -> list[str]:
+    text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags))
+    held = set(analyse(text))
+    matched = [word.text for word in trail.question.words if held.intersection(word.terms)]
+    missing = [word.text for word in trail.question.words if not held.intersection(word.terms)]
+    if not trail.question.words:
+        return ["the query has no words to search by, only function words"]
+    return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]
+
+
+def _embedded(engine: Engine, memory: Memory) -> list[str]:
+    if memory.sensitive:
+        return ["it is sensitive, so it has no vector and is found by its words alone"]
+    serving = engine.embedding.serving()
+    if serving is not None and not engine.store.vectors.spans(serving, [memory.id]):
+        return ["it is not embedded yet"]
+    return []
