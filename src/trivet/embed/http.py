@@ -1,0 +1,168 @@
+"""One JSON request over HTTP with bounds on everything: time, attempts, waiting, and the size of the answer."""
+
+import email.utils
+import http.client
+import json
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from trivet.errors import EmbedderError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
+SHOWN_CHARACTERS = 200
+CHUNK_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`seconds` bounds each silence of the server, `deadline` everything together, waits included."""
+
+    seconds: float
+    deadline: float
+    attempts: int
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    most_bytes: int = 64 * 2**20
+
+
+# Someone waits for a query's answer, and recall works without the dense leg; nobody waits for a document's.
+QUERY_LIMITS = Limits(seconds=5.0, deadline=8.0, attempts=2)
+DOCUMENT_LIMITS = Limits(seconds=60.0, deadline=180.0, attempts=5)
+
+
+class _Failure(Exception):
+    """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
+
+    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.retryable = retryable
+        self.asked_wait = asked_wait
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error: following it would carry the key to a host that nobody named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def post_json(
+    url: str,
+    body: Mapping[str, Any],
+    key: str = "",
+    limits: Limits = DOCUMENT_LIMITS,
+    wait: Callable[[float], object] = time.sleep,
+) -> Any:
+    """The decoded answer, or an EmbedderError that names the endpoint and never the key."""
+    request = _request(url, body, key)
+    end = time.monotonic() + limits.deadline
+    for attempt in range(1, limits.attempts + 1):
+        try:
+            return _attempt(request, limits, end)
+        except _Failure as failure:
+            pause = _pause(failure, attempt, limits)
+            if not failure.retryable or attempt == limits.attempts or time.monotonic() + pause >= end:
+                raise EmbedderError(_redacted(f"{url}: {failure} (attempt {attempt})", key)) from None
+            wait(pause)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _request(url: str, body: Mapping[str, Any], key: str) -> urllib.request.Request:
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    return urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
+
+
+def _attempt(request: urllib.request.Request, limits: Limits, end: float) -> Any:
+    timeout = max(0.001, min(limits.seconds, end - time.monotonic()))
+    try:
+        with _opener(request.host).open(request, timeout=timeout) as response:
+            raw = _read(response, limits.most_bytes, end)
+    except urllib.error.HTTPError as error:
+        raise _refused(error) from None
+    except (TimeoutError, OSError, http.client.HTTPException) as error:
+        raise _unreachable(error, timeout) from None
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        raise _Failure(f"the answer is not JSON: {_shown(raw)}", retryable=False) from None
+
+
+def _opener(host: str) -> urllib.request.OpenerDirector:
+    """Proxies from the environment are used as usual, but never for a server on this machine."""
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    if is_loopback(f"//{host}"):
+        handlers.append(urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener(*handlers)
+
+
+def is_loopback(url: str) -> bool:
+    return urlsplit(url).hostname in LOOPBACK
+
+
+def _read(response: http.client.HTTPResponse, most_bytes: int, end: float) -> bytes:
+    chunks = bytearray()
+    while chunk := response.read1(CHUNK_BYTES):
+        chunks += chunk
+        if len(chunks) > most_bytes:
+            raise _Failure(f"the answer is larger than {most_bytes} bytes", retryable=False)
+        if time.monotonic() > end:
+            raise TimeoutError
+    return bytes(chunks)
+
+
+def _refused(error: urllib.error.HTTPError) -> _Failure:
+    try:
+        body = error.read(SHOWN_CHARACTERS * 4)
+    except (OSError, http.client.HTTPException):
+        body = b"(no body)"
+    asked = _retry_after(error.headers.get("Retry-After"))
+    error.close()
+    return _Failure(f"HTTP {error.code}: {_shown(body)}", error.code in RETRYABLE, asked)
+
+
+def _unreachable(error: Exception, timeout: float) -> _Failure:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return _Failure(f"no answer within {timeout:g} s", retryable=True)
+    if isinstance(cause, ConnectionRefusedError):
+        return _Failure("the connection was refused: is the server running?", retryable=False)
+    broken = isinstance(cause, ConnectionError | http.client.HTTPException)
+    return _Failure(f"cannot be reached: {cause}", retryable=broken)
+
+
+def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:
+    """What the server asked for, else twice as long each time, spread so that clients do not return in step."""
+    if failure.asked_wait is not None:
+        return min(failure.asked_wait, limits.longest_wait)
+    spread = random.uniform(0.5, 1.0)
+    return min(spread * limits.first_wait * 2.0**attempt, limits.longest_wait)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds to wait: the header holds a number of them or a date."""
+    if value is None:
+        return None
+    if value.strip().isascii() and value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _shown(raw: bytes) -> str:
+    return " ".join(raw.decode("utf-8", "replace").split())[:SHOWN_CHARACTERS]
+
+
+def _redacted(message: str, key: str) -> str:
+    """A server may echo the key it refused."""
+    return message.replace(key, "[key]") if key else message
