@@ -63,7 +63,7 @@ def fold(text: str) -> str:
     """Compatibility forms unified, case and Latin diacritics removed, white space squeezed."""
     if text.isascii():
         return " ".join(text.lower().split())
-    decomposed = unicodedata.normalize("NFKD", text.translate(_apostrophes)).casefold()
+    decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_apostrophes)
     return " ".join(unicodedata.normalize("NFC", _combining_marks.sub("", decomposed)).split())
 
 

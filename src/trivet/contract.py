@@ -30,7 +30,9 @@ from trivet.types import (
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_QUERY_CHARACTERS = 8_000
 MAX_TAGS = 50
-SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$"
+# Not \Z for the end, which JSON Schema's regular expressions lack; a bare $ would let a final line break through.
+SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$(?!\n)"
+LARGEST_NUMBER = 2**31 - 1
 
 Id = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a memory (a UUID).")]
 Content = Annotated[str, Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8.")]
@@ -49,7 +51,7 @@ Scope = Annotated[
     Meta(max_length=200, pattern=SCOPE_PATTERN, description="A path-like name such as user/project."),
 ]
 SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Where it came from: a URI or a path.")]
-Positive = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Budget = Annotated[int, Meta(ge=50, le=200_000)]
 RecipeText = Annotated[str, Meta(max_length=500)]
 Time = Annotated[str, Meta(max_length=40)]
@@ -128,7 +130,7 @@ class Get(Request, frozen=True, kw_only=True):
 
 class List(Selection, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000, description="How many to return.")] = 20
-    offset: Annotated[int, Meta(ge=0, description="How many to skip.")] = 0
+    offset: Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")] = 0
     sort: Annotated[
         Sort, Meta(description="Order: recency or importance; without a query, relevance means recency.")
     ] = "recency"
@@ -285,6 +287,8 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
         value = msgspec.convert(dict(arguments), request, strict=True)
     except msgspec.ValidationError as error:
         raise InvalidInput(_teach(request, str(error))) from None
+    except UnicodeEncodeError:
+        raise InvalidInput("The request is not valid Unicode (a lone surrogate). Decode it properly.") from None
     for field in request.__struct_fields__:
         given = getattr(value, field)
         if isinstance(given, float) and not math.isfinite(given):

@@ -22,10 +22,10 @@ QUERIES_KEPT = 256
 class Embedding:
     """The configured embedder and, while the store moves to it, the one whose vectors still answer."""
 
-    def __init__(self, store: Store, spec: str) -> None:
+    def __init__(self, store: Store, spec: str, configured: Embedder | None) -> None:
         self._store = store
-        self.spec = spec
-        self._configured = load(spec)
+        self._spec = spec
+        self._configured = configured
         self._others: dict[str, Embedder] = {}
         self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
@@ -43,11 +43,19 @@ class Embedding:
         return self._configured is not None and self._configured.local
 
     def adopt(self) -> None:
-        """Makes the configured model known to the store, which asks for every memory's vectors if it is new."""
-        if self._configured is not None and self.identity not in {
-            model.identity for model in self._store.vectors.models()
-        }:
-            self._store.vectors.adopt(self._configured.identity, self.spec, self._configured.dimension)
+        """Makes the configured model known to the store, which asks for every memory's vectors if it is new.
+
+        A hosted model may have to be asked for its dimension, so this is the worker's business and never a caller's.
+        """
+        if self._configured is not None and self._known() is None:
+            self._store.vectors.adopt(self._configured.identity, self._spec, self._configured.dimension)
+
+    def renew(self) -> None:
+        """As `adopt`, but a known model whose vectors have another width by now is dropped and adopted anew."""
+        known = self._known()
+        if self._configured is not None and known is not None and known.dimension != self._configured.dimension:
+            self._store.vectors.remove(known)
+        self.adopt()
 
     def serving(self) -> Model | None:
         """The model whose vectors answer. None before the first vector, or with no embedder."""
@@ -82,9 +90,11 @@ class Embedding:
 
     def promote(self) -> None:
         """Once the configured model has a vector for everything, it answers, and the others go."""
-        models = self._store.vectors.models()
-        configured = next((model for model in models if model.identity == self.identity), None)
-        if configured is None or (configured.serving and len(models) == 1):
+        configured = self._known()
+        if configured is None or (configured.serving and len(self._store.vectors.models()) == 1):
             return
         if self._store.jobs.backlog(configured).waiting == 0:
             self._store.vectors.serve(configured)
+
+    def _known(self) -> Model | None:
+        return next((model for model in self._store.vectors.models() if model.identity == self.identity), None)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.embed.registry import load
 from trivet.embedding import Embedding
 from trivet.recipe import Recipe, parse_recipe
 from trivet.settings import Settings
 from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
+from trivet.store.sqlite import SqliteStore
 from trivet.worker import Worker
 
 
@@ -31,11 +33,10 @@ class Engine(msgspec.Struct, frozen=True):
 def open_engine(settings: Settings) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
     recipe = parse_recipe(settings.recipe)
-    from trivet.embed.spec import Spec
-    from trivet.store.sqlite import SqliteStore
-
-    Spec.parse(settings.embedder)
+    embedder = load(settings.embedder)
     store = SqliteStore(Path(settings.path).expanduser(), settings.busy_time_limit_ms)
-    embedding = Embedding(store, settings.embedder)
+    embedding = Embedding(store, settings.embedder, embedder)
+    if embedding.local:
+        embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding)
     return Engine(settings, store, embedding, worker, SideBySide(), recipe)

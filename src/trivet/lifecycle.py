@@ -30,11 +30,14 @@ def restore(engine: Engine, request: contract.Restore) -> Memory:
     if request.revision is None:
         if current.state != "deleted":
             raise Conflict(f"Memory {current.id} is not forgotten. To go back, name the revision to restore.")
-        earlier = next(old.memory for old in reversed(revisions) if old.memory.state != "deleted")
+        living = (old.memory for old in reversed(revisions) if old.memory.state != "deleted")
+        earlier = next(living, current)
     else:
         earlier = _revision(revisions, request.revision).memory
     state = "archived" if earlier.state == "archived" else "active"
-    restored = msgspec.structs.replace(earlier, state=state, revision=current.revision)
+    # What became sensitive stays so: an old revision must not bring the text back into view.
+    sensitive = earlier.sensitive or current.sensitive
+    restored = msgspec.structs.replace(earlier, state=state, sensitive=sensitive, revision=current.revision)
     check_memory(engine, restored)
     return rewrite(engine, restored, "restore")
 

@@ -17,6 +17,7 @@ from trivet.engine import Engine
 from trivet.errors import InvalidInput, TrivetError
 from trivet.ids import check_id
 from trivet.remember import check_memory, document_of, new_memory, rewrite
+from trivet.store.base import Entry
 from trivet.types import Imported, Link, Memory, Revision
 
 FORMAT = 1
@@ -53,7 +54,10 @@ def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
         if memory.sensitive and not include_sensitive:
             continue
         exported.add(memory.id)
-        yield _line(MemoryLine(memory, engine.store.memories.revisions(memory.id)))
+        history = engine.store.memories.revisions(memory.id)
+        if not include_sensitive:  # a memory that is no longer sensitive may have been so before
+            history = tuple(revision for revision in history if not revision.memory.sensitive)
+        yield _line(MemoryLine(memory, history))
     for link in engine.store.links.everything():
         if link.source in exported and link.target in exported:
             yield _line(LinkLine(link))
@@ -61,92 +65,115 @@ def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
 
 def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None = None) -> Imported:
     """Takes in an export, or plain memories: lines with at least a `content`, and optionally `links`."""
-    engine.embedding.adopt()
-    tally = _Tally()
-    links: list[tuple[int, Link]] = []
+    intake = _Intake(engine)
     for number, line in enumerate(lines, 1):
         if line.strip():
-            try:
-                links.extend((number, link) for link in _take(engine, line, number, tally))
-            except TrivetError as error:
-                tally.errors.append(f"line {number}: {error}")
+            intake.line(number, line)
         if progress is not None:
             progress(1)
-    for number, link in links:  # after all memories, since a link may point forward
-        try:
-            engine.store.links.add(link)
-            tally.links += 1
-        except TrivetError as error:
-            tally.errors.append(f"line {number}: {error}")
+    intake.flush()
+    intake.add_links()  # after all memories, since a link may point forward
     engine.worker.wake()
-    return tally.result()
+    return Imported(**intake.counts, links=intake.links_added, errors=tuple(intake.errors))
 
 
-class _Tally:
-    def __init__(self) -> None:
+class _Intake:
+    """Gathers new memories into batches, one transaction each; a bad line costs only itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._batch: dict[str, Entry] = {}
+        self._links: list[tuple[int, Link]] = []
         self.counts = {"stored": 0, "unchanged": 0, "updated": 0, "kept": 0}
-        self.links = 0
+        self.links_added = 0
         self.errors: list[str] = []
 
-    def result(self) -> Imported:
-        return Imported(**self.counts, links=self.links, errors=tuple(self.errors))
+    def line(self, number: int, line: str) -> None:
+        try:
+            value = _decode(line)
+            if "trivet_export" in value:
+                _check_header(value)
+            elif "link" in value:
+                self._links.append((number, _checked_link(_convert(value, LinkLine).link)))
+            elif "memory" in value:
+                entry = _convert(value, MemoryLine)
+                memory = _checked(self._engine, entry.memory)
+                self._take(Entry(memory, document_of(memory), _checked_history(memory, entry.history)))
+            else:
+                memory, links = _plain(self._engine, value)
+                self._take(Entry(memory, document_of(memory)))
+                self._links.extend((number, link) for link in links)
+        except TrivetError as error:
+            self.errors.append(f"line {number}: {error}")
+
+    def flush(self) -> None:
+        entries = list(self._batch.values())
+        self._batch = {}
+        if entries:
+            self._engine.store.memories.add_many(entries)
+            self.counts["stored"] += len(entries)
+
+    def add_links(self) -> None:
+        for number, link in self._links:
+            try:
+                self._engine.store.links.add(link)
+                self.links_added += 1
+            except TrivetError as error:
+                self.errors.append(f"line {number}: {error}")
+
+    def _take(self, entry: Entry) -> None:
+        id = entry.memory.id
+        if id in self._batch or len(self._batch) >= BATCH:
+            self.flush()
+        ours = self._engine.store.memories.get_many([id]).get(id)
+        if ours is None:
+            self._batch[id] = entry
+        else:
+            self.counts[_merge(self._engine, ours, entry.memory)] += 1
 
 
-def _take(engine: Engine, line: str, number: int, tally: _Tally) -> list[Link]:
-    value = _decode(line)
-    if "trivet_export" in value:
-        header = _convert(value, Header)
-        if header.trivet_export > FORMAT:
-            raise InvalidInput(f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}")
-        return []
-    if "link" in value:
-        link = _convert(value, LinkLine).link
-        check_id(link.source, "source")
-        check_id(link.target, "target")
-        return [link]
-    if "memory" in value:
-        entry = _convert(value, MemoryLine)
-        tally.counts[_merge(engine, _checked(engine, entry.memory), entry.history)] += 1
-        return []
-    return _take_plain(engine, value, tally)
-
-
-def _take_plain(engine: Engine, value: dict[str, Any], tally: _Tally) -> list[Link]:
-    links = value.pop("links", [])
+def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
+    links = value.pop("links", None) or []
+    if not isinstance(links, list):
+        raise InvalidInput("links must be a list of objects such as {kind: see-also, to: ID}")
     source = value.pop("source", None)
     if isinstance(source, dict):
-        value |= {
-            "source": source.get("uri"),
-            "start_line": source.get("start_line"),
-            "end_line": source.get("end_line"),
-        }
+        value |= {"source": source.get("uri"), "start_line": source.get("start_line")}
+        value["end_line"] = source.get("end_line")
     elif source is not None:
         value["source"] = source
     memory = new_memory(engine, contract.check(contract.Remember, value))
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
-    tally.counts[_merge(engine, memory, ())] += 1
-    return [_plain_link(memory, link) for link in links]
+    return memory, [_plain_link(memory, link) for link in links]
 
 
 def _plain_link(memory: Memory, link: Any) -> Link:
     entry: dict[str, Any] = {"source": memory.id, "created_at": memory.created_at}
     if isinstance(link, dict):
         entry |= {"kind": link.get("kind"), "target": link.get("to") or link.get("target")}
-    return _convert(entry, Link)
+    return _checked_link(_convert(entry, Link))
 
 
-def _merge(engine: Engine, memory: Memory, history: tuple[Revision, ...]) -> str:
-    ours = engine.store.memories.get_many([memory.id]).get(memory.id)
-    if ours is None:
-        engine.store.memories.add(memory, document_of(memory))
-        if history:
-            engine.store.memories.adopt_history(memory.id, history)
-        return "stored"
-    if _same(ours, memory):
+def _checked_link(link: Link) -> Link:
+    source, target = check_id(link.source, "source"), check_id(link.target, "target")
+    if source == target:
+        raise InvalidInput(f"a memory cannot be linked to itself ({source})")
+    created_at = parse_time(link.created_at, "created_at")
+    return msgspec.structs.replace(link, source=source, target=target, created_at=created_at)
+
+
+def _check_header(value: dict[str, Any]) -> None:
+    header = _convert(value, Header)
+    if header.trivet_export > FORMAT:
+        raise InvalidInput(f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}")
+
+
+def _merge(engine: Engine, ours: Memory, theirs: Memory) -> str:
+    if _same(ours, theirs):
         return "unchanged"
-    if memory.updated_at <= ours.updated_at:
+    if theirs.updated_at <= ours.updated_at:
         return "kept"
-    rewrite(engine, msgspec.structs.replace(memory, revision=ours.revision), "import")
+    rewrite(engine, msgspec.structs.replace(theirs, revision=ours.revision), "import")
     return "updated"
 
 
@@ -172,7 +199,21 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
             times[name] = parse_time(getattr(memory, name), name)
     # `superseded` is made by links, which come later in the file.
     state = "active" if memory.state == "superseded" else memory.state
+    if not 1 <= memory.revision <= contract.LARGEST_NUMBER:
+        raise InvalidInput(f"revision: {memory.revision} is not a revision number, which count from 1")
     return msgspec.structs.replace(memory, id=check_id(memory.id), state=state, **times)
+
+
+def _checked_history(memory: Memory, history: tuple[Revision, ...]) -> tuple[Revision, ...]:
+    numbers = [revision.revision for revision in history]
+    if any(check_id(revision.memory.id) != memory.id for revision in history):
+        raise InvalidInput("its history holds revisions of another memory")
+    if numbers != sorted(set(numbers)) or (numbers and not 1 <= numbers[0] <= numbers[-1] <= memory.revision):
+        raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
+    return tuple(
+        msgspec.structs.replace(revision, changed_at=parse_time(revision.changed_at, "changed_at"))
+        for revision in history
+    )
 
 
 def _sensitive(engine: Engine) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -17,11 +17,21 @@ from trivet.contract import Recall
 from trivet.engine import Engine
 from trivet.fuse import fuse
 from trivet.legs.dense import dense
-from trivet.legs.lexical import lexical, phrase_holders
+from trivet.legs.lexical import lexical
+from trivet.legs.phrase import phrase_holders
 from trivet.recipe import Recipe, parse_recipe
 from trivet.select import filter_of
 from trivet.side_by_side import Leg
 from trivet.types import Answer, Filter, Fused, LegHealth, Ranking
+
+
+class Retrieved(msgspec.Struct, frozen=True):
+    """What the legs gave. `narrowed`: quoted words were found, so only memories that hold them are left."""
+
+    rankings: list[Ranking]
+    health: list[LegHealth]
+    notes: tuple[str, ...] = ()
+    narrowed: bool = False
 
 
 class Trail(msgspec.Struct, frozen=True):
@@ -30,7 +40,7 @@ class Trail(msgspec.Struct, frozen=True):
     answer: Answer
     filter: Filter
     question: Question
-    rankings: tuple[Ranking, ...]
+    retrieved: Retrieved
     fused: tuple[Fused, ...]
     weighed: tuple[Weighed, ...]
     choice: Choice
@@ -43,13 +53,13 @@ def recall(engine: Engine, request: Recall) -> Answer:
 def follow(engine: Engine, request: Recall) -> Trail:
     watch = Stopwatch()
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
-    filter = filter_of(request)
+    filter = filter_of(request, engine.settings)
     with watch.stage("analyse"):
         question = analyse_query(request.query)
     with watch.stage("legs"):
-        rankings, legs, notes = _retrieve(engine, question, filter, recipe)
+        retrieved = _retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
-        fused = fuse(recipe.fusion, rankings)
+        fused = fuse(recipe.fusion, retrieved.rankings)
     with watch.stage("weigh"):
         weighed = weigh(engine.store, question, fused, recipe, request.limit)
     with watch.stage("choose"):
@@ -58,9 +68,9 @@ def follow(engine: Engine, request: Recall) -> Trail:
     with watch.stage("present"):
         models = engine.embedding.models()
         serving = next((model for model in models if model.serving), None)
-        hits = present(engine.store, question, chosen, rankings, serving, filter, request.reveal)
+        hits = present(engine.store, question, chosen, retrieved.rankings, serving, filter, request.reveal)
         hits, truncated = within_budget(hits, request.token_budget)
-        health = health_of(engine, models, filter, legs, notes)
+        health = health_of(engine, models, filter, retrieved.health, retrieved.notes)
     answer = Answer(
         query=request.query,
         hits=hits,
@@ -71,12 +81,10 @@ def follow(engine: Engine, request: Recall) -> Trail:
         considered=len(fused),
         truncated=truncated,
     )
-    return Trail(answer, filter, question, tuple(rankings), fused, weighed, choice)
+    return Trail(answer, filter, question, retrieved, fused, weighed, choice)
 
 
-def _retrieve(
-    engine: Engine, question: Question, filter: Filter, recipe: Recipe
-) -> tuple[Sequence[Ranking], Sequence[LegHealth], list[str]]:
+def _retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
     """The legs' rankings. Where words were quoted and some memory holds them, only such memories stay in any leg."""
     legs: dict[str, Leg] = {}
     if "lexical" in recipe.legs:
@@ -84,12 +92,13 @@ def _retrieve(
     if "dense" in recipe.legs and engine.embedding.enabled:
         legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
     rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms)
-    holders = phrase_holders(engine.store, question, filter, recipe)
-    if holders is None:
-        return rankings, health, []
+    if not question.phrases:
+        return Retrieved(rankings, health)
+    holders = phrase_holders(engine.store, question, filter, recipe, rankings)
     if not holders:
-        return rankings, health, ["no memory holds the quoted words as a phrase; searched for the words instead"]
-    return [_only(ranking, holders) for ranking in rankings], health, []
+        note = "no memory holds the quoted words as a phrase; searched for the words instead"
+        return Retrieved(rankings, health, (note,))
+    return Retrieved([_only(ranking, holders) for ranking in rankings], health, narrowed=True)
 
 
 def _only(ranking: Ranking, ids: frozenset[str]) -> Ranking:

@@ -16,7 +16,7 @@ from trivet.errors import Conflict, InvalidInput
 from trivet.guard import masked
 from trivet.ids import check_id, new_id
 from trivet.likeness import REPORTED_FROM, likeness, words_of
-from trivet.store.base import Document
+from trivet.store.base import Document, Entry
 from trivet.types import Duplicate, Memory, Remembered, Source
 
 # How many memories with the same rare words are compared in full on each save.
@@ -32,12 +32,11 @@ def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remember
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
     memories = [new_memory(engine, request) for request in requests]
     duplicates = [near_duplicates(engine, memory) for memory in memories]
-    engine.embedding.adopt()
-    outcomes = engine.store.memories.add_many([(memory, document_of(memory)) for memory in memories])
+    added = engine.store.memories.add_many([Entry(memory, document_of(memory)) for memory in memories])
     engine.worker.wake()
     return [
-        Remembered(id=memory.id, status=outcome, revision=memory.revision, near_duplicates=similar)
-        for memory, outcome, similar in zip(memories, outcomes, duplicates, strict=True)
+        Remembered(id=memory.id, status=done.status, revision=done.revision, near_duplicates=similar)
+        for memory, done, similar in zip(memories, added, duplicates, strict=True)
     ]
 
 
@@ -57,7 +56,6 @@ def edit(engine: Engine, request: Edit) -> Memory:
 
 def rewrite(engine: Engine, memory: Memory, action: str) -> Memory:
     """Writes a changed memory as its next revision; every index follows in the same transaction or by its job."""
-    engine.embedding.adopt()
     written = engine.store.memories.replace(memory, document_of(memory), action)
     engine.worker.wake()
     return written
@@ -158,6 +156,8 @@ def _check_state(old: Memory, given: Mapping[str, Any]) -> None:
 
 
 def _changed_source(old: Source | None, request: Edit) -> Source | None:
+    if request.source is None and {request.start_line, request.end_line} == {UNSET}:
+        return None
     uri = (old.uri if old else None) if request.source is UNSET else request.source
     start = (old.start_line if old else None) if request.start_line is UNSET else request.start_line
     end = (old.end_line if old else None) if request.end_line is UNSET else request.end_line

@@ -5,10 +5,15 @@ from __future__ import annotations
 from trivet.clock import parse_time
 from trivet.contract import Selection
 from trivet.errors import InvalidInput
+from trivet.settings import Settings
 from trivet.types import Filter
 
 
-def filter_of(request: Selection) -> Filter:
+def filter_of(request: Selection, settings: Settings) -> Filter:
+    unknown = sorted(set(request.category) - set(settings.categories))
+    if unknown:
+        known = ", ".join(settings.categories)
+        raise InvalidInput(f"category: there is no {', '.join(unknown)}. The categories are {known}.")
     after, before = _time(request, "created_after"), _time(request, "created_before")
     if after is not None and before is not None and after >= before:
         raise InvalidInput("created_after must be earlier than created_before; no memory can be in between otherwise.")

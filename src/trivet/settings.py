@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
 
 CATEGORIES: tuple[str, ...] = (
@@ -33,7 +34,7 @@ CATEGORIES: tuple[str, ...] = (
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The store's file.")] = ""
-    scope: Annotated[str, Meta(description="The scope of a memory that names none.")] = "default"
+    scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
     )
@@ -97,8 +98,12 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for field in msgspec.structs.fields(Settings):
         text = environment.get(f"TRIVET_{field.name.upper()}")
         if text is not None:
-            values[field.name] = text.split(",") if field.name == "categories" else text
+            values[field.name] = _listed(text) if field.name == "categories" else text
     return values
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _checked(values: Mapping[str, Any], origin: str) -> Settings:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
+from trivet.fuse import check
 from trivet.types import LegHealth, Ranking
 
 Leg = Callable[[], Ranking]
@@ -91,7 +92,9 @@ class SideBySide:
 
 def _timed(leg: Leg) -> Timed:
     started = time.perf_counter()
-    return leg(), (time.perf_counter() - started) * 1000
+    ranking = leg()
+    check(ranking)  # here, so that a leg that breaks its promises fails alone and not the whole answer
+    return ranking, (time.perf_counter() - started) * 1000
 
 
 def _silent(name: str, reason: str, took_ms: float) -> LegHealth:

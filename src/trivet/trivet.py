@@ -50,7 +50,11 @@ class Trivet:
         from trivet.upkeep import refresh_analyser
 
         named = None if path is None else str(path)
-        settings = settings if settings is not None else load_settings(path=named, **overrides)
+        if settings is None:
+            settings = load_settings(path=named, **overrides)
+        else:
+            given = {**overrides, "path": named} if named is not None else overrides
+            settings = msgspec.structs.replace(settings, **given)
         engine = open_engine(settings)
         refresh_analyser(engine)
         if settings.background and engine.embedding.enabled:
@@ -146,7 +150,9 @@ class Trivet:
         from trivet.select import filter_of
 
         request = contract.check(contract.List, _given(locals()))
-        page = self._engine.store.memories.page(filter_of(request), request.sort, request.limit, request.offset)
+        page = self._engine.store.memories.page(
+            filter_of(request, self.settings), request.sort, request.limit, request.offset
+        )
         shown = tuple(masked(memory, request.reveal) for memory in page.memories)
         return msgspec.structs.replace(page, memories=shown)
 

@@ -231,6 +231,7 @@ class Stats(Value, frozen=True, kw_only=True):
     passages: int
     not_embedded: int
     failing_jobs: int
+    last_error: str | None = None
     embedder: str | None
     schema: int
     bytes: int

@@ -10,7 +10,7 @@ from trivet.analyse import ANALYSER_VERSION
 from trivet.engine import Engine
 from trivet.errors import TrivetError
 from trivet.remember import document_of
-from trivet.store.base import Document
+from trivet.store.base import Backlog, Document
 from trivet.types import Finding, Memory, Stats
 
 Progress = Callable[[int], None]
@@ -20,12 +20,16 @@ def stats(engine: Engine) -> Stats:
     counts = engine.store.memories.stats()
     serving = engine.embedding.serving()
     living = sum(count for state, count in counts.memories.items() if state != "deleted")
-    waiting, failing = living - counts.sensitive if engine.embedding.enabled else 0, 0
+    backlog = Backlog(living - counts.sensitive if engine.embedding.enabled else 0, 0, None)
     if serving is not None:
         backlog = engine.store.jobs.backlog(serving)
-        waiting, failing = backlog.waiting, backlog.failing
-    identity = serving.identity if serving else engine.embedding.identity
-    return msgspec.structs.replace(counts, not_embedded=waiting, failing_jobs=failing, embedder=identity)
+    return msgspec.structs.replace(
+        counts,
+        not_embedded=backlog.waiting,
+        failing_jobs=backlog.failing,
+        last_error=backlog.last_error or engine.worker.last_error,
+        embedder=serving.identity if serving else engine.embedding.identity,
+    )
 
 
 def doctor(engine: Engine) -> tuple[Finding, ...]:
@@ -37,7 +41,7 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, progress: Progress | N
         rebuild_lexical(engine)
     if not vectors:
         return 0
-    engine.embedding.adopt()
+    engine.embedding.renew()
     engine.store.upkeep.rebuild_vectors()
     return engine.worker.drain(progress)
 
@@ -77,8 +81,6 @@ def _embedder(engine: Engine) -> Finding:
 def _jobs(engine: Engine) -> Finding:
     counts = stats(engine)
     if counts.failing_jobs:
-        serving = engine.embedding.serving()
-        last = engine.store.jobs.backlog(serving).last_error if serving else None
-        detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {last}"
+        detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
         return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet reindex` retries now.")
     return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from trivet.analyse import analyse
-from trivet.clock import now
 from trivet.contract import Recall, WhyNotRequest
 from trivet.engine import Engine
 from trivet.ids import check_id
+from trivet.legs.phrase import holds_phrases
 from trivet.recall import Trail, follow
 from trivet.types import Contribution, Memory, Ranking, WhyNot
 
@@ -41,6 +41,11 @@ def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contr
     if filtered:
         return "A filter keeps it out.", filtered
     reasons = _seen_by_legs(trail, legs) + _words(trail, memory) + _embedded(engine, memory)
+    if any(hit.memory.id == memory.id for hit in trail.choice.hits):
+        return "It was found, but the token budget was used up before it.", reasons
+    if trail.retrieved.narrowed and not holds_phrases(memory, trail.question):
+        phrases = ", ".join(f'"{phrase}"' for phrase in trail.question.phrases)
+        return f"It does not hold the quoted words {phrases}, and other memories do.", reasons
     if memory.id in trail.choice.dropped:
         return f"It was found, but {trail.choice.dropped[memory.id]}.", reasons
     place = next((place for place, fused in enumerate(trail.fused, 1) if fused.id == memory.id), None)
@@ -51,7 +56,7 @@ def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contr
 
 def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
     """Loosens one filter at a time to name those that bite."""
-    if engine.store.memories.is_visible(memory.id, trail.filter) and not _out_of_time(trail, memory):
+    if engine.store.memories.is_visible(memory.id, trail.filter):
         return []
     values = {
         "scope": f"its scope is {memory.scope}",
@@ -68,23 +73,17 @@ def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
         for name, value in values.items()
         if getattr(trail.filter, name) and not _passes_alone(engine, trail, memory, name)
     ]
-    if _out_of_time(trail, memory):
-        reasons.append(f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now")
-    return reasons
+    return reasons or [f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now"]
 
 
 def _passes_alone(engine: Engine, trail: Trail, memory: Memory, name: str) -> bool:
-    """Whether the memory passes this one filter when all others let everything through."""
-    open_filter = {"states": ("active", "superseded", "archived", "deleted")}
+    """Whether the memory passes this one filter when all others let everything through, validity in time as well."""
+    open_filter = {
+        "states": ("active", "superseded", "archived", "deleted"),
+        "as_of": memory.valid_from or memory.created_at,
+    }
     alone = msgspec.structs.replace(type(trail.filter)(), **{**open_filter, name: getattr(trail.filter, name)})
     return engine.store.memories.is_visible(memory.id, alone)
-
-
-def _out_of_time(trail: Trail, memory: Memory) -> bool:
-    if trail.filter.as_of is not None:
-        return False
-    moment = now()
-    return bool((memory.valid_from and memory.valid_from > moment) or (memory.valid_to and memory.valid_to <= moment))
 
 
 def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
@@ -95,7 +94,7 @@ def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
 def _seen_by_legs(trail: Trail, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
     for health in trail.answer.health.legs:
-        ranking = next((ranking for ranking in trail.rankings if ranking.leg == health.leg), None)
+        ranking = next((ranking for ranking in trail.retrieved.rankings if ranking.leg == health.leg), None)
         if ranking is None:
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
         elif health.leg in legs and legs[health.leg].rank is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from trivet.embedding import Embedding
@@ -13,6 +14,9 @@ from trivet.passages import cut
 from trivet.store.base import Job, Model, Passage, Store
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from trivet.embed.base import Embedder
 
 BATCH = 64
@@ -22,8 +26,11 @@ FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
 # How soon a background worker sees jobs that another process left.
 POLL_SECONDS = 5.0
+# Then the embedder is taken to be down: the rest keep their lease and are tried later.
+FAILURES_IN_A_ROW = 3
 
 Progress = Callable[[int], None]
+Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
 
 
 class Worker:
@@ -54,44 +61,58 @@ class Worker:
             self._thread = None
 
     def drain(self, progress: Progress | None = None) -> int:
-        """Embeds everything that is due and returns how many memories that was."""
+        """Embeds everything that is due and returns how many memories that was. `last_error` tells what went wrong."""
         with self._draining:
-            self._embedding.adopt()
+            try:
+                self._embedding.adopt()
+            except EmbedderError as error:  # no model, no jobs: everything waits until it can be adopted
+                self.last_error = str(error)
+                return 0
             done = sum(self._drain_model(model, progress) for model in self._embedding.models())
             self._embedding.promote()
             return done
 
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
-        done = 0
-        while not self._stop.is_set():
+        done = failures = 0
+        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
             jobs = self._store.jobs.lease(model, BATCH, LEASE_SECONDS)
             if not jobs:
                 break
-            if not self._embed(model, jobs):
-                break  # the rest would fail alike; they are due again after their back-off
-            done += len(jobs)
-            if progress is not None:
-                progress(len(jobs))
+            for batch in _batches(jobs):
+                if failures < FAILURES_IN_A_ROW and self._embed(model, batch):
+                    failures = 0
+                    done += len(batch)
+                    if progress is not None:
+                        progress(len(batch))
+                else:
+                    failures += 1
         return done
 
     def _embed(self, model: Model, jobs: Sequence[Job]) -> bool:
         try:
-            embedder = self._embedding.embedder_of(model)
-            passages = [cut(job.content, embedder.count_tokens, _room(job, embedder)) for job in jobs]
-            texts = [_text(job, passage) for job, cuts in zip(jobs, passages, strict=True) for passage in cuts]
-            vectors = embedder.embed_documents(texts)
+            self._store.jobs.finish(self._embedded(model, jobs))
         except EmbedderError as error:
             self.last_error = str(error)
             self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
             return False
-        done = []
-        start = 0
-        for job, cuts in zip(jobs, passages, strict=True):
-            done.append((job, cuts, vectors[start : start + len(cuts)]))
-            start += len(cuts)
-        self._store.jobs.finish(done)
         self.last_error = None
         return True
+
+    def _embedded(self, model: Model, jobs: Sequence[Job]) -> list[Embedded]:
+        embedder = self._embedding.embedder_of(model)
+        passages = [cut(job.content, embedder.count_tokens, _room(job, embedder)) for job in jobs]
+        texts = [_text(job, passage) for job, cuts in zip(jobs, passages, strict=True) for passage in cuts]
+        vectors = embedder.embed_documents(texts)
+        if vectors.shape[1] != model.dimension:
+            raise EmbedderError(
+                f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
+                f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+            )
+        starts = accumulate((len(cuts) for cuts in passages), initial=0)
+        return [
+            (job, cuts, vectors[start : start + len(cuts)])
+            for job, cuts, start in zip(jobs, passages, starts, strict=False)
+        ]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -101,6 +122,14 @@ class Worker:
             except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
                 self.last_error = str(error)
             self._wake.wait(POLL_SECONDS)
+
+
+def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+    """All first attempts together; what has failed before alone, so that one bad text does not hold up the others."""
+    fresh = [job for job in jobs if not job.attempts]
+    if fresh:
+        yield fresh
+    yield from ([job] for job in jobs if job.attempts)
 
 
 def _room(job: Job, embedder: Embedder) -> int:

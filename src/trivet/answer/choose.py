@@ -70,10 +70,9 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
     frontier = set(ids)
     while frontier:
         successor: dict[str, str] = {}
-        for link in store.links.to_targets(sorted(frontier), "supersedes"):
-            successor.setdefault(link.target, link.source)  # the newest one comes first
-        visible = {new for new in successor.values() if store.memories.is_visible(new, filter)}
-        successor = {old: new for old, new in successor.items() if new in visible}
+        for link in store.links.to_targets(sorted(frontier), "supersedes"):  # the newest successor comes first
+            if link.target not in successor and store.memories.is_visible(link.source, filter):
+                successor[link.target] = link.source
         current = {id: successor.get(end, end) for id, end in current.items()}
         frontier = set(successor.values())
     memories = store.memories.get_many(sorted({end for id, end in current.items() if end != id}))

@@ -36,7 +36,7 @@ def present(
     for rank, hit in enumerate(chosen, 1):
         memory = masked(hit.memory, reveal)
         passages = spans.get(hit.memory.id, ())
-        passage = _passage(memory, passages, best.get(hit.fused.id), question)
+        passage = _passage(memory, passages, best.get(hit.memory.id), question)
         hits.append(
             Hit(
                 id=memory.id,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import Document
+from trivet.store.base import Added, Document, Entry
 from trivet.store.sqlite.database import SCHEMA_VERSION, Database
 from trivet.store.sqlite.queries import queries, visible_query
 from trivet.store.sqlite.rows import as_json, filter_parameters, to_memory, to_row
 from trivet.store.sqlite.visible import Visibility
 from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
-
-Outcome = Literal["stored", "unchanged"]
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
 CHANGES_KEPT = 20_000
@@ -36,12 +33,9 @@ class SqliteMemories:
         self._visibility = visibility
         self._sql = queries("memories")
 
-    def add(self, memory: Memory, document: Document) -> Outcome:
-        return self.add_many([(memory, document)])[0]
-
-    def add_many(self, items: Sequence[tuple[Memory, Document]]) -> list[Outcome]:
+    def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
-            return [self._add(connection, memory, document) for memory, document in items]
+            return [self._add(connection, entry) for entry in entries]
 
     def replace(self, memory: Memory, document: Document, action: str) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
@@ -56,9 +50,8 @@ class SqliteMemories:
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
             connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
             self._write_derived(connection, key, following, document, action)
-            if (row["state"] == "deleted") != (memory.state == "deleted"):
-                restate_targets(connection, key)
-                restate(connection, key)
+            restate_targets(connection, key)
+            restate(connection, key)
         return self.get(memory.id)
 
     def purge(self, id: str) -> None:
@@ -98,20 +91,8 @@ class SqliteMemories:
             for row in rows
         )
 
-    def adopt_history(self, id: str, revisions: Sequence[Revision]) -> None:
-        """Puts the earlier revisions of an imported memory under the one just added."""
-        with self._database.write() as connection:
-            key = self._row(id)["key"]
-            for revision in revisions:
-                snapshot = msgspec.json.encode(revision.memory).decode()
-                values = {"key": key, "revision": revision.revision, "changed_at": revision.changed_at}
-                connection.execute(
-                    self._sql["replace_revision"],
-                    {**values, "action": revision.action, "snapshot": snapshot},
-                )
-
     def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page:
-        parameters = {**filter_parameters(filter), "limit": limit, "offset": offset}
+        parameters = {**filter_parameters(filter, now()), "limit": limit, "offset": offset}
         with self._database.errors():
             connection = self._database.read()
             rows = connection.execute(visible_query("page", _ORDERS[sort]), parameters).fetchall()
@@ -134,7 +115,7 @@ class SqliteMemories:
 
     def is_visible(self, id: str, filter: Filter) -> bool:
         with self._database.errors():
-            parameters = {**filter_parameters(filter), "keys": as_json([self._row(id)["key"]])}
+            parameters = {**filter_parameters(filter, now()), "keys": as_json([self._row(id)["key"]])}
             return self._database.read().execute(visible_query("changed_keys"), parameters).fetchone() is not None
 
     def visible_count(self, filter: Filter) -> int:
@@ -171,29 +152,37 @@ class SqliteMemories:
             raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
         return row
 
-    def _add(self, connection: sqlite3.Connection, memory: Memory, document: Document) -> Outcome:
+    def _add(self, connection: sqlite3.Connection, entry: Entry) -> Added:
+        memory = entry.memory
         existing = connection.execute(self._sql["by_id"], {"id": memory.id}).fetchone()
         if existing is not None:
             if existing["content"] == memory.content and existing["state"] != "deleted":
-                return "unchanged"
+                return Added("unchanged", existing["revision"])
             raise Conflict(_conflict(memory.id, existing["state"]))
-        key = int(connection.execute(self._sql["insert"], to_row(memory, document)).lastrowid or 0)
-        self._write_derived(connection, key, memory, document, "remember")
-        return "stored"
+        key = int(connection.execute(self._sql["insert"], to_row(memory, entry.document)).lastrowid or 0)
+        for revision in entry.history:
+            if revision.revision < memory.revision:
+                self._write_revision(connection, key, revision)
+        self._write_derived(connection, key, memory, entry.document, "remember")
+        return Added("stored", memory.revision)
 
-    def _write_derived(
-        self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document, action: str
-    ) -> None:
+    def _write_revision(self, connection: sqlite3.Connection, key: int, revision: Revision) -> None:
         connection.execute(
             self._sql["insert_revision"],
             {
                 "key": key,
-                "revision": memory.revision,
-                "changed_at": memory.updated_at,
-                "action": action,
-                "snapshot": msgspec.json.encode(memory).decode(),
+                "revision": revision.revision,
+                "changed_at": revision.changed_at,
+                "action": revision.action,
+                "snapshot": msgspec.json.encode(revision.memory).decode(),
             },
         )
+
+    def _write_derived(
+        self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document, action: str
+    ) -> None:
+        written = Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
+        self._write_revision(connection, key, written)
         if action != "remember":
             connection.execute(self._sql["delete_tags"], {"key": key})
             connection.execute(queries("lexical")["delete"], {"key": key})

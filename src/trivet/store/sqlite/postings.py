@@ -106,7 +106,8 @@ class PostingCache:
         occurrences = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         keys, positions = np.unique(occurrences >> 3, return_inverse=True)
         frequencies = np.bincount(positions, weights=np.asarray(weights)[occurrences & 7], minlength=len(keys))
-        return Postings(keys, frequencies.astype(np.float64))
+        held = frequencies > 0  # a field of weight 0 does not hold the term
+        return Postings(keys[held], frequencies[held].astype(np.float64))
 
     def _keep(self, name: tuple[str, Weights], entry: _Entry) -> None:
         previous = self._entries.pop(name, None)

@@ -63,8 +63,10 @@ def to_row(memory: Memory, document: Document) -> dict[str, Any]:
     }
 
 
-def filter_parameters(filter: Filter) -> dict[str, Any]:
+def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, Any]:
+    """The parameters of the visibility predicate. Without an `as_of`, `moment` is when a memory must be valid."""
     return {
+        "moment": moment if filter.as_of is None else None,
         "scope": filter.scope,
         "categories": as_json(filter.categories) if filter.categories else None,
         "tags": as_json(sorted(set(filter.tags))) if filter.tags else None,

@@ -27,18 +27,21 @@ class SqliteUpkeep:
             raise StoreError(f"{target} exists already. Nothing was written; name another file.")
         partial = target.with_name(target.name + ".partial")
         try:
-            with self._database.errors():
-                partial.unlink(missing_ok=True)
-                copy = sqlite3.connect(partial)
-                try:
-                    self._database.read().backup(copy)
-                finally:
-                    copy.close()
+            partial.unlink(missing_ok=True)
+            partial.touch(mode=0o600)
+            self._copy_to(partial)
             partial.rename(target)
-        except OSError as error:
-            raise StoreError(f"The backup {target} cannot be written: {error.strerror}.") from None
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"The backup {target} cannot be written: {error}. Nothing is left of it.") from None
         finally:
             partial.unlink(missing_ok=True)
+
+    def _copy_to(self, target: Path) -> None:
+        copy = sqlite3.connect(target)
+        try:
+            self._database.read().backup(copy)
+        finally:
+            copy.close()
 
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
         """Everything in one transaction: recalls go on with the old index until it is committed."""

@@ -63,6 +63,11 @@ class SqliteVectorIndex:
                 if other.model != model.model:
                     connection.execute(self._sql["delete_model"], {"model": other.model})
 
+    def remove(self, model: Model) -> None:
+        """Drops a model with its vectors and jobs."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["delete_model"], {"model": model.model})
+
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         if vector.shape != (model.dimension,):
             raise EmbedderError(

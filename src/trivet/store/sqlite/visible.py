@@ -53,10 +53,13 @@ class Visibility:
             if entry.summary is None:
                 count = int(entry.mask.sum())
                 entry.summary = (count, float(entry.lengths[entry.mask].mean()) if count else 0.0)
-            mask = entry.mask
-            if filter.as_of is None:
-                mask = self._without_out_of_time(mask)
-            return Visible(mask, entry.lengths, *entry.summary)
+            count, mean_length = entry.summary
+            hidden = self._out_of_time(entry.mask) if filter.as_of is None else []
+            if not hidden:
+                return Visible(entry.mask, entry.lengths, count, mean_length)
+            mask = entry.mask.copy()
+            mask[hidden] = False
+            return Visible(mask, entry.lengths, count - len(hidden), mean_length)
 
     def _fresh(self, filter: Filter) -> _Entry:
         sequence = self._changes.last()
@@ -105,12 +108,8 @@ class Visibility:
         entry.mask[keys] = True
         entry.lengths[keys] = lengths
 
-    def _without_out_of_time(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _out_of_time(self, mask: NDArray[np.bool_]) -> list[int]:
+        """Which of the memories shown are not valid now. Few memories have bounds, so this is asked every time."""
         with self._database.errors():
             rows = self._database.read().execute(visible_query("out_of_time"), {"moment": now()}).fetchall()
-        hidden = [row[0] for row in rows if row[0] < len(mask)]
-        if not hidden:
-            return mask
-        mask = mask.copy()
-        mask[hidden] = False
-        return mask
+        return [row[0] for row in rows if row[0] < len(mask) and mask[row[0]]]

@@ -48,10 +48,6 @@ INSERT OR IGNORE INTO memory_tag (memory, tag) SELECT :key, value FROM json_each
 INSERT INTO revision (memory, revision, changed_at, action, snapshot)
 VALUES (:key, :revision, :changed_at, :action, :snapshot);
 
--- name: replace_revision
-INSERT OR REPLACE INTO revision (memory, revision, changed_at, action, snapshot)
-VALUES (:key, :revision, :changed_at, :action, :snapshot);
-
 -- name: revisions
 SELECT revision, changed_at, action, snapshot FROM revision
 WHERE memory = (SELECT key FROM memory WHERE id = :id) ORDER BY revision;

@@ -28,5 +28,6 @@ AND (:source IS NULL OR m.source_uri = :source
 AND (:created_after IS NULL OR m.created_at >= :created_after)
 AND (:created_before IS NULL OR m.created_at < :created_before)
 AND (:as_of IS NULL OR (coalesce(m.valid_from, m.created_at) <= :as_of AND (m.valid_to IS NULL OR m.valid_to > :as_of)))
+AND (:moment IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment) AND (m.valid_to IS NULL OR m.valid_to > :moment)))
 AND (:tags IS NULL OR (SELECT count(*) FROM memory_tag AS t WHERE t.memory = m.key
                        AND t.tag IN (SELECT value FROM json_each(:tags))) = json_array_length(:tags));
