@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
+from zlib import crc32
 
-from trivet.analyse import fold
+from trivet.analyse import UNSPACED, fold
 
 # Reported on save at this likeness and above; 0.75 is three words of four in common.
 REPORTED_FROM = 0.75
 # Folded into one hit at this likeness and above, and only if no word that turns the meaning differs.
 COLLAPSED_FROM = 0.9
 
-_word = re.compile(r"\w+")
+# How many hashes a fingerprint has: two texts that are three quarters alike share about five of eight.
+FINGERPRINT_SIZE = 8
+
+_word = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
 _TURNING = frozenset(
     "not no never none nothing always without cannot cant dont doesnt didnt isnt wasnt wont only except until unless "
     "before after enable disable enabled disabled on off true false".split()
@@ -22,7 +27,18 @@ Words = Counter[str]
 
 
 def words_of(text: str) -> Words:
-    return Counter(_word.findall(fold(text).replace("'", "")))
+    return Counter(_sequence(text))
+
+
+def fingerprint(text: str) -> tuple[int, ...]:
+    """The smallest hashes of the text's word pairs: a sample that similar texts draw alike."""
+    words = _sequence(text)
+    pairs = {f"{one} {other}" for one, other in pairwise(words)} or set(words)
+    return tuple(sorted(crc32(pair.encode()) for pair in pairs)[:FINGERPRINT_SIZE])
+
+
+def _sequence(text: str) -> list[str]:
+    return _word.findall(fold(text).replace("'", ""))
 
 
 def likeness(one: Words, other: Words) -> float:

@@ -208,7 +208,7 @@ def _checked_history(memory: Memory, history: tuple[Revision, ...]) -> tuple[Rev
     numbers = [revision.revision for revision in history]
     if any(check_id(revision.memory.id) != memory.id for revision in history):
         raise InvalidInput("its history holds revisions of another memory")
-    if numbers != sorted(set(numbers)) or (numbers and not 1 <= numbers[0] <= numbers[-1] <= memory.revision):
+    if numbers != sorted(set(numbers)) or (numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)):
         raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
     return tuple(
         msgspec.structs.replace(revision, changed_at=parse_time(revision.changed_at, "changed_at"))

@@ -11,19 +11,24 @@ SHORTEST_EXACT_QUERY = 8
 
 def exactness(question: Question, memory: Memory) -> float:
     """How literally the memory holds the query, 0 to 1: a quoted phrase, the whole query, or its identifiers."""
-    could_hold_all = SHORTEST_EXACT_QUERY <= len(question.folded) <= len(memory.content)
-    if not (could_hold_all or question.phrases or question.identifiers or memory.title):
-        return 0.0  # most queries are longer than that and quote nothing: do not fold every candidate for them
-    title, content = fold(memory.title or ""), fold(memory.content)
-    if question.folded == title:
+    if memory.title and fold(memory.title) == question.folded:
         return 1.0
-    text = f"{title}\n{content}"
-    wholes = (*question.phrases, question.folded) if could_hold_all else question.phrases
-    if any(contains_phrase(text, whole) for whole in wholes):
+    wholes = question.phrases
+    if len(question.folded) >= SHORTEST_EXACT_QUERY:
+        wholes = (*wholes, question.folded)
+    if any(_holds(memory, whole) for whole in wholes):
         return 1.0
     if not question.identifiers:
         return 0.0
-    return sum(contains_phrase(text, identifier) for identifier in question.identifiers) / len(question.identifiers)
+    return sum(_holds(memory, identifier) for identifier in question.identifiers) / len(question.identifiers)
+
+
+def _holds(memory: Memory, folded: str) -> bool:
+    text = f"{memory.title}\n{memory.content}" if memory.title else memory.content
+    # Folding every candidate would cost more than the rest of the scoring; one missing word settles it.
+    if text.isascii() and folded.isascii() and folded.rpartition(" ")[2] not in text.lower():
+        return False
+    return contains_phrase(fold(text), folded)
 
 
 def with_bonus(score: float, exactness: float, bonus: float) -> float:

@@ -91,7 +91,8 @@ def _retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe
         legs["lexical"] = lambda: lexical(engine.store, question, filter, recipe)
     if "dense" in recipe.legs and engine.embedding.enabled:
         legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
-    rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms)
+    here = "dense" if engine.embedding.local else None
+    rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here)
     if not question.phrases:
         return Retrieved(rankings, health)
     holders = phrase_holders(engine.store, question, filter, recipe, rankings)

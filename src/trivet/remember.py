@@ -1,4 +1,4 @@
-"""The write path: validate -> near-duplicate? -> ONE transaction (row, revision, lexical index, job) -> worker."""
+"""The write path: validate -> ONE transaction (row, revision, lexical index, job) -> worker; near-duplicates told."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trivet.engine import Engine
 from trivet.errors import Conflict, InvalidInput
 from trivet.guard import masked
 from trivet.ids import check_id, new_id
-from trivet.likeness import REPORTED_FROM, likeness, words_of
+from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.store.base import Document, Entry
 from trivet.types import Duplicate, Memory, Remembered, Source
 
-# How many memories with the same rare words are compared in full on each save.
-COMPARED = 50
+# How many memories that share part of the fingerprint are compared in full on each save.
+COMPARED = 20
 REPORTED = 5
 
 
@@ -30,13 +30,17 @@ def remember(engine: Engine, request: Remember) -> Remembered:
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    memories = [new_memory(engine, request) for request in requests]
-    duplicates = [near_duplicates(engine, memory) for memory in memories]
-    added = engine.store.memories.add_many([Entry(memory, document_of(memory)) for memory in memories])
+    entries = [Entry(memory, document_of(memory)) for memory in (new_memory(engine, request) for request in requests)]
+    added = engine.store.memories.add_many(entries)
     engine.worker.wake()
     return [
-        Remembered(id=memory.id, status=done.status, revision=done.revision, near_duplicates=similar)
-        for memory, done, similar in zip(memories, added, duplicates, strict=True)
+        Remembered(
+            id=entry.memory.id,
+            status=done.status,
+            revision=done.revision,
+            near_duplicates=near_duplicates(engine, entry),
+        )
+        for entry, done in zip(entries, added, strict=True)
     ]
 
 
@@ -106,17 +110,21 @@ def document_of(memory: Memory) -> Document:
         keywords=tuple(term for keyword in memory.expanded_keywords for term in analyse(keyword)),
         tags=tuple(term for tag in memory.tags for term in analyse(tag)),
         category=tuple(analyse(memory.category)),
+        fingerprint=fingerprint(memory.content),
     )
 
 
-def near_duplicates(engine: Engine, memory: Memory) -> tuple[Duplicate, ...]:
-    """Stored memories of the same scope that use nearly the same words. Told to the caller; nothing is merged."""
+def near_duplicates(engine: Engine, entry: Entry) -> tuple[Duplicate, ...]:
+    """Other memories of the same scope that use nearly the same words. Told to the caller; nothing is merged."""
+    memory = entry.memory
+    ids = engine.store.lexical.similar(memory.id, entry.document.fingerprint, COMPARED)
+    if not ids:
+        return ()
     words = words_of(memory.content)
-    ids = engine.store.lexical.similar(analyse(memory.content), COMPARED)
     similar = []
     for other in engine.store.memories.get_many(ids).values():
         alike = likeness(words, words_of(other.content))
-        if alike >= REPORTED_FROM and other.scope == memory.scope and other.id != memory.id:
+        if alike >= REPORTED_FROM and other.scope == memory.scope:
             content = masked(other).content
             similar.append(Duplicate(id=other.id, similarity=round(alike, 3), content=content))
     similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))

@@ -47,10 +47,7 @@ class _Threads:
         while (task := self._tasks.get()) is not None:
             future, leg = task
             if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(_timed(leg))
-                except Exception as error:  # noqa: BLE001 - handed to whoever asked, and shown there
-                    future.set_exception(error)
+                _fulfil(future, leg)
             with self._guard:
                 self._waiting -= 1
 
@@ -59,28 +56,35 @@ class SideBySide:
     def __init__(self) -> None:
         self._threads: dict[str, _Threads] = {}
 
-    def run(self, legs: Mapping[str, Leg], time_limit_ms: int) -> tuple[list[Ranking], list[LegHealth]]:
-        """The rankings of the legs that answered in time, and the health of all."""
+    def run(
+        self, legs: Mapping[str, Leg], time_limit_ms: int, here: str | None = None
+    ) -> tuple[list[Ranking], list[LegHealth]]:
+        """The rankings of the legs that answered in time, and the health of all.
+
+        `here` names a leg that cannot hang: it runs in the caller's thread, which saves waking another.
+        """
         started = time.perf_counter()
-        futures = {name: self._of(name).submit(leg) for name, leg in legs.items()}
-        rankings: list[Ranking] = []
-        health: list[LegHealth] = []
-        for name, future in futures.items():
-            left = started + time_limit_ms / 1000 - time.perf_counter()
-            try:
-                ranking, took_ms = future.result(timeout=max(left, 0.0))
-            except FutureTimeout:
-                future.cancel()
-                health.append(_silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms))
-            except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
-                took_ms = (time.perf_counter() - started) * 1000
-                health.append(_silent(name, f"{type(error).__name__}: {error}", took_ms))
-            else:
-                rankings.append(ranking)
-                health.append(
-                    LegHealth(leg=name, answered=True, candidates=len(ranking.candidates), took_ms=round(took_ms, 3))
-                )
-        return rankings, health
+        futures = {name: self._of(name).submit(leg) for name, leg in legs.items() if name != here}
+        if here is not None and here in legs:
+            futures[here] = _done(legs[here])
+        outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms) for name in legs}
+        rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
+        return rankings, [health for _, health in outcomes.values()]
+
+    def _outcome(
+        self, name: str, future: Future[Timed], started: float, time_limit_ms: int
+    ) -> tuple[Ranking | None, LegHealth]:
+        left = started + time_limit_ms / 1000 - time.perf_counter()
+        try:
+            ranking, took_ms = future.result(timeout=max(left, 0.0))
+        except FutureTimeout:
+            future.cancel()
+            return None, _silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms)
+        except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
+            took_ms = (time.perf_counter() - started) * 1000
+            return None, _silent(name, f"{type(error).__name__}: {error}", took_ms)
+        count = len(ranking.candidates)
+        return ranking, LegHealth(leg=name, answered=True, candidates=count, took_ms=round(took_ms, 3))
 
     def stop(self) -> None:
         for threads in self._threads.values():
@@ -88,6 +92,19 @@ class SideBySide:
 
     def _of(self, name: str) -> _Threads:
         return self._threads.setdefault(name, _Threads(name))
+
+
+def _done(leg: Leg) -> Future[Timed]:
+    future: Future[Timed] = Future()
+    _fulfil(future, leg)
+    return future
+
+
+def _fulfil(future: Future[Timed], leg: Leg) -> None:
+    try:
+        future.set_result(_timed(leg))
+    except Exception as error:  # noqa: BLE001 - handed to whoever asked, and shown there
+        future.set_exception(error)
 
 
 def _timed(leg: Leg) -> Timed:

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A memory's terms by field, as the lexical index takes them."""
+    """A memory's terms by field, as the lexical index takes them, and its fingerprint (see likeness.py)."""
 
     content: tuple[str, ...]
     title: tuple[str, ...]
     keywords: tuple[str, ...]
     tags: tuple[str, ...]
     category: tuple[str, ...]
+    fingerprint: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -127,7 +128,7 @@ class LexicalIndex(Protocol):
     def search(
         self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
     ) -> list[Candidate]: ...
-    def similar(self, terms: Sequence[str], limit: int) -> list[str]: ...
+    def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]: ...
 
 
 class VectorIndex(Protocol):

@@ -64,6 +64,11 @@ class Database:
         except sqlite3.Error as error:
             raise StoreError(_explain(error, self.path, self._busy_time_limit_ms)) from error
 
+    def size(self) -> int:
+        """Bytes on disk, the write-ahead log included."""
+        parts = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(part.stat().st_size for part in parts if part.exists())
+
     def close(self) -> None:
         with self._guard:
             self._closed = True

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.store.base import Bm25
+from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.identity import Identities
 from trivet.store.sqlite.postings import PostingCache, Postings
+from trivet.store.sqlite.queries import queries
+from trivet.store.sqlite.rows import as_json
 from trivet.store.sqlite.visible import Visibility, Visible
 from trivet.types import Candidate, Filter
 
@@ -18,12 +21,13 @@ COMMON_SHARE = 0.05
 COMMON_AT_LEAST = 2_000
 # A pasted page has hundreds of words; the rarest decide.
 MOST_TERMS = 64
-# Near-duplicates share almost all their words, so most of the rarest few as well.
-RAREST = 8
 
 
 class SqliteLexicalIndex:
-    def __init__(self, visibility: Visibility, postings: PostingCache, identities: Identities) -> None:
+    def __init__(
+        self, database: Database, visibility: Visibility, postings: PostingCache, identities: Identities
+    ) -> None:
+        self._database = database
         self._visibility = visibility
         self._postings = postings
         self._identities = identities
@@ -42,19 +46,13 @@ class SqliteLexicalIndex:
             scores = _prefer_all_words(scores, [lists[term] for term in required], enough)
         return self._best(scores, depth)
 
-    def similar(self, terms: Sequence[str], limit: int) -> list[str]:
-        """Ids of memories that share the rarest terms; the caller compares them properly."""
-        weights = (1.0, 0.0, 0.0, 0.0, 0.0)
-        visible = self._visibility.of(Filter())
-        lists = [_seen(self._postings.of(term, weights), visible) for term in dict.fromkeys(terms)]
-        rare = sorted((postings for postings in lists if len(postings.keys)), key=lambda postings: len(postings.keys))
-        if not rare:
-            return []
-        found = np.concatenate([postings.keys for postings in rare[:RAREST]])
-        keys, counts = np.unique(found, return_counts=True)
-        best = keys[np.argsort(-counts, kind="stable")[:limit]]
-        ids = self._identities.of(best.tolist())
-        return [ids[key] for key in best.tolist() if key in ids]
+    def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]:
+        """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
+        shared = min(2, len(fingerprint))
+        parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit}
+        with self._database.errors():
+            rows = self._database.read().execute(queries("lexical")["similar"], parameters).fetchall()
+        return [row[0] for row in rows]
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
         found = np.flatnonzero(scores)

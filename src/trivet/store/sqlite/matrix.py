@@ -18,7 +18,7 @@ EXACT_UP_TO = 3_000
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Parallel arrays: one entry a memory, its best passage, best first."""
+    """Parallel arrays: one entry a memory, its best passage, best first. Ties at the cut are all in: ids decide."""
 
     keys: NDArray[np.int64]
     ordinals: NDArray[np.int64]
@@ -123,5 +123,7 @@ def _best_passages(
 ) -> Found:
     order = np.lexsort((ordinals, keys, -scores))
     _, first = np.unique(keys[order], return_index=True)
-    best = order[np.sort(first)[:depth]]
+    best = order[np.sort(first)]
+    if len(best) > depth:
+        best = best[scores[best] >= scores[best[depth - 1]]]
     return Found(keys[best], ordinals[best], scores[best])

@@ -49,7 +49,9 @@ class SqliteMemories:
             key: int = row["key"]
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
             connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
-            self._write_derived(connection, key, following, document, action)
+            self._write_revision(connection, key, _as_revision(following, action))
+            self._clear_derived(connection, key)
+            self._write_derived(connection, key, following, document)
             restate_targets(connection, key)
             restate(connection, key)
         return self.get(memory.id)
@@ -143,7 +145,7 @@ class SqliteMemories:
             failing_jobs=0,
             embedder=None,
             schema=SCHEMA_VERSION,
-            bytes=self._database.path.stat().st_size,
+            bytes=self._database.size(),
         )
 
     def _row(self, id: str) -> sqlite3.Row:
@@ -160,10 +162,11 @@ class SqliteMemories:
                 return Added("unchanged", existing["revision"])
             raise Conflict(_conflict(memory.id, existing["state"]))
         key = int(connection.execute(self._sql["insert"], to_row(memory, entry.document)).lastrowid or 0)
-        for revision in entry.history:
-            if revision.revision < memory.revision:
-                self._write_revision(connection, key, revision)
-        self._write_derived(connection, key, memory, entry.document, "remember")
+        for revision in entry.history[:-1]:
+            self._write_revision(connection, key, revision)
+        action = entry.history[-1].action if entry.history else "remember"
+        self._write_revision(connection, key, _as_revision(memory, action))
+        self._write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 
     def _write_revision(self, connection: sqlite3.Connection, key: int, revision: Revision) -> None:
@@ -178,22 +181,24 @@ class SqliteMemories:
             },
         )
 
-    def _write_derived(
-        self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document, action: str
-    ) -> None:
-        written = Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
-        self._write_revision(connection, key, written)
-        if action != "remember":
-            connection.execute(self._sql["delete_tags"], {"key": key})
-            connection.execute(queries("lexical")["delete"], {"key": key})
-            connection.execute(queries("jobs")["cancel"], {"key": key})
-            connection.execute(queries("vectors")["delete_passages"], {"memory": key})
+    def _clear_derived(self, connection: sqlite3.Connection, key: int) -> None:
+        connection.execute(self._sql["delete_tags"], {"key": key})
+        connection.execute(queries("lexical")["delete"], {"key": key})
+        connection.execute(queries("lexical")["delete_fingerprint"], {"key": key})
+        connection.execute(queries("jobs")["cancel"], {"key": key})
+        connection.execute(queries("vectors")["delete_passages"], {"memory": key})
+
+    def _write_derived(self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
             connection.execute(self._sql["insert_tags"], {"key": key, "tags": as_json(memory.tags)})
         if memory.state != "deleted":
             write_lexical(connection, key, document)
             connection.execute(queries("jobs")["enqueue"], {"key": key})
         note_change(connection, key)
+
+
+def _as_revision(memory: Memory, action: str) -> Revision:
+    return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
 
 
 def write_lexical(connection: sqlite3.Connection, key: int, document: Document) -> None:
@@ -208,6 +213,8 @@ def write_lexical(connection: sqlite3.Connection, key: int, document: Document) 
             "category": " ".join(document.category),
         },
     )
+    hashes = as_json(document.fingerprint)
+    connection.execute(queries("lexical")["insert_fingerprint"], {"key": key, "hashes": hashes})
 
 
 def note_change(connection: sqlite3.Connection, key: int) -> None:

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from trivet.store.base import Document
 from trivet.types import Filter, Memory, Source
 
@@ -21,10 +23,10 @@ def to_memory(row: sqlite3.Row) -> Memory:
         content=content,
         title=title,
         category=category,
-        tags=tuple(json.loads(tags)) if tags != "[]" else (),
+        tags=_strings(tags),
         importance=importance,
         confidence=confidence,
-        expanded_keywords=tuple(json.loads(keywords)) if keywords != "[]" else (),
+        expanded_keywords=_strings(keywords),
         scope=scope,
         source=Source(uri=uri, start_line=start_line, end_line=end_line) if uri is not None else None,
         created_at=created_at,
@@ -76,6 +78,13 @@ def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, An
         "created_before": filter.created_before,
         "as_of": filter.as_of,
     }
+
+
+_decoder = msgspec.json.Decoder(tuple[str, ...])
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return _decoder.decode(text) if text != "[]" else ()
 
 
 def as_json(values: Iterable[Any]) -> str:

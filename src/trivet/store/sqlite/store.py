@@ -25,7 +25,7 @@ class SqliteStore:
         identities = Identities(self._database)
         self.memories = SqliteMemories(self._database, visibility)
         self.links = SqliteLinks(self._database)
-        self.lexical = SqliteLexicalIndex(visibility, PostingCache(self._database, changes), identities)
+        self.lexical = SqliteLexicalIndex(self._database, visibility, PostingCache(self._database, changes), identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
         self.jobs = SqliteJobs(self._database)
         self.upkeep = SqliteUpkeep(self._database)

@@ -48,6 +48,7 @@ class SqliteUpkeep:
         count = 0
         with self._database.write() as connection:
             connection.execute(queries("lexical")["clear"])
+            connection.execute(queries("lexical")["clear_fingerprints"])
             for memory, document in documents:
                 key = connection.execute(queries("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
                 connection.execute(queries("upkeep")["set_length"], {"key": key, "length": document.length})

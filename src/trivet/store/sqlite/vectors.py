@@ -85,7 +85,7 @@ class SqliteVectorIndex:
             if key in ids
         ]
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
-        return ranked
+        return ranked[:depth]
 
     def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
         with self._database.errors():

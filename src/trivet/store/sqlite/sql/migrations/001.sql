@@ -58,8 +58,16 @@ CREATE VIRTUAL TABLE lexical USING fts5 (
 );
 CREATE VIRTUAL TABLE lexical_term USING fts5vocab (lexical, instance);
 
+-- A few hashes of word pairs a memory: those that share some are compared for near-duplicates.
+CREATE TABLE fingerprint (
+    hash INTEGER NOT NULL,
+    memory INTEGER NOT NULL REFERENCES memory (key) ON DELETE CASCADE,
+    PRIMARY KEY (hash, memory)
+) WITHOUT ROWID;
+CREATE INDEX fingerprint_by_memory ON fingerprint (memory);
+
 CREATE TABLE embedding_model (
-    model INTEGER PRIMARY KEY,
+    model INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: caches go by it
     identity TEXT NOT NULL UNIQUE,
     spec TEXT NOT NULL,
     dimension INTEGER NOT NULL,

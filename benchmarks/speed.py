@@ -1,0 +1,211 @@
+"""How fast Trivet is, as multiples of one bare query embedding measured in the same run.
+
+    python benchmarks/speed.py --sizes 1000 10000 100000 --work /tmp/trivet-speed --output benchmarks/results/speed.json
+
+Stores are made once and kept in the work folder; the one of 100,000 memories takes about ten minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+from texts import memories, queries
+
+from trivet import Trivet
+from trivet.embed import load
+
+BULK = 1_500
+QUERIES = 300
+COLD_RUNS = 15
+BARE = "from trivet.embed import load; load('bundled').embed_query({query!r})"
+
+Figures = dict[str, Any]
+
+
+def main() -> None:
+    options = _options()
+    options.work.mkdir(parents=True, exist_ok=True)
+    result: Figures = {"manifest": _manifest(options), "sizes": {}}
+    for size in options.sizes:
+        path = options.work / f"{size}.db"
+        _build(path, size)
+        print(f"{size:,} memories", flush=True)
+        result["sizes"][str(size)] = _measure_size(path)
+        _show(result["sizes"][str(size)])
+    result["bulk"] = _bulk(options.work)
+    print("bulk", result["bulk"])
+    result["cold"] = {str(size): _cold(options.work / f"{size}.db") for size in options.sizes}
+    print("cold", result["cold"])
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def _measure_size(path: Path) -> Figures:
+    """In a process of its own, so that its memory is its own too."""
+    answer = subprocess.run(
+        [sys.executable, __file__, "--measure", str(path)], capture_output=True, text=True, check=True
+    )
+    figures: Figures = json.loads(answer.stdout)
+    return figures
+
+
+def measure(path: Path) -> Figures:
+    """Recalls and bare embeddings take turns, so that a noisy machine disturbs both alike."""
+    embedder = load("bundled")
+    assert embedder is not None
+    asked = queries(QUERIES)
+    times: dict[str, list[float]] = {"embedding": []}
+    with Trivet.open(path, background=False) as trivet:
+        for query in asked[:50]:
+            trivet.recall(query)
+        for number, query in enumerate(asked):
+            times["embedding"].append(_milliseconds(lambda query=query: embedder.embed_query(query)))  # type: ignore[misc]
+            # Another wording, so that the vector is not the one just remembered.
+            answer = trivet.recall(f"{query} {number}")
+            times.setdefault("recall", []).append(answer.took_ms)
+            for stage, took in answer.stages_ms.items():
+                times.setdefault(f"stage {stage}", []).append(took)
+            for leg in answer.health.legs:
+                times.setdefault(f"leg {leg.leg}", []).append(leg.took_ms)
+        dense = _dense_search_only(trivet, asked)
+    times["dense search without embedding"] = dense
+    bare = statistics.median(times["embedding"])
+    figures: Figures = {name: _summary(values, bare) for name, values in times.items()}
+    figures["resident_mb"] = round(psutil.Process().memory_info().rss / 2**20)
+    figures["store_mb"] = round(path.stat().st_size / 2**20)
+    return figures
+
+
+def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
+    """The same recall again has its query vector at hand, so its dense leg is the search alone."""
+    times = []
+    for number, query in list(enumerate(asked))[-200:]:
+        answer = trivet.recall(f"{query} {number}", recipe="legs(dense)")
+        times.append(answer.health.legs[0].took_ms)
+    return times
+
+
+def _bulk(work: Path) -> Figures:
+    """Storing and embedding, against embedding the same texts and nothing else; three turns each."""
+    embedder = load("bundled")
+    assert embedder is not None
+    texts = list(memories(BULK, seed=99))
+    embedder.embed_documents(texts[:50])
+    bare, stored = [], []
+    for turn in range(3):
+        bare.append(_milliseconds(lambda: embedder.embed_documents(texts)))
+        path = Path(tempfile.mkdtemp(dir=work)) / f"bulk{turn}.db"
+        stored.append(_milliseconds(lambda path=path: _store(path, texts)))  # type: ignore[misc]
+    rates = {
+        "bare_per_second": BULK / statistics.median(bare) * 1000,
+        "stored_per_second": BULK / statistics.median(stored) * 1000,
+    }
+    return {
+        **{name: round(rate, 1) for name, rate in rates.items()},
+        "ratio": round(statistics.median(bare) / statistics.median(stored), 3),
+    }
+
+
+def _store(path: Path, texts: Sequence[str]) -> None:
+    with Trivet.open(path, background=False) as trivet:
+        for start in range(0, len(texts), 500):
+            trivet.remember_many({"content": text} for text in texts[start : start + 500])
+            trivet.drain()
+
+
+def _cold(path: Path) -> Figures:
+    """`trivet recall` as a new process, against a bare Python process that loads the model and embeds the query."""
+    query = queries(1, seed=5)[0]
+    command = [sys.executable, "-m", "trivet.cli", "--path", str(path), "recall", query, "--json"]
+    bare_command = [sys.executable, "-c", BARE.format(query=query)]
+    bare, cold = [], []
+    for _ in range(COLD_RUNS):
+        bare.append(_process(bare_command))
+        cold.append(_process(command))
+    middle = statistics.median(bare)
+    return {
+        "bare_ms": round(middle),
+        "recall_ms": round(statistics.median(cold)),
+        "ratio": round(statistics.median(cold) / middle, 2),
+    }
+
+
+def _process(command: Sequence[str]) -> float:
+    return _milliseconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
+
+
+def _build(path: Path, size: int) -> None:
+    with Trivet.open(path, background=False) as trivet:
+        have = sum(trivet.stats().memories.values())
+        texts = list(memories(size))
+        for start in range(have, size, 1000):
+            trivet.remember_many({"content": text} for text in texts[start : start + 1000])
+            trivet.drain()
+            print(f"\r  building {path.name}: {min(start + 1000, size):,} of {size:,}", end="", file=sys.stderr)
+        trivet.drain()
+
+
+def _summary(values: Sequence[float], bare: float) -> Figures:
+    ordered = sorted(values)
+    middle, high = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
+    return {
+        "p50_ms": round(middle, 3),
+        "p95_ms": round(high, 3),
+        "p50_x": round(middle / bare, 2),
+        "p95_x": round(high / bare, 2),
+    }
+
+
+def _show(figures: Figures) -> None:
+    for name, values in figures.items():
+        text = "  ".join(f"{key} {value}" for key, value in values.items()) if isinstance(values, dict) else values
+        print(f"  {name:32} {text}")
+
+
+def _milliseconds(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return (time.perf_counter() - started) * 1000
+
+
+def _manifest(options: argparse.Namespace) -> Figures:
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    packages = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec")
+    return {
+        "command": f"python benchmarks/speed.py --sizes {' '.join(map(str, options.sizes))}",
+        "commit": commit,
+        "python": platform.python_version(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": {package: version(package) for package in packages},
+        "queries": QUERIES,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "speed.json")
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    if (given := _options()).measure:
+        print(json.dumps(measure(given.measure)))
+    else:
+        main()

@@ -1,0 +1,67 @@
+"""Memory-like text in any amount, the same for the same seed.
+
+Sentences walk the word pairs of the demo memories, so their words are as frequent as in real notes; every memory also
+names things of its own (people, tickets, hosts, versions), which gives the long tail that a real store has.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import resources
+
+_SYLLABLES = (
+    "ba ke li mo nu ra si to ve za dor fen gul hal jin kor lum mer nor pel qua ris sol tam ul vor wen yar".split()
+)
+
+
+def memories(count: int, seed: int = 7) -> Iterator[str]:
+    """About 60 tokens each, as short notes are."""
+    chance = random.Random(seed)
+    starts, follows = _chain()
+    for _ in range(count):
+        sentences = [_sentence(chance, starts, follows) for _ in range(chance.randint(1, 3))]
+        yield " ".join([*sentences, _particulars(chance)])
+
+
+def queries(count: int, seed: int = 11) -> list[str]:
+    """Questions of four to nine words that the same walk produced, none of them a stored sentence."""
+    chance = random.Random(seed)
+    starts, follows = _chain()
+    asked = []
+    for _ in range(count):
+        words = _sentence(chance, starts, follows).rstrip(".").split()
+        length = chance.randint(4, 9)
+        start = chance.randrange(max(1, len(words) - length))
+        asked.append(
+            f"{chance.choice(('what about', 'who knows', 'when did', 'why'))} {' '.join(words[start : start + length])}?"
+        )
+    return asked
+
+
+def _chain() -> tuple[list[str], dict[str, list[str]]]:
+    text = resources.files("trivet.demo").joinpath("memories.jsonl").read_text(encoding="utf-8")
+    starts: list[str] = []
+    follows: dict[str, list[str]] = defaultdict(list)
+    for line in text.splitlines():
+        words = json.loads(line)["content"].split()
+        starts.append(words[0])
+        for one, next_one in zip(words, words[1:], strict=False):
+            follows[one].append(next_one)
+    return starts, dict(follows)
+
+
+def _sentence(chance: random.Random, starts: list[str], follows: dict[str, list[str]]) -> str:
+    words = [chance.choice(starts)]
+    while len(words) < chance.randint(8, 22):
+        words.append(chance.choice(follows.get(words[-1]) or starts))
+    return " ".join(words).rstrip(".,;:") + "."
+
+
+def _particulars(chance: random.Random) -> str:
+    name = "".join(chance.choice(_SYLLABLES) for _ in range(3)).capitalize()
+    host = "".join(chance.choice(_SYLLABLES) for _ in range(2))
+    ticket = f"{chance.choice(('HB', 'QL', 'AT', 'OPS'))}-{chance.randint(100, 9999)}"
+    return f"{name} wrote it down in {ticket} for {host}-{chance.randint(1, 40)}, version {chance.randint(1, 9)}.{chance.randint(0, 30)}."
