@@ -5,6 +5,7 @@ The Python facade checks its arguments against it, the command line and MCP are 
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
@@ -209,6 +210,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=Remember,
         result=Remembered,
         summary="Store one memory. Near-duplicates already stored are reported, never merged.",
+        idempotent=False,  # unless the caller gives the id
     ),
     Operation(
         name="recall",
@@ -325,8 +327,10 @@ def _teach(request: type[Request], message: str) -> str:
     problem, _, place = message.partition(" - at `$")
     field = place.rstrip("`").lstrip(".").split("[")[0]
     if not field:
-        known = ", ".join(request.__struct_fields__)
-        return f"{problem.replace('Object', 'the request')}. Known fields: {known}."
+        given = problem.rpartition("unknown field `")[2].rstrip("`")
+        close = difflib.get_close_matches(given, request.__struct_fields__, 1)
+        hint = f"Did you mean {close[0]}?" if close else f"Known fields: {', '.join(request.__struct_fields__)}."
+        return f"{problem.replace('Object', 'the request')}. {hint}"
     return f"{field}: {problem.lower().replace('`', '')}. {describe(request, field)}".rstrip()
 
 

@@ -64,6 +64,9 @@ def follow(engine: Engine, request: Recall) -> Trail:
         weighed = weigh(engine.store, question, fused, recipe, request.limit)
     with watch.stage("choose"):
         choice = choose(engine.store, weighed, request, filter)
+        if len(choice.hits) < request.limit and len(weighed) < len(fused):  # duplicates used them up: read the rest
+            weighed = weigh(engine.store, question, fused, recipe, len(fused))
+            choice = choose(engine.store, weighed, request, filter)
         chosen = sort_hits(choice.hits, request.sort)
     with watch.stage("present"):
         models = engine.embedding.models()

@@ -7,6 +7,7 @@ import msgspec
 from trivet.analyse import analyse
 from trivet.contract import Recall, WhyNotRequest
 from trivet.engine import Engine
+from trivet.guard import masked
 from trivet.ids import check_id
 from trivet.legs.phrase import holds_phrases
 from trivet.recall import Trail, follow
@@ -58,12 +59,13 @@ def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
     """Loosens one filter at a time to name those that bite."""
     if engine.store.memories.is_visible(memory.id, trail.filter):
         return []
+    shown = masked(memory)
     values = {
         "scope": f"its scope is {memory.scope}",
         "categories": f"its category is {memory.category}",
         "tags": f"its tags are {', '.join(memory.tags) or 'none'}",
         "states": f"its state is {memory.state}",
-        "source": f"its source is {memory.source.uri if memory.source else 'none'}",
+        "source": f"its source is {shown.source.uri if shown.source else 'another, or hidden'}",
         "created_after": f"it was created at {memory.created_at}",
         "created_before": f"it was created at {memory.created_at}",
         "as_of": f"it is valid from {memory.valid_from or memory.created_at} to {memory.valid_to or 'ever'}",

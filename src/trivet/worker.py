@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from trivet.embed.base import Embedder
 
 BATCH = 64
-# Longer than any batch takes; if the process dies, another takes the jobs over after it.
-LEASE_SECONDS = 120.0
+# Longer than a batch may take; if the process dies, another takes the jobs over after it.
+LOCAL_LEASE_SECONDS = 30.0
+HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
 # How soon a background worker sees jobs that another process left.
@@ -74,8 +75,9 @@ class Worker:
 
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
         done = failures = 0
+        lease = LOCAL_LEASE_SECONDS if self._embedding.embedder_of(model).local else HOSTED_LEASE_SECONDS
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
-            jobs = self._store.jobs.lease(model, BATCH, LEASE_SECONDS)
+            jobs = self._store.jobs.lease(model, BATCH, lease)
             if not jobs:
                 break
             for batch in _batches(jobs):

@@ -122,7 +122,7 @@ def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list
         if source is not None:
             seen[source] += 1
             if seen[source] > most:
-                dropped[hit.memory.id] = f"{most} better hits came from {source} already"
+                dropped[hit.memory.id] = f"{most} better hits came from the same source already"
                 continue
         kept.append(hit)
     return kept

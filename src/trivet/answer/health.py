@@ -8,6 +8,9 @@ from trivet.engine import Engine
 from trivet.store.base import Backlog, Model
 from trivet.types import Filter, Health, LegHealth
 
+# A provider's error page must not fill the agent's context.
+LONGEST_ERROR = 300
+
 
 def health_of(
     engine: Engine, models: Sequence[Model], filter: Filter, legs: Sequence[LegHealth], notes: Sequence[str]
@@ -27,7 +30,7 @@ def health_of(
         memories=memories,
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
-        last_error=backlog.last_error or engine.worker.last_error,
+        last_error=(backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR] or None,
         notes=tuple(said),
     )
 

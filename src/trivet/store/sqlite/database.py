@@ -23,7 +23,7 @@ class Database:
         self.path = path
         self._busy_time_limit_ms = busy_time_limit_ms
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._guard = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
@@ -73,7 +73,7 @@ class Database:
         with self._guard:
             self._closed = True
             connections, self._connections = self._connections, []
-        for connection in connections:
+        for _, connection in connections:
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -86,8 +86,15 @@ class Database:
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
         with self._guard:
-            self._connections.append(connection)
+            self._close_those_of_ended_threads()
+            self._connections.append((threading.current_thread(), connection))
         return connection
+
+    def _close_those_of_ended_threads(self) -> None:
+        for thread, connection in self._connections:
+            if not thread.is_alive():
+                connection.close()
+        self._connections = [(thread, connection) for thread, connection in self._connections if thread.is_alive()]
 
     def _prepare(self) -> None:
         try:

@@ -1,0 +1,1 @@
+"""Servers: the same tools for agents over any transport."""

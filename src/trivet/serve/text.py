@@ -1,0 +1,138 @@
+"""The text form of each result, for clients that show only text. All stored words stand inside the wrapper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trivet.guard import MASK
+from trivet.serve.shapes import (
+    Changed,
+    Counted,
+    Explained,
+    Found,
+    Got,
+    Joined,
+    Linked,
+    Listed,
+    Recalled,
+    Shown,
+    Stored,
+)
+from trivet.serve.wrap import Wrapper
+
+MASKED = "Sensitive contents are masked here; the user can read them with: trivet get ID --reveal"
+
+
+def stored_text(result: Stored, wrapper: Wrapper) -> str:
+    lines = [f"{'Stored' if result.status == 'stored' else 'Already stored, unchanged'}: {result.id}"]
+    if result.near_duplicates:
+        lines += [
+            "These say nearly the same; nothing was merged. If the new one replaces one of them, call memory_link with "
+            f"source={result.id}, kind=supersedes, target=the old id.",
+            wrapper.notice,
+        ]
+    for other in result.near_duplicates:
+        lines += [f"- similarity {other.similarity:g}", wrapper.wrap(other.content, other.id)]
+    return "\n".join(lines)
+
+
+def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
+    lines = [wrapper.notice] if result.hits else ["Nothing stored matches this query."]
+    for hit in result.hits:
+        lines.append(_headline(hit))
+        lines.append(wrapper.wrap(f"{_label(hit)}\n{hit.content}", hit.id))
+        for resolution in hit.resolved_by:
+            lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
+    if result.truncated:
+        lines.append("The token budget cut this answer short.")
+    if any(hit.content == MASK for hit in result.hits):
+        lines.append(MASKED)
+    if result.health:
+        lines.append(f"Note: {result.health}.")
+    return "\n".join(lines)
+
+
+def got_text(result: Got, wrapper: Wrapper) -> str:
+    lines = [wrapper.notice, wrapper.wrap(f"{_details(result)}\n{result.content}", result.id)]
+    lines += [f"link: {_sentence(link)}" for link in result.links]
+    if result.content == MASK:
+        lines.append(MASKED)
+    return "\n".join(lines)
+
+
+def listed_text(result: Listed, wrapper: Wrapper) -> str:
+    if not result.memories:
+        return f"None here; {result.total} in all."
+    last = result.offset + len(result.memories)
+    lines = [f"{result.offset + 1} to {last} of {result.total}. {wrapper.notice}"]
+    for memory in result.memories:
+        part = "" if memory.whole_characters is None else f"\n(part of {memory.whole_characters} characters)"
+        lines.append(wrapper.wrap(f"{_label(memory)}\n{memory.content}{part}", memory.id))
+    if result.next_offset is not None:
+        lines.append(f"More: offset={result.next_offset}.")
+    return "\n".join(lines)
+
+
+def changed_text(result: Changed, wrapper: Wrapper) -> str:
+    done = "Deleted" if result.state == "deleted" else "Updated"
+    undo = f" {result.undo}" if result.undo else ""
+    return f"{done}: {result.id} (revision {result.revision}, {result.state}).{undo}"
+
+
+def linked_text(result: Linked, wrapper: Wrapper) -> str:
+    return f"{'Linked' if result.status == 'linked' else 'Link removed'}: {_sentence(result)}."
+
+
+def explained_text(result: Explained, wrapper: Wrapper) -> str:
+    """The reasons may quote tags and sources, which are stored words too."""
+    told = "\n- ".join((result.verdict, *result.reasons))
+    return f"{wrapper.notice}\n{wrapper.wrap(told, result.id)}"
+
+
+def counted_text(result: Counted, wrapper: Wrapper) -> str:
+    names = ("memories", "categories", "scopes", "tags")
+    stored = "\n".join(f"{name}: {_counts(getattr(result, name))}" for name in names)
+    waiting = f"{result.not_embedded} waiting for vectors, {result.failing_jobs} failing"
+    summary = f"{result.links} links, {result.sensitive} sensitive, {waiting}; embedder: {result.embedder or 'none'}"
+    return f"{wrapper.notice}\n{wrapper.wrap(stored)}\n{summary}."
+
+
+def _headline(hit: Found) -> str:
+    parts = [f"{hit.rank}. score {hit.score:g}", hit.why]
+    if hit.redirected_from:
+        parts.append(f"replaces {' '.join(hit.redirected_from)}")
+    if hit.same_as:
+        parts.append(f"same as {' '.join(hit.same_as)}")
+    if hit.whole_characters is not None:
+        parts.append(f"part of {hit.whole_characters} characters, memory_get shows all")
+    return "; ".join(part for part in parts if part)
+
+
+def _label(memory: Found | Shown) -> str:
+    """One line about a memory: what is worth its tokens on every hit."""
+    parts: list[str] = [memory.title] if memory.title else []
+    parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
+    if memory.tags:
+        parts.append(f"tags {', '.join(memory.tags)}")
+    if memory.state != "active":
+        parts.append(memory.state)
+    return f"[{' | '.join(parts)}]"
+
+
+def _details(memory: Shown) -> str:
+    parts = [_label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
+    parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
+    for name in ("source", "valid_from", "valid_to"):
+        if value := getattr(memory, name):
+            parts.append(f"{name} {value}")
+    if memory.expanded_keywords:
+        parts.append(f"keywords {', '.join(memory.expanded_keywords)}")
+    return "\n".join(parts)
+
+
+def _sentence(link: Joined) -> str:
+    return f"{link.source} {link.kind} {link.target}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"

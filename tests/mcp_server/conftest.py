@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .agent import Agent, agent
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    """One server for all tests of a file."""
+    with agent(tmp_path_factory.mktemp("store") / "memory.db") as connected:
+        yield connected
