@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Set
 from functools import lru_cache
 
 import msgspec
@@ -42,6 +43,10 @@ class Word(msgspec.Struct, frozen=True):
 
     text: str
     terms: tuple[str, ...]
+
+    def is_held(self, held: Set[str]) -> bool:
+        """Whether a text with these terms has the word: `E_CONN_4012` is not held by one that has only `conn`."""
+        return 2 * sum(term in held for term in self.terms) > len(self.terms)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -183,7 +188,9 @@ def _segment_terms(segment: str) -> list[str]:
     words = [term for part in parts for term in _word(fold(part))]
     if parts == [segment] or len(segment) > LONGEST_TERM:
         return words
-    return [fold(segment), *words]
+    whole = fold(segment)
+    # Stemmed like a word if it looks like one, so that `getusername` finds `getUserName`.
+    return [_stem(whole) if whole.isalpha() else whole, *words]
 
 
 def _parts(segment: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -341,8 +342,9 @@ def describe(request: type[Request], field: str) -> str:
     return str(schema.get("description") or inner.get("description", ""))
 
 
+@cache
 def json_schema(request: Any) -> dict[str, Any]:
-    """The JSON Schema of a request or result, with every reference resolved inside the one document."""
+    """The JSON Schema of a request or result, in one document. Treat it as frozen."""
     (schema,), definitions = msgspec.json.schema_components([request], ref_template="#/$defs/{name}")
     name = getattr(request, "__name__", "")
     if schema.get("$ref") == f"#/$defs/{name}":

@@ -13,6 +13,8 @@ from trivet.analyse import UNSPACED, fold
 REPORTED_FROM = 0.75
 # Folded into one hit at this likeness and above, and only if no word that turns the meaning differs.
 COLLAPSED_FROM = 0.9
+# Also by pairs of neighbours, since "Ann reports to Bo" has the words of "Bo reports to Ann".
+COLLAPSED_PAIRS_FROM = 0.8
 
 # How many hashes a fingerprint has: two texts that are three quarters alike share about five of eight.
 FINGERPRINT_SIZE = 8
@@ -33,8 +35,7 @@ def words_of(text: str) -> Words:
 def fingerprint(text: str) -> tuple[int, ...]:
     """The smallest hashes of the text's word pairs: a sample that similar texts draw alike."""
     words = _sequence(text)
-    pairs = {f"{one} {other}" for one, other in pairwise(words)} or set(words)
-    return tuple(sorted(crc32(pair.encode()) for pair in pairs)[:FINGERPRINT_SIZE])
+    return tuple(sorted({crc32(pair.encode()) for pair in _pairs(words)})[:FINGERPRINT_SIZE])
 
 
 def _sequence(text: str) -> list[str]:
@@ -47,9 +48,18 @@ def likeness(one: Words, other: Words) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def says_the_same(one: Words, other: Words) -> bool:
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two texts can stand for each other: nearly the same words in nearly the same order."""
+    words, others = _sequence(one), _sequence(other)
+    first, second = Counter(words), Counter(others)
     # Cheap and certain: so few words in common cannot be alike enough, whatever their counts.
-    if len(one.keys() & other.keys()) < max(len(one), len(other)) / 2 or likeness(one, other) < COLLAPSED_FROM:
+    if len(first.keys() & second.keys()) < max(len(first), len(second)) / 2:
         return False
-    differing = (one - other) + (other - one)
+    if likeness(first, second) < COLLAPSED_FROM or likeness(_pairs(words), _pairs(others)) < COLLAPSED_PAIRS_FROM:
+        return False
+    differing = (first - second) + (second - first)
     return not any(word in _TURNING or not word.isalpha() for word in differing)
+
+
+def _pairs(words: list[str]) -> Words:
+    return Counter(f"{one} {other}" for one, other in pairwise(words)) or Counter(words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -34,16 +34,26 @@ class Retrieved(msgspec.Struct, frozen=True):
     narrowed: bool = False
 
 
-class Trail(msgspec.Struct, frozen=True):
-    """Everything a recall came by, for those who ask why."""
+class Decision(msgspec.Struct, frozen=True):
+    """What was decided before anything is shown, with everything it came by."""
 
-    answer: Answer
     filter: Filter
     question: Question
+    recipe: Recipe
     retrieved: Retrieved
     fused: tuple[Fused, ...]
     weighed: tuple[Weighed, ...]
     choice: Choice
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """An answer and the decision behind it, for those who ask why."""
+
+    answer: Answer
+    decision: Decision
+
+
+Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
 
 
 def recall(engine: Engine, request: Recall) -> Answer:
@@ -52,12 +62,37 @@ def recall(engine: Engine, request: Recall) -> Answer:
 
 def follow(engine: Engine, request: Recall) -> Trail:
     watch = Stopwatch()
+    decision = decide(engine, request, watch, retrieve)
+    retrieved = decision.retrieved
+    with watch.stage("present"):
+        models = engine.embedding.models()
+        serving = next((model for model in models if model.serving), None)
+        chosen = sort_hits(decision.choice.hits, request.sort)
+        hits = present(
+            engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal
+        )
+        hits, truncated = within_budget(hits, request.token_budget)
+        health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
+    answer = Answer(
+        query=request.query,
+        hits=hits,
+        health=health,
+        took_ms=watch.total_ms(),
+        stages_ms=watch.stages_ms,
+        recipe=str(decision.recipe),
+        considered=len(decision.fused),
+        truncated=truncated,
+    )
+    return Trail(answer, decision)
+
+
+def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
     filter = filter_of(request, engine.settings)
     with watch.stage("analyse"):
         question = analyse_query(request.query)
     with watch.stage("legs"):
-        retrieved = _retrieve(engine, question, filter, recipe)
+        retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
         fused = fuse(recipe.fusion, retrieved.rankings)
     with watch.stage("weigh"):
@@ -67,27 +102,10 @@ def follow(engine: Engine, request: Recall) -> Trail:
         if len(choice.hits) < request.limit and len(weighed) < len(fused):  # duplicates used them up: read the rest
             weighed = weigh(engine.store, question, fused, recipe, len(fused))
             choice = choose(engine.store, weighed, request, filter)
-        chosen = sort_hits(choice.hits, request.sort)
-    with watch.stage("present"):
-        models = engine.embedding.models()
-        serving = next((model for model in models if model.serving), None)
-        hits = present(engine.store, question, chosen, retrieved.rankings, serving, filter, request.reveal)
-        hits, truncated = within_budget(hits, request.token_budget)
-        health = health_of(engine, models, filter, retrieved.health, retrieved.notes)
-    answer = Answer(
-        query=request.query,
-        hits=hits,
-        health=health,
-        took_ms=watch.total_ms(),
-        stages_ms=watch.stages_ms,
-        recipe=str(recipe),
-        considered=len(fused),
-        truncated=truncated,
-    )
-    return Trail(answer, filter, question, retrieved, fused, weighed, choice)
+    return Decision(filter, question, recipe, retrieved, fused, weighed, choice)
 
 
-def _retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
+def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
     """The legs' rankings. Where words were quoted and some memory holds them, only such memories stay in any leg."""
     legs: dict[str, Leg] = {}
     if "lexical" in recipe.legs:

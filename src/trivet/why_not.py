@@ -42,22 +42,25 @@ def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contr
     if filtered:
         return "A filter keeps it out.", filtered
     reasons = _seen_by_legs(trail, legs) + _words(trail, memory) + _embedded(engine, memory)
-    if any(hit.memory.id == memory.id for hit in trail.choice.hits):
+    if any(hit.memory.id == memory.id for hit in trail.decision.choice.hits):
         return "It was found, but the token budget was used up before it.", reasons
-    if trail.retrieved.narrowed and not holds_phrases(memory, trail.question):
-        phrases = ", ".join(f'"{phrase}"' for phrase in trail.question.phrases)
+    if trail.decision.retrieved.narrowed and not holds_phrases(memory, trail.decision.question):
+        phrases = ", ".join(f'"{phrase}"' for phrase in trail.decision.question.phrases)
         return f"It does not hold the quoted words {phrases}, and other memories do.", reasons
-    if memory.id in trail.choice.dropped:
-        return f"It was found, but {trail.choice.dropped[memory.id]}.", reasons
-    place = next((place for place, fused in enumerate(trail.fused, 1) if fused.id == memory.id), None)
+    if memory.id in trail.decision.choice.dropped:
+        return f"It was found, but {trail.decision.choice.dropped[memory.id]}.", reasons
+    place = next((place for place, fused in enumerate(trail.decision.fused, 1) if fused.id == memory.id), None)
     if place is not None:
-        return f"It was found, but came {place} of {len(trail.fused)} after fusion, too low to be read.", reasons
+        return (
+            f"It was found, but came {place} of {len(trail.decision.fused)} after fusion, too low to be read.",
+            reasons,
+        )
     return "No leg found it.", reasons
 
 
 def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
     """Loosens one filter at a time to name those that bite."""
-    if engine.store.memories.is_visible(memory.id, trail.filter):
+    if engine.store.memories.is_visible(memory.id, trail.decision.filter):
         return []
     shown = masked(memory)
     values = {
@@ -71,9 +74,9 @@ def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
         "as_of": f"it is valid from {memory.valid_from or memory.created_at} to {memory.valid_to or 'ever'}",
     }
     reasons = [
-        f"{name} = {getattr(trail.filter, name)!r}, and {value}"
+        f"{name} = {getattr(trail.decision.filter, name)!r}, and {value}"
         for name, value in values.items()
-        if getattr(trail.filter, name) and not _passes_alone(engine, trail, memory, name)
+        if getattr(trail.decision.filter, name) and not _passes_alone(engine, trail, memory, name)
     ]
     return reasons or [f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now"]
 
@@ -84,19 +87,21 @@ def _passes_alone(engine: Engine, trail: Trail, memory: Memory, name: str) -> bo
         "states": ("active", "superseded", "archived", "deleted"),
         "as_of": memory.valid_from or memory.created_at,
     }
-    alone = msgspec.structs.replace(type(trail.filter)(), **{**open_filter, name: getattr(trail.filter, name)})
+    alone = msgspec.structs.replace(
+        type(trail.decision.filter)(), **{**open_filter, name: getattr(trail.decision.filter, name)}
+    )
     return engine.store.memories.is_visible(memory.id, alone)
 
 
 def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
-    fused = next((fused for fused in trail.fused if fused.id == id), None)
+    fused = next((fused for fused in trail.decision.fused if fused.id == id), None)
     return {contribution.leg: contribution for contribution in fused.contributions} if fused else {}
 
 
 def _seen_by_legs(trail: Trail, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
     for health in trail.answer.health.legs:
-        ranking = next((ranking for ranking in trail.retrieved.rankings if ranking.leg == health.leg), None)
+        ranking = next((ranking for ranking in trail.decision.retrieved.rankings if ranking.leg == health.leg), None)
         if ranking is None:
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
         elif health.leg in legs and legs[health.leg].rank is not None:
@@ -116,9 +121,9 @@ def _not_in(ranking: Ranking) -> str:
 def _words(trail: Trail, memory: Memory) -> list[str]:
     text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags))
     held = set(analyse(text))
-    matched = [word.text for word in trail.question.words if held.intersection(word.terms)]
-    missing = [word.text for word in trail.question.words if not held.intersection(word.terms)]
-    if not trail.question.words:
+    matched = [word.text for word in trail.decision.question.words if word.is_held(held)]
+    missing = [word.text for word in trail.decision.question.words if not word.is_held(held)]
+    if not trail.decision.question.words:
         return ["the query has no words to search by, only function words"]
     return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]
 

@@ -9,9 +9,12 @@ import msgspec
 
 from trivet.answer.weigh import Weighed
 from trivet.contract import Recall
-from trivet.likeness import Words, says_the_same, words_of
+from trivet.likeness import says_the_same
 from trivet.store.base import Store
 from trivet.types import Filter, Memory
+
+# Texts that differ more than this in length cannot share nine words of ten; most pairs are settled by it.
+LEAST_LENGTH_RATIO = 0.75
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -88,30 +91,26 @@ def _above_minimum(hits: Sequence[Weighed], minimum: float, dropped: dict[str, s
 
 def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> list[Weighed]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
-    kept: list[tuple[Weighed, Words]] = []
+    kept: list[Weighed] = []
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
-            return [known for known, _ in kept] + list(hits[position:])
-        words = words_of(hit.memory.content)
-        twin = next(
-            (
-                index
-                for index, (known, theirs) in enumerate(kept)
-                if _twins(known, hit) and says_the_same(theirs, words)
-            ),
-            None,
-        )
+            return kept + list(hits[position:])
+        twin = next((index for index, known in enumerate(kept) if _twins(known, hit)), None)
         if twin is None:
-            kept.append((hit, words))
+            kept.append(hit)
         else:
-            known, theirs = kept[twin]
+            known = kept[twin]
             dropped[hit.memory.id] = f"says the same as {known.memory.id}, which came before it"
-            kept[twin] = (msgspec.structs.replace(known, collapsed=(*known.collapsed, hit.memory.id)), theirs)
-    return [known for known, _ in kept]
+            kept[twin] = msgspec.structs.replace(known, collapsed=(*known.collapsed, hit.memory.id))
+    return kept
 
 
 def _twins(one: Weighed, other: Weighed) -> bool:
-    return not (one.memory.sensitive or other.memory.sensitive) and one.memory.scope == other.memory.scope
+    first, second = one.memory, other.memory
+    if first.sensitive or second.sensitive or first.scope != second.scope:
+        return False
+    shorter, longer = sorted((len(first.content), len(second.content)))
+    return shorter > LEAST_LENGTH_RATIO * longer and says_the_same(first.content, second.content)
 
 
 def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:

@@ -60,12 +60,17 @@ def within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, .
     left, cut_short = budget, False
     for hit in hits:
         if estimate_tokens(hit.content) > left:
-            hit, cut_short = msgspec.structs.replace(hit, content=hit.passage), True
+            hit, cut_short = _shortened(hit), True
         if estimate_tokens(hit.content) > left:
             return tuple(kept), True
         left -= estimate_tokens(hit.content)
         kept.append(hit)
     return tuple(kept), cut_short
+
+
+def _shortened(hit: Hit) -> Hit:
+    memory = msgspec.structs.replace(hit.memory, content=hit.passage)
+    return msgspec.structs.replace(hit, content=hit.passage, memory=memory)
 
 
 def estimate_tokens(text: str) -> int:
@@ -100,7 +105,7 @@ def _why(question: Question, hit: Weighed) -> Why:
     memory = hit.memory
     text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags, memory.category))
     held = set(analyse(text))
-    matched = tuple(word.text for word in question.words if held.intersection(word.terms))
+    matched = tuple(word.text for word in question.words if word.is_held(held))
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
         matched_words=matched,

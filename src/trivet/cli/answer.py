@@ -1,0 +1,60 @@
+"""An answer to a recall, for programs and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trivet.cli.output import Line, line
+from trivet.cli.views import about, preview
+from trivet.cli.why import health_lines, why_line
+from trivet.types import Answer, Hit
+
+BAR_CELLS = 10
+PASSAGE_CHARACTERS = 320
+RESOLUTION_CHARACTERS = 160
+INDENT = 4
+
+
+def as_json(answer: Answer) -> dict[str, Any]:
+    """Each hit carries its memory's fields itself, so that `content` and `id` are said once."""
+    value: dict[str, Any] = msgspec.to_builtins(answer)
+    for hit in value["hits"]:
+        hit.update({name: field for name, field in hit.pop("memory").items() if name not in hit})
+    return value
+
+
+def as_lines(answer: Answer) -> Iterator[Line]:
+    for hit in answer.hits:
+        yield from hit_lines(hit)
+    if not answer.hits:
+        yield line("Nothing was found. `trivet list` shows what is stored.")
+    if answer.truncated:
+        yield line(("The token budget cut the answer short.", "yellow"))
+    for text in health_lines(answer.health):
+        yield line((text, "yellow"))
+
+
+def hit_lines(hit: Hit) -> Iterator[Line]:
+    memory = hit.memory
+    heading = preview(memory.title) if memory.title else ""
+    yield line(
+        (f"{hit.rank:>2}  ", "bold"),
+        (score_bar(hit.score), "green"),
+        (f" {hit.score:.2f}  ", "green"),
+        (heading or memory.id, "bold" if heading else "cyan"),
+    )
+    yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)
+    yield about(memory, indent=INDENT, with_id=bool(heading))
+    yield line(("why: ", "bold dim"), (why_line(hit.why), "dim"), indent=INDENT)
+    for resolution in hit.resolved_by:
+        text = preview(resolution.content, RESOLUTION_CHARACTERS)
+        yield line(("resolved by ", "green"), (resolution.id, "cyan"), f": {text}", indent=INDENT)
+    yield line("")
+
+
+def score_bar(score: float) -> str:
+    full = round(min(max(score, 0.0), 1.0) * BAR_CELLS)
+    return "█" * full + "░" * (BAR_CELLS - full)

@@ -1,0 +1,121 @@
+"""How a function becomes a command: its options, its help with an example, its session."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from trivet.cli.options import arguments_of, keyword, parameters_of
+from trivet.cli.output import reader_gone
+from trivet.cli.session import Session
+from trivet.contract import BY_NAME
+
+SECOND_CLAUSE = re.compile(r"[.:;]|, (?:each|or) ")
+
+Status = int | None
+Handler = Callable[..., Status]
+
+
+class Root(msgspec.Struct, frozen=True):
+    """What was said before the command's name; it means the same after it."""
+
+    path: str | None = None
+    as_json: bool = False
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A command before typer has seen it. Its parameters are made only when it is called for."""
+
+    name: str
+    summary: str
+    help: str
+    function: Handler
+    parameters: Callable[[], Sequence[inspect.Parameter]]
+
+    @property
+    def callback(self) -> Handler:
+        return _in_session(self.function, self.parameters())
+
+    @property
+    def short_help(self) -> str:
+        """The first clause, which fits beside the name in the list of commands."""
+        return SECOND_CLAUSE.split(self.summary, maxsplit=1)[0] + "."
+
+
+ENTRIES: dict[str, Entry] = {}
+
+PathOption = Annotated[
+    str | None, typer.Option("--path", metavar="FILE", help="The store to use; the configured one if none.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
+COMMON = (
+    keyword("context", typer.Context),
+    keyword("path", PathOption, None),
+    keyword("as_json", JsonOption, False),
+)
+
+
+def command(name: str, summary: str, *, more: str = "", example: str) -> Callable[[Handler], Handler]:
+    """A command whose options are the function's own parameters after the session."""
+
+    def register(function: Handler) -> Handler:
+        def parameters() -> list[inspect.Parameter]:
+            _, *own = inspect.signature(function, eval_str=True).parameters.values()
+            return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+
+        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters)
+        return function
+
+    return register
+
+
+def operation(
+    name: str, *, more: str = "", example: str, extra: Sequence[inspect.Parameter] = ()
+) -> Callable[[Handler], Handler]:
+    """A command for an operation of the contract, which gives its options; the function gets what was typed."""
+    verb = BY_NAME[name.replace("-", "_")]
+
+    def register(function: Handler) -> Handler:
+        def handle(session: Session, **values: Any) -> Status:
+            extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
+            return function(session, arguments_of(verb.request, values), **extras)
+
+        def parameters() -> list[inspect.Parameter]:
+            return [*parameters_of(verb.request), *extra]
+
+        ENTRIES[name] = Entry(name, verb.summary, _help(verb.summary, more, example), handle, parameters)
+        return function
+
+    return register
+
+
+def _in_session(function: Handler, parameters: Sequence[inspect.Parameter]) -> Handler:
+    def run(context: typer.Context, path: str | None, as_json: bool, **values: Any) -> Status:
+        root = context.find_root().obj
+        assert isinstance(root, Root)
+        session = Session(path or root.path, as_json or root.as_json)
+        try:
+            return function(session, **values)
+        except BrokenPipeError:
+            reader_gone()
+            return 0
+        finally:
+            session.close()
+
+    run.__signature__ = inspect.Signature([*parameters, *COMMON])  # type: ignore[attr-defined]
+    return run
+
+
+def _help(summary: str, more: str, example: str) -> str:
+    """Click keeps the lines after a backspace character as they are."""
+    paragraphs = [summary, *([more] if more else []), "\b\nExample:\n" + _indent(example)]
+    return "\n\n".join(paragraphs)
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {row}" for row in text.strip().splitlines())

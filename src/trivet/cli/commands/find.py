@@ -1,0 +1,36 @@
+"""Finding memories: by a question, by id, by browsing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trivet.cli import views
+from trivet.cli.answer import as_json, as_lines
+from trivet.cli.command import operation
+from trivet.cli.session import Session
+
+
+@operation(
+    "recall",
+    more="Put words in double quotes to have them matched exactly. The answer says if a part of the machinery did not "
+    "work, or if memories are not embedded yet. Finding nothing is no error.",
+    example="""
+trivet recall "which port is staging on?" --limit 3
+trivet recall "E_CONN_4012" --scope acme --json
+""",
+)
+def recall(session: Session, arguments: dict[str, Any]) -> None:
+    answer = session.memory.recall(**arguments)
+    session.show(as_json(answer) if session.as_json else None, lambda: as_lines(answer))
+
+
+@operation("get", example="trivet get 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b")
+def get(session: Session, arguments: dict[str, Any]) -> None:
+    memory = session.memory.get(**arguments)
+    session.show(memory, lambda: views.memory(memory, session.memory.links(memory.id)))
+
+
+@operation("list", example="trivet list --category decisions --scope acme/shop --limit 5")
+def list_memories(session: Session, arguments: dict[str, Any]) -> None:
+    page = session.memory.list(**arguments)
+    session.show(page, lambda: views.page(page))

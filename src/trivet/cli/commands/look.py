@@ -1,0 +1,59 @@
+"""Looking into the store: what a memory was, why it did not come, what there is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from trivet.cli import views
+from trivet.cli.command import command, operation
+from trivet.cli.output import line
+from trivet.cli.session import Session
+from trivet.contract import History, describe
+from trivet.errors import NotFound
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+@operation("history", example=f"trivet history {ID}")
+def history(session: Session, arguments: dict[str, Any]) -> None:
+    revisions = session.memory.history(**arguments)
+    session.show(revisions, lambda: views.history(revisions))
+
+
+@command(
+    "diff", "Show what changed between two revisions of a memory.", example=f"trivet diff {ID}\ntrivet diff {ID} 1 3"
+)
+def diff(
+    session: Session,
+    id: Annotated[str, typer.Argument(help=describe(History, "id"), show_default=False)],
+    older: Annotated[
+        int | None, typer.Argument(min=1, help="The one before `newer` if none.", show_default=False)
+    ] = None,
+    newer: Annotated[int | None, typer.Argument(min=1, help="The latest if none.", show_default=False)] = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help=describe(History, "reveal"))] = False,
+) -> None:
+    newer = newer or session.memory.get(id).revision
+    older = older or newer - 1
+    if older < 1:
+        raise NotFound("This memory has only one revision, so there is nothing to compare. Its text: `trivet get`.")
+    text = session.memory.diff(id, older, newer, reveal=reveal)
+    value = {"id": id, "older": older, "newer": newer, "diff": text}
+    session.show(value, lambda: views.diff(text) if text else [line("The two revisions are the same.")])
+
+
+@operation(
+    "why-not",
+    more="It runs the recall again with the options you give and follows the one memory through it.",
+    example=f'trivet why-not "which port is staging on?" {ID}',
+)
+def why_not(session: Session, arguments: dict[str, Any]) -> None:
+    verdict = session.memory.why_not(**arguments)
+    session.show(verdict, lambda: views.why_not(verdict))
+
+
+@operation("stats", example="trivet stats")
+def stats(session: Session, arguments: dict[str, Any]) -> None:
+    counts = session.memory.stats()
+    session.show(counts, lambda: views.stats(counts))

@@ -1,0 +1,104 @@
+"""Memories on the move: export, import, backup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trivet import load_settings
+from trivet.cli import views
+from trivet.cli.command import command
+from trivet.cli.failure import INVALID
+from trivet.cli.output import line, write_text
+from trivet.cli.progress import LateProgress
+from trivet.cli.session import Session
+from trivet.cli.standard_input import open_lines
+from trivet.errors import InvalidInput
+
+
+@command(
+    "export",
+    "Write the whole store as lines of JSON: every memory with its history, then the links.",
+    more="Sensitive memories stay in the store unless you ask for them. With --output the file appears only when it "
+    "is whole, and only you may read it.",
+    example="trivet export --output memories.jsonl\ntrivet export | gzip > memories.jsonl.gz",
+)
+def export(
+    session: Session,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; standard output if none.")
+    ] = None,
+    include_sensitive: Annotated[
+        bool, typer.Option("--include-sensitive", help="Export sensitive memories too, in the clear.")
+    ] = False,
+) -> None:
+    rows = session.memory.export(include_sensitive=include_sensitive)
+    if output is None or str(output) == "-":
+        for row in rows:
+            write_text(f"{row}\n")
+        return
+    from trivet.cli.whole_file import write_whole
+
+    count = write_whole(output, rows)
+    value = {"path": str(output), "lines": count}
+    session.show(value, lambda: [line(f"Wrote {count} lines to {output}.")])
+
+
+@command(
+    "import",
+    "Take in an export, or plain lines of JSON with at least a `content`.",
+    more="Nothing that is here is deleted. The same content is left as it is; other content under the same id wins if "
+    "it was changed later, as a new revision. A bad line costs only itself: the rest is taken in, the bad ones are "
+    "named, and the exit status is 2.",
+    example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -",
+)
+def import_file(
+    session: Session,
+    file: Annotated[str, typer.Argument(help="The file to read. `-` reads standard input.", show_default=False)],
+) -> int:
+    with open_lines(file) as rows, LateProgress("importing", lambda _: None) as progress:
+        imported = session.memory.import_(_spelt(rows), progress=progress)
+    session.show(imported, lambda: views.imported(imported))
+    session.embed_waiting()
+    return INVALID if imported.errors else 0
+
+
+def _spelt(rows: Iterator[str]) -> Iterator[str]:
+    return (row.rstrip("\r\n") for row in rows)
+
+
+@command(
+    "backup",
+    "Copy the store to a new file while others go on using it, or put such a copy back.",
+    more="--restore first checks that FILE is a sound store. If there is a store in the place already it is refused, "
+    "unless you say --force; then the present one is moved aside, never deleted. Stop what else uses the store first.",
+    example="trivet backup memory-2026-05-01.db\ntrivet backup --restore memory-2026-05-01.db",
+)
+def backup(
+    session: Session,
+    target: Annotated[Path | None, typer.Argument(help="The new file.", show_default=False)] = None,
+    restore: Annotated[
+        Path | None, typer.Option("--restore", metavar="FILE", help="Put this backup in the store's place.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --restore: move the present store aside.")] = False,
+) -> None:
+    if (target is None) == (restore is None):
+        raise InvalidInput("Name the file to write, or the backup to --restore, and not both.")
+    if restore is not None:
+        _put_back(session, restore, force)
+    elif target is not None:
+        session.memory.backup(target)
+        session.show({"path": str(target)}, lambda: [line(f"The store is copied to {target}.")])
+
+
+def _put_back(session: Session, backup: Path, force: bool) -> None:
+    from trivet.cli.put_back import put_back
+
+    store = Path(load_settings(path=session.path).path).expanduser()
+    aside = put_back(backup, store, force)
+    value = {"path": str(store), "restored": str(backup), "moved_aside": str(aside) if aside else None}
+    moved = [line(f"The store that was there is now {aside}.")] if aside else []
+    session.show(value, lambda: [line(f"{store} is restored from {backup}."), *moved])

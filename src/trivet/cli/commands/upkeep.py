@@ -1,0 +1,67 @@
+"""Keeping the store in order, and seeing how it is configured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from trivet.cli import views
+from trivet.cli.command import command
+from trivet.cli.failure import TROUBLED_STORE
+from trivet.cli.output import line, write_json, write_text
+from trivet.cli.progress import LateProgress
+from trivet.cli.session import Session
+
+
+@command(
+    "doctor",
+    "Check the store, its indexes and the embedder; each problem comes with its remedy.",
+    more="The exit status is 5 if there is a problem.",
+    example="trivet doctor",
+)
+def doctor(session: Session) -> int:
+    findings = session.memory.doctor()
+    session.show(findings, lambda: views.findings(findings))
+    return 0 if all(finding.ok for finding in findings) else TROUBLED_STORE
+
+
+@command(
+    "reindex",
+    "Rebuild what is derived from the memories: the lexical index, the vectors, or both.",
+    more="No memory is changed, and recalls go on meanwhile.",
+    example="trivet reindex\ntrivet reindex --lexical",
+)
+def reindex(
+    session: Session,
+    lexical: Annotated[bool, typer.Option("--lexical", help="Only the lexical index.")] = False,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Only the vectors.")] = False,
+) -> None:
+    both = lexical == vectors
+    with LateProgress("embedding", lambda done: done + session.memory.stats().not_embedded) as progress:
+        embedded = session.memory.reindex(lexical=lexical or both, vectors=vectors or both, progress=progress)
+    value = {"lexical": lexical or both, "vectors": vectors or both, "embedded": embedded}
+    done = ["the lexical index"] if value["lexical"] else []
+    done += [f"the vectors ({embedded} memories embedded)"] if value["vectors"] else []
+    session.show(value, lambda: [line(f"Rebuilt {' and '.join(done)}.")])
+
+
+@command(
+    "config",
+    "Show every setting, its value and where it comes from.",
+    more="An environment variable wins over the configuration file, which wins over the default. `trivet config path` "
+    "prints where that file is, or would be.",
+    example="trivet config\ntrivet config path",
+)
+def config(
+    session: Session,
+    what: Annotated[Literal["show", "path"], typer.Argument(help="What to show.")] = "show",
+) -> None:
+    from trivet.cli.configuration import config_file, settings_in_force
+
+    file = config_file()
+    if what == "path":
+        write_json({"path": str(file)}) if session.as_json else write_text(f"{file}\n")
+        return
+    settings = settings_in_force(session.path)
+    session.show({"path": str(file), "settings": settings}, lambda: views.configuration(file, settings))

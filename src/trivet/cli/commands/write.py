@@ -1,0 +1,24 @@
+"""Storing a memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trivet.cli import views
+from trivet.cli.command import operation
+from trivet.cli.session import Session
+
+
+@operation(
+    "remember",
+    more="Write one self-contained sentence or paragraph: it will be read alone. With the bundled model the memory is "
+    "embedded before the command ends; with a hosted embedder the work waits for the next program that runs longer.",
+    example="""
+trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
+git log -1 --format=%B | trivet remember - --category code
+""",
+)
+def remember(session: Session, arguments: dict[str, Any]) -> None:
+    remembered = session.memory.remember(**arguments)
+    session.show(remembered, lambda: views.remembered(remembered))
+    session.embed_waiting()

@@ -1,0 +1,148 @@
+"""From the contract to the command line: each field of a request becomes an argument or an option.
+
+Names, help, defaults, bounds and choices all come from the request's JSON Schema, so nothing here can drift from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+
+from trivet import contract
+
+# What people type often gets a shorter spelling beside the contract's name.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "limit": ("-n",),
+    "tags": ("--tag", "-t"),
+    "category": ("-c",),
+    "scope": ("-s",),
+    "expanded_keywords": ("--keyword", "-k"),
+}
+# Fields that hold prose: `-` reads them from standard input.
+PROSE = ("content", "query")
+
+_TYPES: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field of a request as the command line needs it."""
+
+    name: str
+    schema: Mapping[str, Any]
+    help: str
+    required: bool
+    default: Any
+    nullable: bool
+
+    @property
+    def repeatable(self) -> bool:
+        return self.schema.get("type") == "array"
+
+    @property
+    def kind(self) -> Any:
+        return list[_item_type(self)] if self.repeatable else _type_of(self.schema)  # type: ignore[misc]
+
+
+@cache
+def fields_of(request: type[contract.Request]) -> tuple[Field, ...]:
+    """Required fields first, in the contract's order, since their place on the command line is their name."""
+    whole = contract.json_schema(request)
+    required = whole.get("required", ())
+    fields = [
+        Field(
+            name=name,
+            schema=_without_null(schema),
+            help=str(schema.get("description") or _without_null(schema).get("description", "")),
+            required=name in required,
+            default=schema.get("default"),
+            nullable=schema is not _without_null(schema) and "default" not in schema,
+        )
+        for name, schema in whole.get("properties", {}).items()
+    ]
+    return tuple(sorted(fields, key=lambda field: not field.required))
+
+
+def parameters_of(request: type[contract.Request]) -> Iterator[inspect.Parameter]:
+    for field in fields_of(request):
+        info = _argument(field) if field.required else _option(field)
+        default = inspect.Parameter.empty if field.required else _shown_default(field)
+        yield keyword(field.name, Annotated[field.kind if field.required else field.kind | None, info], default)
+
+
+def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def arguments_of(request: type[contract.Request], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as arguments of the facade's method: what was left out stays out, an empty text clears."""
+    from trivet.cli.standard_input import read_if_dash
+
+    given: dict[str, Any] = {}
+    for field in fields_of(request):
+        value = values[field.name]
+        if value is None or value == []:
+            continue
+        if field.repeatable:
+            given[field.name] = () if value == [""] else tuple(str(item) for item in value)
+        elif value == "" and field.nullable:
+            given[field.name] = None
+        else:
+            given[field.name] = read_if_dash(value) if field.name in PROSE else value
+    return given
+
+
+def _argument(field: Field) -> Any:
+    help = field.help + (" `-` reads standard input." if field.name in PROSE else "")
+    return typer.Argument(help=help, metavar=field.name.upper(), show_default=False)
+
+
+def _option(field: Field) -> Any:
+    return typer.Option(
+        *_spellings(field),
+        help=f"{field.help} Repeatable." if field.repeatable else field.help,
+        metavar=None if field.kind is bool else _metavar(field),
+        min=field.schema.get("minimum"),
+        max=field.schema.get("maximum"),
+        show_default=field.default not in (None, False, [], ()),
+    )
+
+
+def _spellings(field: Field) -> tuple[str, ...]:
+    name = f"--{field.name.replace('_', '-')}"
+    if field.kind is bool and field.default is not False:
+        return (f"{name}/--no-{name[2:]}",)
+    return (name, *ALIASES.get(field.name, ()))
+
+
+def _metavar(field: Field) -> str:
+    schema = field.schema["items"] if field.repeatable else field.schema
+    return _choices(schema) or ("TEXT" if schema["type"] == "string" else "NUMBER")
+
+
+def _choices(schema: Mapping[str, Any]) -> str:
+    return "|".join(schema.get("enum", ()))
+
+
+def _shown_default(field: Field) -> Any:
+    return None if field.repeatable else field.default
+
+
+def _item_type(field: Field) -> Any:
+    """Typer takes choices as Literal for one value, but only as Enum for several."""
+    items = field.schema["items"]
+    return StrEnum(field.name, [(choice, choice) for choice in items["enum"]]) if "enum" in items else _type_of(items)
+
+
+def _type_of(schema: Mapping[str, Any]) -> Any:
+    return Literal[tuple(schema["enum"])] if "enum" in schema else _TYPES[schema["type"]]
+
+
+def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    return options[0] if options else schema

@@ -1,0 +1,58 @@
+"""One run of one command: its store, how it answers, and the embedding it leaves done behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+from trivet import Trivet
+from trivet.cli.failure import warn
+from trivet.cli.output import Line, write_json, write_lines
+from trivet.errors import EmbedderError
+
+
+class Session:
+    """Opens the store only when a command asks for it."""
+
+    def __init__(self, path: str | None, as_json: bool) -> None:
+        self.path = path
+        self.as_json = as_json
+
+    @cached_property
+    def memory(self) -> Trivet:
+        return Trivet.open(self.path, background=False)
+
+    def show(self, value: Any, lines: Callable[[], Iterable[Line]]) -> None:
+        """The value for machines, or the lines for people, which are made only if wanted."""
+        if self.as_json:
+            write_json(value)
+        else:
+            write_lines(lines())
+
+    def embed_waiting(self) -> None:
+        """Does the embedding that a write left behind, unless it would mean waiting for a server.
+
+        The answer is out and the memory is safe already: whatever goes wrong here is a warning.
+        """
+        from trivet.cli.progress import LateProgress
+
+        engine = self.memory._engine  # the facade does not say (yet) whether its embedder is local
+        if not engine.embedding.local:
+            return
+        try:
+            with LateProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
+                self.memory.drain(progress=progress)
+        except EmbedderError as error:
+            _warn_not_embedded(str(error))
+            return
+        if engine.worker.last_error:
+            _warn_not_embedded(engine.worker.last_error)
+
+    def close(self) -> None:
+        if "memory" in self.__dict__:
+            self.memory.close()
+
+
+def _warn_not_embedded(reason: str) -> None:
+    warn(f"stored, but not embedded yet, so recall finds it by its words only: {reason}")

@@ -1,0 +1,36 @@
+"""`-` in the place of a text or a file means standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import TextIO
+
+from trivet.errors import InvalidInput
+
+DASH = "-"
+
+
+def read_if_dash(text: str) -> str:
+    """The text itself, or all of standard input without its last line end, which the shell put there."""
+    if text != DASH:
+        return text
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"Standard input is not UTF-8 text ({error.reason}). Convert it first.") from None
+
+
+@contextmanager
+def open_lines(name: str) -> Iterator[TextIO]:
+    """The lines of a file. What is not UTF-8 is marked rather than refused, so that a bad line costs only itself."""
+    if name == DASH:
+        yield TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
+        return
+    try:
+        with open(name, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - a name as typed
+            yield file
+    except OSError as error:
+        raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None

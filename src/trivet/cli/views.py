@@ -1,0 +1,168 @@
+"""What people see of each kind of answer. Everything here returns lines; only the output knows about terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trivet.cli.output import Line, line, one_line
+from trivet.types import Finding, Imported, Link, Memory, Page, Remembered, Revision, Stats, WhyNot
+
+if TYPE_CHECKING:
+    from trivet.cli.configuration import Setting
+
+PREVIEW = 100
+DAY = len("2026-05-01")
+MOST_TAGS = 12
+
+
+def preview(text: str, longest: int = PREVIEW) -> str:
+    """The beginning of a text on one line."""
+    words = one_line(text)
+    return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
+
+
+def about(memory: Memory, indent: int = 0, with_id: bool = True) -> Line:
+    """One line on what a memory is: id, time, category, scope, state, tags."""
+    facts = [memory.created_at[:DAY], memory.category, memory.scope]
+    facts += [memory.state] if memory.state != "active" else []
+    facts += ["sensitive"] if memory.sensitive else []
+    facts += [" ".join(f"#{tag}" for tag in memory.tags)] if memory.tags else []
+    shown_id = [(f"{memory.id}  ", "cyan")] if with_id else []
+    return line(*shown_id, (" · ".join(facts), "dim"), indent=indent)
+
+
+def memory(memory: Memory, links: Sequence[Link] = ()) -> Iterator[Line]:
+    if memory.title:
+        yield line((memory.title, "bold"))
+    yield line(memory.content)
+    yield line("")
+    yield about(memory)
+    facts = {
+        "importance": f"{memory.importance:g}",
+        "confidence": f"{memory.confidence:g}",
+        "keywords": ", ".join(memory.expanded_keywords),
+        "source": _source(memory),
+        "valid": _validity(memory),
+        "changed": f"{memory.updated_at} (revision {memory.revision})",
+    }
+    yield from _table({name: value for name, value in facts.items() if value})
+    for link in links:
+        yield link_line(link)
+
+
+def _source(memory: Memory) -> str:
+    source = memory.source
+    if source is None:
+        return ""
+    span = [str(number) for number in (source.start_line, source.end_line) if number is not None]
+    return f"{source.uri}:{'-'.join(span)}" if span else source.uri
+
+
+def _validity(memory: Memory) -> str:
+    if not memory.valid_from and not memory.valid_to:
+        return ""
+    return f"from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}"
+
+
+def link_line(link: Link) -> Line:
+    return line((link.source, "cyan"), f" {link.kind} ", (link.target, "cyan"))
+
+
+def page(page: Page) -> Iterator[Line]:
+    for entry in page.memories:
+        yield about(entry)
+        yield line(preview(entry.title or entry.content), indent=4)
+    shown = page.offset + len(page.memories)
+    if shown < page.total:
+        yield line((f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.", "dim"))
+    elif not page.memories:
+        yield line("No memory matches." if page.total == 0 else f"There are only {page.total}.")
+
+
+def remembered(remembered: Remembered) -> Iterator[Line]:
+    verb = "Remembered" if remembered.status == "stored" else "It was there already, unchanged"
+    yield line(f"{verb}: ", (remembered.id, "cyan"))
+    for other in remembered.near_duplicates:
+        yield line(
+            (f"Nearly the same ({other.similarity:.0%}): ", "yellow"), (other.id, "cyan"), f" {preview(other.content)}"
+        )
+    if remembered.near_duplicates:
+        yield line(("Nothing was merged. Forget one of them, or link them if one supersedes the other.", "dim"))
+
+
+def history(revisions: Sequence[Revision]) -> Iterator[Line]:
+    for revision in revisions:
+        yield line(
+            (f"{revision.revision:>3}  ", "bold"),
+            (f"{revision.changed_at}  ", "dim"),
+            f"{revision.action:<9} {preview(revision.memory.title or revision.memory.content)}",
+        )
+
+
+def diff(text: str) -> Iterator[Line]:
+    styles = {"+": "green", "-": "red", "@": "dim"}
+    for row in text.split("\n"):
+        yield line((row, styles.get(row[:1], "")))
+
+
+def why_not(verdict: WhyNot) -> Iterator[Line]:
+    yield line((verdict.verdict, "bold green" if verdict.returned else "bold yellow"))
+    for reason in verdict.reasons:
+        yield line(f"- {reason}")
+
+
+def stats(stats: Stats) -> Iterator[Line]:
+    facts = {
+        "store": f"{stats.path} ({stats.bytes:,} bytes, schema {stats.schema})",
+        "memories": _counts(stats.memories),
+        "categories": _counts(stats.categories),
+        "scopes": _counts(stats.scopes),
+        "tags": _counts(stats.tags, MOST_TAGS),
+        "links": str(stats.links),
+        "revisions": str(stats.revisions),
+        "sensitive": str(stats.sensitive),
+        "passages": str(stats.passages),
+        "embedder": stats.embedder or "none: recall works by words alone",
+        "not embedded": f"{stats.not_embedded} waiting, {stats.failing_jobs} of them failing",
+    }
+    yield from _table(facts)
+
+
+def _counts(counts: Mapping[str, int], most: int | None = None) -> str:
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    shown = ", ".join(f"{name} {count}" for name, count in ordered[:most])
+    left = len(ordered) - len(ordered[:most])
+    return (f"{shown} and {left} more" if left else shown) or "none"
+
+
+def imported(imported: Imported) -> Iterator[Line]:
+    yield line(
+        f"{imported.stored} stored, {imported.updated} updated, {imported.unchanged} unchanged, "
+        f"{imported.kept} kept because ours is newer, {imported.links} links."
+    )
+    for error in imported.errors:
+        yield line((error, "red"))
+
+
+def findings(findings: Iterable[Finding]) -> Iterator[Line]:
+    for finding in findings:
+        mark = ("ok       ", "green") if finding.ok else ("problem  ", "bold red")
+        yield line(mark, f"{finding.check}: {finding.detail}")
+        if finding.remedy:
+            yield line((finding.remedy, "yellow"), indent=9)
+
+
+def configuration(file: Path, settings: Sequence[Setting]) -> Iterator[Line]:
+    yield line((f"Configuration file: {file}{'' if file.exists() else ' (not there)'}", "dim"))
+    for setting in settings:
+        value = ", ".join(setting.value) if isinstance(setting.value, tuple) else str(setting.value)
+        yield line((setting.name, "bold"), f" = {value}  ", (f"({setting.origin})", "cyan"))
+        yield line((setting.description, "dim"), indent=4)
+
+
+def _table(facts: Mapping[str, str]) -> Iterator[Line]:
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        yield line((f"{name:<{width}}  ", "bold dim"), value)

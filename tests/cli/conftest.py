@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .running import CommandLine
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of the test's own, without an embedder, and nothing of the user's in reach."""
+    for name in ("CONFIG", "DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    monkeypatch.delenv("TRIVET_CONFIG", raising=False)
+    monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(monkeypatch)
+
+
+@pytest.fixture
+def staging(trivet: CommandLine) -> str:
+    """The id of one memory."""
+    arguments = ("--tag", "staging", "--tag", "ports", "--scope", "acme/shop", "--title", "Staging port")
+    id: str = trivet.json("remember", "The staging database listens on port 6543.", *arguments)["id"]
+    return id

@@ -1,0 +1,109 @@
+"""Export, import, backup and putting a backup back."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from .running import CommandLine
+
+
+def test_export_and_import_are_a_round_trip(trivet: CommandLine, staging: str, tmp_path: Path) -> None:
+    trivet("edit", staging, "--importance", "0.9")
+    other = trivet.json("remember", "改行\u2028と [bold]絵文字[/bold] 🦑")["id"]
+    trivet("link", other, "see-also", staging)
+    exported = trivet("export").out
+    file = tmp_path / "out.jsonl"
+    assert trivet.json("export", "--output", str(file)) == {"path": str(file), "lines": 4}
+    assert file.read_text(encoding="utf-8") == exported
+    assert file.stat().st_mode & 0o077 == 0
+    elsewhere = ("--path", str(tmp_path / "elsewhere.db"))
+    assert trivet.json(*elsewhere, "import", str(file))["stored"] == 2
+    assert trivet(*elsewhere, "export").out == exported
+    assert "2 unchanged" in trivet(*elsewhere, "import", "-", stdin=exported.encode()).out
+
+
+def test_export_leaves_sensitive_memories_at_home(trivet: CommandLine) -> None:
+    trivet("remember", "The alarm code is 4711.", "--sensitive")
+    assert "4711" not in trivet("export").out
+    assert "4711" in trivet("export", "--include-sensitive").out
+
+
+def test_import_names_bad_lines_and_takes_the_rest(trivet: CommandLine) -> None:
+    good = (b'\xef\xbb\xbf{"content": "Lunch is at noon."}\r\n', b'\n{"content": "Tea is at four."}\n')
+    lines = good[0] + b'not json\n{"content": "\xff"}\n' + good[1]
+    result = trivet("import", "-", "--json", stdin=lines)
+    assert result.status == 2
+    assert result.json()["stored"] == 2
+    assert [error.split(":")[0] for error in result.json()["errors"]] == ["line 2", "line 3"]
+
+
+def test_a_failed_export_leaves_the_old_file(
+    trivet: CommandLine, staging: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "folder"
+    file.mkdir()
+    assert trivet("export", "--output", str(file)).status == 5
+    assert sorted(path.name for path in tmp_path.glob("*.partial")) == []
+
+
+def test_backup_and_restore(trivet: CommandLine, staging: str, store: Path, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy.db")
+    assert trivet("backup", copy).status == 0
+    assert trivet("backup", copy).status == 5
+    trivet("purge", staging, "--yes")
+    refused = trivet("backup", "--restore", copy)
+    assert refused.status == 4
+    assert "--force" in refused.err
+    restored = trivet.json("backup", "--restore", copy, "--force")
+    assert trivet.json("get", staging)["title"] == "Staging port"
+    assert trivet("--path", restored["moved_aside"], "get", staging).status == 3
+    assert all(finding["ok"] for finding in trivet.json("doctor"))
+    new = str(tmp_path / "new" / "memory.db")
+    assert trivet.json("--path", new, "backup", "--restore", copy)["moved_aside"] is None
+    assert trivet.json("--path", new, "get", staging)["title"] == "Staging port"
+
+
+def _stranger(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE notes (text)")
+    connection.close()
+
+
+def _damaged(path: Path, backup: Path) -> None:
+    content = bytearray(backup.read_bytes())
+    content[4096 : 4096 * 6] = b"\x5a" * (4096 * 5)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "text", "stranger", "damaged"])
+def test_what_is_no_sound_backup_is_refused(
+    trivet: CommandLine, staging: str, store: Path, tmp_path: Path, kind: str
+) -> None:
+    bad, good = tmp_path / "bad.db", tmp_path / "good.db"
+    trivet("backup", str(good))
+    if kind == "empty":
+        bad.touch()
+    elif kind == "text":
+        bad.write_text("this is a text, and no store at all, however long it may be\n" * 100)
+    elif kind == "stranger":
+        _stranger(bad)
+    elif kind == "damaged":
+        _damaged(bad, good)
+    result = trivet("backup", "--restore", str(bad), "--force")
+    assert result.status == (2 if kind == "missing" else 5)
+    assert "Traceback" not in result.err
+    assert trivet.json("get", staging)["title"] == "Staging port"
+    assert not list(tmp_path.glob("*.partial*"))
+    assert not list(tmp_path.glob("*.before-*"))
+
+
+def test_a_damaged_store_is_moved_aside(trivet: CommandLine, staging: str, store: Path, tmp_path: Path) -> None:
+    good = tmp_path / "good.db"
+    trivet("backup", str(good))
+    store.write_bytes(b"rubbish" * 1000)
+    assert trivet("stats").status == 5
+    assert trivet("backup", "--restore", str(good), "--force").status == 0
+    assert trivet.json("get", staging)["title"] == "Staging port"
