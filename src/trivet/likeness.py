@@ -7,15 +7,10 @@ from collections import Counter
 from itertools import pairwise
 from zlib import crc32
 
-from trivet.analyse import UNSPACED, fold
+from trivet.analyse import UNSPACED, analyse, fold
 
 # Reported on save at this likeness and above; 0.75 is three words of four in common.
 REPORTED_FROM = 0.75
-# Folded into one hit at this likeness and above, and only if no word that turns the meaning differs.
-COLLAPSED_FROM = 0.9
-# Also by pairs of neighbours, since "Ann reports to Bo" has the words of "Bo reports to Ann".
-COLLAPSED_PAIRS_FROM = 0.8
-
 # How many hashes a fingerprint has: two texts that are three quarters alike share about five of eight.
 FINGERPRINT_SIZE = 8
 
@@ -48,17 +43,14 @@ def likeness(one: Words, other: Words) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
-def says_the_same(one: str, other: str) -> bool:
-    """Whether two texts can stand for each other: nearly the same words in nearly the same order."""
-    words, others = _sequence(one), _sequence(other)
-    first, second = Counter(words), Counter(others)
-    # Cheap and certain: so few words in common cannot be alike enough, whatever their counts.
-    if len(first.keys() & second.keys()) < max(len(first), len(second)) / 2:
-        return False
-    if likeness(first, second) < COLLAPSED_FROM or likeness(_pairs(words), _pairs(others)) < COLLAPSED_PAIRS_FROM:
-        return False
-    differing = (first - second) + (second - first)
-    return not any(word in _TURNING or not word.isalpha() for word in differing)
+def essence(text: str) -> tuple[str, ...]:
+    """Equal for texts that can stand for each other: the same stems in the same order, nothing negated.
+
+    Case, punctuation, endings and most function words do not count. Any other word may be the one that matters
+    ("backups run on Monday", "... on Tuesday"), so a share of common words would not do.
+    """
+    turning = sorted(word for word in _sequence(text) if word in _TURNING)
+    return (*analyse(text), "|", *turning)
 
 
 def _pairs(words: list[str]) -> Words:

@@ -45,22 +45,18 @@ class LinkLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
     """The lines of an export, without line ends. Sensitive memories leave the store only if asked for."""
-    stats = engine.store.memories.stats()
-    left_out = 0 if include_sensitive else _sensitive(engine)
-    total = sum(stats.memories.values()) - left_out
-    yield _line(Header(FORMAT, total, stats.links, left_out))
-    exported: set[str] = set()
+    kept = {memory.id for memory in engine.store.memories.everything() if include_sensitive or not memory.sensitive}
+    links = [link for link in engine.store.links.everything() if link.source in kept and link.target in kept]
+    total = sum(engine.store.memories.stats().memories.values())
+    yield _line(Header(FORMAT, len(kept), len(links), total - len(kept)))
     for memory in engine.store.memories.everything():
-        if memory.sensitive and not include_sensitive:
+        if memory.id not in kept:
             continue
-        exported.add(memory.id)
         history = engine.store.memories.revisions(memory.id)
         if not include_sensitive:  # a memory that is no longer sensitive may have been so before
             history = tuple(revision for revision in history if not revision.memory.sensitive)
         yield _line(MemoryLine(memory, history))
-    for link in engine.store.links.everything():
-        if link.source in exported and link.target in exported:
-            yield _line(LinkLine(link))
+    yield from (_line(LinkLine(link)) for link in links)
 
 
 def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None = None) -> Imported:
@@ -214,10 +210,6 @@ def _checked_history(memory: Memory, history: tuple[Revision, ...]) -> tuple[Rev
         msgspec.structs.replace(revision, changed_at=parse_time(revision.changed_at, "changed_at"))
         for revision in history
     )
-
-
-def _sensitive(engine: Engine) -> int:
-    return sum(memory.sensitive for memory in engine.store.memories.everything())
 
 
 def _line(value: msgspec.Struct) -> str:

@@ -9,12 +9,9 @@ import msgspec
 
 from trivet.answer.weigh import Weighed
 from trivet.contract import Recall
-from trivet.likeness import says_the_same
+from trivet.likeness import essence
 from trivet.store.base import Store
 from trivet.types import Filter, Memory
-
-# Texts that differ more than this in length cannot share nine words of ten; most pairs are settled by it.
-LEAST_LENGTH_RATIO = 0.75
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -91,26 +88,18 @@ def _above_minimum(hits: Sequence[Weighed], minimum: float, dropped: dict[str, s
 
 def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> list[Weighed]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
-    kept: list[Weighed] = []
+    kept: dict[tuple[str, ...], Weighed] = {}
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
-            return kept + list(hits[position:])
-        twin = next((index for index, known in enumerate(kept) if _twins(known, hit)), None)
-        if twin is None:
-            kept.append(hit)
+            return [*kept.values(), *hits[position:]]
+        memory = hit.memory
+        name = (memory.id,) if memory.sensitive else (memory.scope, *essence(memory.content))
+        if (twin := kept.get(name)) is None:
+            kept[name] = hit
         else:
-            known = kept[twin]
-            dropped[hit.memory.id] = f"says the same as {known.memory.id}, which came before it"
-            kept[twin] = msgspec.structs.replace(known, collapsed=(*known.collapsed, hit.memory.id))
-    return kept
-
-
-def _twins(one: Weighed, other: Weighed) -> bool:
-    first, second = one.memory, other.memory
-    if first.sensitive or second.sensitive or first.scope != second.scope:
-        return False
-    shorter, longer = sorted((len(first.content), len(second.content)))
-    return shorter > LEAST_LENGTH_RATIO * longer and says_the_same(first.content, second.content)
+            dropped[memory.id] = f"says the same as {twin.memory.id}, which came before it"
+            kept[name] = msgspec.structs.replace(twin, collapsed=(*twin.collapsed, memory.id))
+    return list(kept.values())
 
 
 def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:
