@@ -24,7 +24,7 @@ def check_id(text: str, field: str = "id") -> str:
         canonical = str(uuid.UUID(text))
     except (ValueError, AttributeError, TypeError):
         canonical = ""
-    if canonical != text.lower().strip():
+    if not canonical or canonical != text.lower().strip():
         raise InvalidInput(
             f"{field}: {text!r} is not a UUID. Ids look like 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b; "
             "leave the id out and one is made for you."

@@ -65,6 +65,11 @@ class Trivet:
     def settings(self) -> Settings:
         return self._engine.settings
 
+    @property
+    def engine(self) -> Engine:
+        """The parts behind the verbs, for tools that look inside, such as the lab."""
+        return self._engine
+
     def remember(
         self,
         content: str,

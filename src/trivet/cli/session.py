@@ -37,7 +37,7 @@ class Session:
         """
         from trivet.cli.progress import LateProgress
 
-        engine = self.memory._engine  # the facade does not say (yet) whether its embedder is local
+        engine = self.memory.engine
         if not engine.embedding.local:
             return
         try:

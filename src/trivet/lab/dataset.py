@@ -58,7 +58,9 @@ def _with_questions(name: str, documents: tuple[Document, ...], folder: Path, al
     dataset = Dataset(name=name, documents=documents, queries=tuple(queries.values()), judgements=judgements)
     if dataset.unanswerable and not allow_unanswerable:
         query = dataset.unanswerable[0]
-        refuse(path, line_of(queries, query), f"query {query!r} has no relevant document in qrels.tsv. Judge one for it.")
+        refuse(
+            path, line_of(queries, query), f"query {query!r} has no relevant document in qrels.tsv. Judge one for it."
+        )
     return dataset
 
 
@@ -81,6 +83,6 @@ class _DemoMemory(msgspec.Struct, frozen=True):
 def _document(path: Path, number: int, memory: _DemoMemory) -> Document:
     fields = msgspec.structs.asdict(memory)
     try:
-        return msgspec.convert({**fields, "text": fields.pop("content")}, Document)
+        return msgspec.convert({"text": fields.pop("content"), **fields}, Document)
     except msgspec.ValidationError as error:
         refuse(path, number, str(error))

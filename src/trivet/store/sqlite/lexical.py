@@ -19,6 +19,8 @@ from trivet.types import Candidate, Filter
 # A word held by more than this share of many memories does not bring a memory in by itself; it still adds to its score.
 COMMON_SHARE = 0.05
 COMMON_AT_LEAST = 2_000
+# One changed word of a short text changes most of its few pairs.
+SHORT_FINGERPRINT = 8
 # A pasted page has hundreds of words; the rarest decide.
 MOST_TERMS = 64
 
@@ -48,7 +50,7 @@ class SqliteLexicalIndex:
 
     def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
-        shared = min(2, len(fingerprint))
+        shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
         parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit}
         with self._database.errors():
             rows = self._database.read().execute(queries("lexical")["similar"], parameters).fetchall()

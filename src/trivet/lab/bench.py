@@ -1,0 +1,134 @@
+"""A dataset loaded into a store through the real write path, to be asked through the real read path."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from trivet.analyse import ANALYSER_VERSION
+from trivet.contract import Recall, check
+from trivet.errors import InvalidInput
+from trivet.lab.legs import CachedLegs
+from trivet.lab.values import Dataset, Document, Query
+from trivet.recall import Decision, Stopwatch, decide
+from trivet.settings import Settings
+from trivet.store.sqlite.database import SCHEMA_VERSION
+from trivet.trivet import Trivet
+
+# A run keeps this many documents a query, as deep as any measure looks.
+DEPTH = 100
+STORED_AT_ONCE = 500
+LONGEST_TITLE = 300
+
+Progress = Callable[[int], None]
+
+
+class Bench:
+    """Ask it anything; legs are retrieved once for each way of retrieving and then kept."""
+
+    def __init__(self, dataset: Dataset, trivet: Trivet) -> None:
+        self.dataset = dataset
+        self.trivet = trivet
+        self.legs = CachedLegs()
+        self._names = {memory_id(document.id): document.id for document in dataset.documents}
+
+    def ask(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> Decision:
+        arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
+        return decide(self.trivet.engine, check(Recall, arguments), Stopwatch(), self.legs.retrieve)
+
+    def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
+        """The documents found, best first, under the dataset's own ids."""
+        hits = self.ask(query, recipe, limit, **options).choice.hits
+        return [(self._names[hit.memory.id], hit.score) for hit in hits]
+
+    def name_of(self, id: str) -> str:
+        return self._names[id]
+
+    def close(self) -> None:
+        self.trivet.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_bench(
+    dataset: Dataset, folder: Path | None = None, embedder: str = "bundled", progress: Progress | None = None
+) -> Bench:
+    """The store of a dataset, made on first use and kept: loading is the slow part, and never changes."""
+    folder = folder or cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = Settings(path=str(folder / _file_name(dataset, embedder)), embedder=embedder, background=False)
+    trivet = Trivet.open(settings=settings)
+    try:
+        _load(dataset, trivet, progress)
+    except BaseException:
+        trivet.close()
+        raise
+    return Bench(dataset, trivet)
+
+
+def cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "trivet" / "lab"
+
+
+def memory_id(document_id: str) -> str:
+    """Datasets have ids of their own kind; memories have UUIDs."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-lab:{document_id}"))
+
+
+def _file_name(dataset: Dataset, embedder: str) -> str:
+    """One store for each content, embedder, analyser and schema: any of them changes what is stored."""
+    model = uuid.uuid5(uuid.NAMESPACE_URL, embedder).hex[:8]
+    return f"{dataset.name}-{dataset.fingerprint[:12]}-{model}-a{ANALYSER_VERSION}-s{SCHEMA_VERSION}.db"
+
+
+def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:
+    have = sum(trivet.stats().memories.values())
+    for batch in _batches(dataset.documents[have:]):
+        trivet.remember_many([_memory(document) for document in batch])
+        if progress is not None:
+            progress(len(batch))
+    trivet.drain(progress=progress)
+    _link(dataset.documents, trivet)
+    waiting = trivet.stats()
+    if waiting.not_embedded:
+        raise InvalidInput(f"{waiting.not_embedded} documents could not be embedded: {waiting.last_error}")
+
+
+def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
+    for start in range(0, len(documents), STORED_AT_ONCE):
+        yield documents[start : start + STORED_AT_ONCE]
+
+
+def _memory(document: Document) -> Mapping[str, Any]:
+    given = {
+        "title": document.title[:LONGEST_TITLE] if document.title else None,
+        "scope": document.scope,
+        "created_at": document.created_at,
+        "importance": document.importance,
+        "category": document.category,
+    }
+    return {
+        "id": memory_id(document.id),
+        "content": document.text,
+        "tags": document.tags,
+        "expanded_keywords": document.expanded_keywords,
+        "sensitive": document.sensitive,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def _link(documents: Sequence[Document], trivet: Trivet) -> None:
+    for document in documents:
+        for link in document.links:
+            trivet.link(memory_id(document.id), link.kind, memory_id(link.to))

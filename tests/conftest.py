@@ -1,0 +1,35 @@
+"""What every suite shares: no test sees the user's own settings or store; generated examples are the same each run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
+settings.register_profile(
+    "trivet",
+    deadline=None,
+    derandomize=True,
+    max_examples=150,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("trivet")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("TRIVET_")]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.getbasetemp() / "home"
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test's store is."""
+    return tmp_path / "memory.db"

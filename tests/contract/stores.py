@@ -1,0 +1,114 @@
+"""Every store that must keep the contract, and short ways to make what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.analyse import analyse
+from trivet.ids import new_id
+from trivet.likeness import fingerprint
+from trivet.recipe import DEFAULT
+from trivet.store.base import Added, Bm25, Document, Entry, Job, Model, Passage, Store
+from trivet.store.sqlite import SqliteStore
+from trivet.types import Filter, Link, LinkKind, Memory, Source, State
+
+Open = Callable[[], Store]
+
+STORES: Mapping[str, Callable[[Path], Store]] = {"sqlite": lambda folder: SqliteStore(folder / "memory.db")}
+
+EARLY = "2024-01-01T00:00:00.000000Z"
+PLAIN_BM25 = Bm25(k1=1.2, b=0.75, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
+
+
+def memory(
+    content: str,
+    *,
+    id: str | None = None,
+    title: str | None = None,
+    category: str = "facts",
+    tags: tuple[str, ...] = (),
+    importance: float = 0.5,
+    keywords: tuple[str, ...] = (),
+    scope: str = "default",
+    source: str | None = None,
+    created_at: str = EARLY,
+    valid_from: str | None = None,
+    valid_to: str | None = None,
+    state: State = "active",
+    sensitive: bool = False,
+) -> Memory:
+    return Memory(
+        id=id or new_id(),
+        content=content,
+        title=title,
+        category=category,
+        tags=tags,
+        importance=importance,
+        expanded_keywords=keywords,
+        scope=scope,
+        source=Source(uri=source) if source else None,
+        created_at=created_at,
+        updated_at=created_at,
+        valid_from=valid_from,
+        valid_to=valid_to,
+        state=state,
+        sensitive=sensitive,
+    )
+
+
+def document(of: Memory) -> Document:
+    return Document(
+        content=tuple(analyse(of.content)),
+        title=tuple(analyse(of.title or "")),
+        keywords=tuple(term for keyword in of.expanded_keywords for term in analyse(keyword)),
+        tags=tuple(term for tag in of.tags for term in analyse(tag)),
+        category=tuple(analyse(of.category)),
+        fingerprint=fingerprint(of.content),
+    )
+
+
+def add(store: Store, *memories: Memory) -> list[Added]:
+    return store.memories.add_many([Entry(one, document(one)) for one in memories])
+
+
+def replace(store: Store, new: Memory, action: str = "edit") -> Memory:
+    return store.memories.replace(new, document(new), action)
+
+
+def link(source: Memory, kind: LinkKind, target: Memory) -> Link:
+    return Link(kind=kind, source=source.id, target=target.id, created_at=EARLY)
+
+
+def found(store: Store, words: str, filter: Filter | None = None, depth: int = 100) -> list[str]:
+    """Ids that the lexical index gives for words, best first."""
+    terms = analyse(words)
+    scored = store.lexical.search(terms, (), 0, filter or Filter(), DEFAULT.bm25, depth)
+    return [one.id for one in scored]
+
+
+def near(
+    store: Store, model: Model, vector: Sequence[float], filter: Filter | None = None, depth: int = 100
+) -> list[str]:
+    """Ids that the vector index gives for a vector, best first."""
+    scored = store.vectors.search(model, unit(*vector), filter or Filter(), depth)
+    return [one.id for one in scored]
+
+
+def unit(*numbers: float) -> NDArray[np.float32]:
+    vector = np.array(numbers, np.float32)
+    scaled: NDArray[np.float32] = vector / np.linalg.norm(vector)
+    return scaled
+
+
+def whole(job: Job) -> tuple[Passage, ...]:
+    return (Passage(0, 0, len(job.content)),)
+
+
+def embed(store: Store, model: Model, vectors: Mapping[str, Sequence[float]], most: int = 100_000) -> None:
+    """Finishes every job of a model with the vector named for its content."""
+    jobs = store.jobs.lease(model, most, 60)
+    store.jobs.finish([(job, whole(job), unit(*vectors[job.content])[None, :]) for job in jobs])

@@ -1,0 +1,122 @@
+"""The queue: a job is given to one worker at a time, never lost, and never finished with stale words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from trivet.store.base import Job, Model, Store
+
+from .stores import Open, add, memory, near, replace, unit, whole
+
+
+@pytest.fixture
+def model(store: Store) -> Model:
+    return store.vectors.adopt("tiny", "a", 2)
+
+
+def finish(store: Store, *jobs: Job) -> None:
+    store.jobs.finish([(job, whole(job), unit(1, 0)[None, :]) for job in jobs])
+
+
+def test_a_write_leaves_a_job_with_all_the_worker_needs(store: Store, model: Model) -> None:
+    add(store, memory("relay", title="About the relay"))
+    assert store.jobs.seconds_until_due(model) == 0
+    (job,) = store.jobs.lease(model, 10, 60)
+    assert (job.content, job.title, job.revision, job.attempts) == ("relay", "About the relay", 1, 0)
+
+
+def test_a_leased_job_is_given_to_nobody_else(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    model = ours.vectors.adopt("tiny", "a", 2)
+    add(ours, memory("one"), memory("two"), memory("three"))
+    first = ours.jobs.lease(model, 2, 60)
+    second = theirs.jobs.lease(model, 2, 60)
+    assert len(first) == 2
+    assert len(second) == 1
+    assert not {job.key for job in first} & {job.key for job in second}
+    assert ours.jobs.lease(model, 2, 60) == ()
+    assert (ours.jobs.seconds_until_due(model) or 0) > 0
+    assert ours.jobs.backlog(model).waiting == 3
+
+
+def test_a_lease_that_ran_out_falls_due_again(store: Store, model: Model) -> None:
+    add(store, memory("relay"))
+    assert len(store.jobs.lease(model, 10, 0)) == 1
+    assert len(store.jobs.lease(model, 10, 60)) == 1
+    assert len(store.jobs.lease(model, 10, 60)) == 0
+    store.jobs.retry_now()
+    assert len(store.jobs.lease(model, 10, 60)) == 1
+
+
+def test_a_finished_job_is_gone_and_its_vector_there(store: Store, model: Model) -> None:
+    one = memory("relay")
+    add(store, one)
+    finish(store, *store.jobs.lease(model, 10, 60))
+    assert store.jobs.backlog(model).waiting == 0
+    assert store.jobs.seconds_until_due(model) is None
+    assert near(store, model, (1, 0)) == [one.id]
+
+
+def test_finishing_twice_stores_once(store: Store, model: Model) -> None:
+    add(store, memory("relay"))
+    jobs = store.jobs.lease(model, 10, 60)
+    finish(store, *jobs)
+    finish(store, *jobs)
+    assert store.memories.stats().passages == 1
+
+
+def test_a_failed_job_stays_is_counted_and_waits(store: Store, model: Model) -> None:
+    add(store, memory("relay"), memory("door"))
+    jobs = store.jobs.lease(model, 10, 60)
+    store.jobs.fail(jobs[:1], "the server is down", {jobs[0].key: 300.0})
+    backlog = store.jobs.backlog(model)
+    assert (backlog.waiting, backlog.failing, backlog.last_error) == (2, 1, "the server is down")
+    assert store.jobs.lease(model, 10, 60) == ()
+    store.jobs.retry_now()
+    attempts = {job.key: job.attempts for job in store.jobs.lease(model, 10, 60)}
+    assert attempts == {jobs[0].key: 1, jobs[1].key: 0}
+
+
+def test_a_failure_with_no_wait_is_due_at_once(store: Store, model: Model) -> None:
+    add(store, memory("relay"))
+    for turn in range(3):
+        (job,) = store.jobs.lease(model, 10, 60)
+        assert job.attempts == turn
+        store.jobs.fail([job], "again", {job.key: 0.0})
+
+
+def test_vectors_of_an_older_revision_are_not_stored(store: Store, model: Model) -> None:
+    one = memory("relay")
+    add(store, one)
+    stale = store.jobs.lease(model, 10, 60)
+    replace(store, msgspec.structs.replace(one, content="door"))
+    finish(store, *stale)
+    assert near(store, model, (1, 0)) == []
+    assert store.jobs.backlog(model).waiting == 1
+    (fresh,) = store.jobs.lease(model, 10, 60)
+    assert (fresh.content, fresh.revision) == ("door", 2)
+    store.jobs.fail(stale, "a failure of the past", {stale[0].key: 300.0})
+    assert store.jobs.backlog(model).failing == 0
+
+
+@pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive"])
+def test_vectors_of_what_has_gone_are_not_stored(store: Store, model: Model, end: str) -> None:
+    one = memory("relay")
+    add(store, one)
+    jobs = store.jobs.lease(model, 10, 60)
+    if end == "purged":
+        store.memories.purge(one.id)
+    else:
+        change = {"state": "deleted"} if end == "forgotten" else {"sensitive": True}
+        replace(store, msgspec.structs.replace(one, **change))
+    finish(store, *jobs)
+    assert store.memories.stats().passages == 0
+    assert store.jobs.backlog(model).waiting == 0
+
+
+def test_each_model_has_its_own_queue(store: Store, model: Model) -> None:
+    other = store.vectors.adopt("wide", "b", 3)
+    add(store, memory("relay"))
+    finish(store, *store.jobs.lease(model, 10, 60))
+    assert (store.jobs.backlog(model).waiting, store.jobs.backlog(other).waiting) == (0, 1)

@@ -1,0 +1,224 @@
+"""The lexical index: BM25 by the book, fresh whoever wrote, and deterministic."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from trivet.analyse import analyse
+from trivet.likeness import fingerprint
+from trivet.store.base import Bm25, Store
+from trivet.types import Candidate, Filter
+
+from .stores import PLAIN_BM25, Open, add, document, found, memory, replace
+
+
+def search(
+    store: Store,
+    words: str,
+    *,
+    required: str = "",
+    enough: int = 1,
+    filter: Filter | None = None,
+    bm25: Bm25 = PLAIN_BM25,
+    depth: int = 100,
+) -> list[Candidate]:
+    return store.lexical.search(analyse(words), analyse(required), enough, filter or Filter(), bm25, depth)
+
+
+def test_scores_are_bm25(store: Store) -> None:
+    """By hand: k1 = 1.2, b = 0.75; lengths 2, 4, 3 (mean 3); relay in two of three, port in one of three."""
+    one, two, three = memory("relay port"), memory("relay relay door wall"), memory("roof door wall")
+    add(store, one, two, three)
+    idf_relay = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    idf_port = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    short, long = 1.2 * (0.25 + 0.75 * 2 / 3), 1.2 * (0.25 + 0.75 * 4 / 3)
+    expected_one = idf_relay * 1 * 2.2 / (1 + short) + idf_port * 1 * 2.2 / (1 + short)
+    expected_two = idf_relay * 2 * 2.2 / (2 + long)
+    scored = search(store, "relay port")
+    assert [one_found.id for one_found in scored] == [one.id, two.id]
+    assert scored[0].score == pytest.approx(expected_one, rel=1e-6)
+    assert scored[1].score == pytest.approx(expected_two, rel=1e-6)
+
+
+def test_statistics_are_those_of_what_is_visible(store: Store) -> None:
+    """What a caller may not see must not shift his scores, nor tell him how common a word is elsewhere."""
+    mine = [memory("relay port", scope="mine"), memory("door wall", scope="mine")]
+    add(store, *mine)
+    alone = search(store, "relay", filter=Filter(scope="mine"))
+    add(store, *[memory("relay relay relay with many more words", scope="theirs") for _ in range(20)])
+    assert search(store, "relay", filter=Filter(scope="mine")) == alone
+
+
+def test_each_field_counts_by_its_weight(store: Store) -> None:
+    filler = "some words here"
+    by_field = {
+        "content": memory(f"zebra {filler}"),
+        "title": memory(filler, title="zebra"),
+        "keywords": memory(filler, keywords=("zebra",)),
+        "tags": memory(filler, tags=("zebra",)),
+        "category": memory(filler, category="zebra"),
+    }
+    add(store, *by_field.values())
+    for field, one in by_field.items():
+        weights = dict.fromkeys(("content", "title", "keywords", "tags", "category"), 1.0) | {field: 5.0}
+        assert search(store, "zebra", bm25=Bm25(k1=1.2, b=0.0, **weights))[0].id == one.id
+
+
+def test_a_field_of_no_weight_does_not_match(store: Store) -> None:
+    tagged, said = memory("door", tags=("zebra",)), memory("zebra wall")
+    add(store, tagged, said)
+    silent = msgspec.structs.replace(PLAIN_BM25, tags=0.0)
+    assert [one.id for one in search(store, "zebra", bm25=silent)] == [said.id]
+    no_k1 = msgspec.structs.replace(silent, k1=0.0)
+    scored = search(store, "zebra", bm25=no_k1)
+    assert [one.id for one in scored] == [said.id]
+    assert all(math.isfinite(one.score) and one.score > 0 for one in scored)
+
+
+def test_scores_do_not_depend_on_what_was_asked_before(open_store: Open) -> None:
+    """A cache that followed the writes gives the same numbers as one that read the index afterwards."""
+    warm = open_store()
+    add(warm, memory("zebra wall"), memory("door wall"))
+    silent = msgspec.structs.replace(PLAIN_BM25, tags=0.0)
+    search(warm, "zebra door", bm25=silent)
+    search(warm, "zebra door")
+    added = memory("door zebra zebra", title="zebra")
+    add(warm, memory("wall", tags=("zebra",)), added, memory("zebra"))
+    replace(warm, msgspec.structs.replace(added, content="zebra roof"))
+    fresh = open_store()
+    for bm25 in (PLAIN_BM25, silent):
+        assert search(warm, "zebra door", bm25=bm25) == search(fresh, "zebra door", bm25=bm25)
+
+
+def test_all_words_are_preferred_when_there_are_enough(store: Store) -> None:
+    both = [memory(f"relay port and {'many ' * number} other words") for number in range(1, 4)]
+    one_word = [memory("relay relay relay"), memory("port port port")]
+    add(store, *both, *one_word)
+    assert {one.id for one in search(store, "relay port", required="relay port", enough=3)} == {one.id for one in both}
+    widened = search(store, "relay port", required="relay port", enough=4)
+    assert {one.id for one in widened} == {one.id for one in (*both, *one_word)}
+
+
+def test_a_required_word_nobody_has_widens_the_search(store: Store) -> None:
+    one = memory("relay")
+    add(store, one)
+    assert [it.id for it in search(store, "relay absent", required="relay absent")] == [one.id]
+
+
+def test_the_depth_bounds_and_ties_go_by_id(store: Store) -> None:
+    memories = [memory("relay port") for _ in range(30)]
+    add(store, *reversed(memories))
+    ordered = sorted(one.id for one in memories)
+    assert [one.id for one in search(store, "relay", depth=7)] == ordered[:7]
+    assert [one.id for one in search(store, "relay")] == ordered
+
+
+def test_common_words_score_but_do_not_bring_in(store: Store) -> None:
+    common = [memory(f"relay number{number}") for number in range(2_500)]
+    special = memory("relay zebra")
+    add(store, *common, special)
+    scored = search(store, "relay zebra", depth=10)
+    assert [one.id for one in scored] == [special.id]
+    assert scored[0].score > search(store, "zebra", depth=10)[0].score
+    assert len(search(store, "relay", depth=10)) == 10
+
+
+def test_nothing_is_found_by_no_words(store: Store) -> None:
+    add(store, memory("relay"))
+    assert search(store, "") == []
+    assert search(store, "absent") == []
+
+
+def test_the_cache_notices_other_connections(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    assert found(ours, "relay") == found(theirs, "relay") == [one.id]
+    two = memory("relay too")
+    add(theirs, two)
+    assert set(found(ours, "relay")) == {one.id, two.id}
+    replace(theirs, msgspec.structs.replace(one, content="door"))
+    assert found(ours, "relay") == [two.id]
+    assert found(ours, "door") == [one.id]
+    theirs.memories.purge(two.id)
+    assert found(ours, "relay") == []
+
+
+def test_the_cache_survives_more_changes_than_it_follows(open_store: Open) -> None:
+    """Far more writes between two looks than are mended one by one, and than the change log keeps."""
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    assert found(ours, "relay") == [one.id]
+    add(theirs, *[memory("door") for _ in range(400)])
+    last = memory("relay door")
+    add(theirs, last)
+    assert set(found(ours, "relay")) == {one.id, last.id}
+    for _ in range(55):
+        theirs.upkeep.rebuild_lexical((kept, document(kept)) for kept in theirs.memories.everything())
+    replace(theirs, msgspec.structs.replace(last, content="door"))
+    assert found(ours, "relay") == [one.id]
+
+
+def similar(store: Store, text: str, but: str = "", limit: int = 10) -> list[str]:
+    return store.lexical.similar(but, fingerprint(text), limit)
+
+
+def test_similar_finds_those_with_the_same_words_in_a_row(store: Store) -> None:
+    text = "the zebra relay listens on the purple door"
+    near, far = memory(f"{text} of the house"), memory("the wall has a roof")
+    add(store, near, far)
+    assert similar(store, text) == [near.id]
+    assert similar(store, text, but=near.id) == []
+    assert similar(store, "an unheard thing was said") == []
+
+
+def test_similar_follows_every_change(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    text = "the zebra relay listens on the purple door"
+    one = memory(text)
+    add(ours, one)
+    assert similar(theirs, text) == [one.id]
+    two = replace(theirs, msgspec.structs.replace(one, content="the wall has a roof"))
+    assert similar(ours, text) == []
+    three = replace(ours, msgspec.structs.replace(two, content=text))
+    assert similar(theirs, text) == [one.id]
+    ours.upkeep.rebuild_lexical((kept, document(kept)) for kept in ours.memories.everything())
+    assert similar(theirs, text) == [one.id]
+    four = replace(ours, msgspec.structs.replace(three, state="deleted"))
+    assert similar(theirs, text) == []
+    replace(ours, msgspec.structs.replace(four, state="active"))
+    ours.memories.purge(one.id)
+    assert similar(theirs, text) == []
+
+
+def test_similar_is_bounded(store: Store) -> None:
+    text = "the zebra relay listens on the purple door"
+    add(store, *[memory(text) for _ in range(20)])
+    assert len(similar(store, text, limit=7)) == 7
+
+
+def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:
+    """Whatever the analyser emits comes back from the index as one term."""
+    texts = [
+        "a/b.py:10",
+        "C++",
+        "C#",
+        "foo_bar",
+        "x-y",
+        "user@host.com",
+        "v1.2.3",
+        r"c:\temp\x",
+        "größe",
+        "数据库",
+        "naïve",
+    ]
+    memories = {text: memory(text) for text in texts}
+    add(store, *memories.values())
+    for text, one in memories.items():
+        for term in set(analyse(text)):
+            ids = [it.id for it in store.lexical.search([term], (), 0, Filter(), PLAIN_BM25, 100)]
+            assert one.id in ids, term

@@ -1,0 +1,123 @@
+"""Typed links: what they do to the state of memories, and which are refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from trivet.errors import Conflict, NotFound
+from trivet.store.base import Store
+from trivet.types import LINK_KINDS, LinkKind, Memory, State
+
+from .stores import add, link, memory, replace
+
+ONE_WAY: tuple[LinkKind, ...] = ("supersedes", "resolved-by", "part-of")
+
+
+@pytest.fixture
+def three(store: Store) -> tuple[Memory, Memory, Memory]:
+    memories = (memory("first"), memory("second"), memory("third"))
+    add(store, *memories)
+    return memories
+
+
+def state_of(store: Store, one: Memory) -> State:
+    return store.memories.get(one.id).state
+
+
+@pytest.mark.parametrize("kind", LINK_KINDS)
+def test_a_link_is_found_from_both_ends_and_removed(
+    store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
+) -> None:
+    a, b, c = three
+    made = store.links.add(link(a, kind, b))
+    assert store.links.touching([a.id]) == store.links.touching([b.id]) == store.links.everything() == (made,)
+    assert store.links.touching([c.id]) == ()
+    assert store.links.from_sources([a.id], kind) == store.links.to_targets([b.id], kind) == (made,)
+    assert store.links.from_sources([b.id], kind) == store.links.to_targets([a.id], kind) == ()
+    store.links.remove(a.id, kind, b.id)
+    assert store.links.everything() == ()
+    with pytest.raises(NotFound):
+        store.links.remove(a.id, kind, b.id)
+
+
+def test_the_same_link_twice_is_one(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, _ = three
+    store.links.add(link(a, "see-also", b))
+    store.links.add(link(a, "see-also", b))
+    assert len(store.links.everything()) == 1
+
+
+@pytest.mark.parametrize("kind", ONE_WAY)
+def test_a_circle_is_refused(store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind) -> None:
+    a, b, c = three
+    store.links.add(link(a, kind, b))
+    store.links.add(link(b, kind, c))
+    for source, target in ((c, a), (b, a), (a, a)):
+        with pytest.raises(Conflict, match="circle"):
+            store.links.add(link(source, kind, target))
+    assert len(store.links.everything()) == 2
+    assert state_of(store, a) == "active"
+
+
+def test_see_also_may_go_both_ways(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, _ = three
+    store.links.add(link(a, "see-also", b))
+    store.links.add(link(b, "see-also", a))
+    assert len(store.links.everything()) == 2
+
+
+def test_different_kinds_do_not_make_a_circle(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, _ = three
+    store.links.add(link(a, "supersedes", b))
+    store.links.add(link(b, "part-of", a))
+    assert len(store.links.everything()) == 2
+
+
+def test_a_link_to_nothing_is_refused(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, *_ = three
+    for made in (link(a, "see-also", memory("not stored")), link(memory("not stored"), "see-also", a)):
+        with pytest.raises(NotFound):
+            store.links.add(made)
+
+
+def test_superseding_and_undoing_it_set_the_state(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, _ = three
+    store.links.add(link(b, "supersedes", a))
+    assert (state_of(store, a), state_of(store, b)) == ("superseded", "active")
+    store.links.remove(b.id, "supersedes", a.id)
+    assert state_of(store, a) == "active"
+
+
+def test_the_state_follows_the_life_of_the_successor(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, _ = three
+    store.links.add(link(b, "supersedes", a))
+    gone = replace(store, msgspec.structs.replace(b, state="deleted"), "forget")
+    assert state_of(store, a) == "active"
+    assert store.links.to_targets([a.id], "supersedes") == ()
+    replace(store, msgspec.structs.replace(gone, state="active"), "restore")
+    assert state_of(store, a) == "superseded"
+    store.memories.purge(b.id)
+    assert state_of(store, a) == "active"
+
+
+def test_with_two_successors_one_is_enough(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
+    a, b, c = three
+    store.links.add(link(b, "supersedes", a))
+    store.links.add(link(c, "supersedes", a))
+    store.memories.purge(b.id)
+    assert state_of(store, a) == "superseded"
+
+
+@pytest.mark.parametrize("given", ["active", "archived"])
+def test_no_rewrite_hides_that_a_successor_lives(
+    store: Store, three: tuple[Memory, Memory, Memory], given: State
+) -> None:
+    """A writer that read the row before the link was made must not undo what the link did."""
+    a, b, _ = three
+    if given == "archived":
+        a = replace(store, msgspec.structs.replace(a, state="archived"))
+    store.links.add(link(b, "supersedes", a))
+    replace(store, msgspec.structs.replace(a, state="active", importance=0.9))
+    assert state_of(store, a) == "superseded"
+    assert all(finding.ok for finding in store.upkeep.findings())

@@ -1,0 +1,218 @@
+"""Rows and revisions: what is written is there, once, whole, and what is purged is nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trivet.errors import Conflict, NotFound
+from trivet.ids import new_id
+from trivet.store.base import Added, Entry, Store
+from trivet.types import Filter, Memory, Revision
+
+from .stores import Open, add, document, embed, found, link, memory, near, replace
+
+
+def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
+    one = memory(
+        "The relay listens on port 7001.",
+        title="Relay",
+        category="code",
+        tags=("net", "prod"),
+        importance=0.9,
+        keywords=("socket",),
+        scope="team/relay",
+        source="src/relay.py",
+        valid_from="2024-02-01T00:00:00.000000Z",
+        valid_to="2030-02-01T00:00:00.000000Z",
+        sensitive=True,
+    )
+    assert add(store, one) == [Added("stored", 1)]
+    assert store.memories.get(one.id) == one
+    assert store.memories.get_many([one.id, new_id()]) == {one.id: one}
+    assert list(store.memories.everything()) == [one]
+
+
+def test_the_same_id_and_content_again_changes_nothing(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    assert add(store, one) == [Added("unchanged", 1)]
+    assert len(store.memories.revisions(one.id)) == 1
+    replace(store, msgspec.structs.replace(one, importance=0.9))
+    assert add(store, one) == [Added("unchanged", 2)]
+    assert store.memories.stats().memories == {"active": 1}
+
+
+def test_the_same_id_with_other_content_is_a_conflict(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    other = msgspec.structs.replace(one, content="The relay listens on port 9.")
+    with pytest.raises(Conflict, match="other content"):
+        add(store, other)
+    assert store.memories.get(one.id) == one
+
+
+def test_a_forgotten_id_is_not_taken_again(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    replace(store, msgspec.structs.replace(one, state="deleted"), "forget")
+    with pytest.raises(Conflict, match="forgotten"):
+        add(store, one)
+
+
+def test_many_are_added_together_or_not_at_all(store: Store) -> None:
+    known = memory("known")
+    add(store, known)
+    fresh, clash = memory("fresh"), memory("clash", id=known.id)
+    with pytest.raises(Conflict):
+        add(store, fresh, clash)
+    assert [one.id for one in store.memories.everything()] == [known.id]
+    assert found(store, "fresh") == []
+
+
+def test_a_missing_memory_is_named(store: Store) -> None:
+    missing = new_id()
+    for act in (store.memories.get, store.memories.revisions, store.memories.purge):
+        with pytest.raises(NotFound, match=missing):
+            act(missing)
+
+
+def test_each_change_is_a_revision(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    two = replace(store, msgspec.structs.replace(one, content="The relay listens on port 7002."))
+    three = replace(store, msgspec.structs.replace(two, importance=0.9))
+    assert (two.revision, three.revision) == (2, 3)
+    assert three.updated_at > one.updated_at
+    history = store.memories.revisions(one.id)
+    assert [revision.memory for revision in history] == [one, two, three]
+    assert [revision.action for revision in history] == ["remember", "edit", "edit"]
+    assert found(store, "7001") == []
+    assert found(store, "7002") == [one.id]
+
+
+def test_a_change_made_for_an_older_revision_is_refused(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    replace(store, msgspec.structs.replace(one, content="first writer"))
+    with pytest.raises(Conflict, match="revision 2"):
+        replace(store, msgspec.structs.replace(one, content="second writer"))
+    assert store.memories.get(one.id).content == "first writer"
+    assert found(store, "second") == []
+
+
+def test_forgetting_leaves_both_indexes_and_restoring_comes_back(store: Store) -> None:
+    one = memory("The relay listens on port 7001.")
+    add(store, one)
+    model = store.vectors.adopt("tiny", "none", 2)
+    embed(store, model, {one.content: (1, 0)})
+    gone = replace(store, msgspec.structs.replace(one, state="deleted"), "forget")
+    everything = Filter(states=("active", "superseded", "archived", "deleted"))
+    assert found(store, "relay", everything) == []
+    assert near(store, model, (1, 0), everything) == []
+    assert store.jobs.backlog(model).waiting == 0
+    replace(store, msgspec.structs.replace(gone, state="active"), "restore")
+    assert found(store, "relay") == [one.id]
+    embed(store, model, {one.content: (1, 0)})
+    assert near(store, model, (1, 0)) == [one.id]
+
+
+@pytest.mark.parametrize("neighbours", [0, 40])
+@pytest.mark.parametrize("size", [20, 6_000])
+def test_a_purged_memory_leaves_no_byte_behind(open_store: Open, tmp_path: Path, neighbours: int, size: int) -> None:
+    store = open_store()
+    canary = "xyzzyplugh"
+    filler = " ".join(f"word{number}" for number in range(size // 8))
+    one = memory(
+        f"The {canary} lives here. {filler}",
+        title=f"About {canary}",
+        tags=(f"{canary}tag",),
+        keywords=(f"{canary}key",),
+        source=f"file:///{canary}",
+        scope=f"{canary}scope",
+    )
+    others = [memory(f"Neighbour {number} of the house. {filler}") for number in range(neighbours)]
+    add(store, *others[: neighbours // 2], one, *others[neighbours // 2 :])
+    model = store.vectors.adopt("tiny", "none", 2)
+    vectors = {other.content: (0.0, 1.0) for other in (*others, one)}
+    embed(store, model, vectors)
+    edited = replace(store, msgspec.structs.replace(one, content=f"Now the {canary} moved. {filler}"))
+    embed(store, model, {edited.content: (1, 0)})
+    if others:
+        store.links.add(link(one, "see-also", others[0]))
+    assert canary.encode() in _bytes_on_disk(tmp_path)
+    store.memories.purge(one.id)
+    left = _bytes_on_disk(tmp_path).lower()
+    assert canary.encode() not in left
+    assert one.id.encode() not in left
+    assert found(store, canary) == []
+    assert near(store, model, (1, 0), depth=1) != [one.id]
+    assert store.links.everything() == ()
+    assert store.memories.stats().revisions == neighbours
+    assert all(finding.ok for finding in store.upkeep.findings())
+    with pytest.raises(NotFound):
+        store.memories.get(one.id)
+
+
+def _bytes_on_disk(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+def test_purging_is_seen_by_another_open_store(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("The relay listens on port 7001.")
+    add(ours, one)
+    assert found(theirs, "relay") == [one.id]
+    ours.memories.purge(one.id)
+    assert found(theirs, "relay") == []
+
+
+def test_a_history_that_comes_with_a_memory_is_kept(store: Store) -> None:
+    past = memory("It was so.")
+    now = msgspec.structs.replace(past, content="It is so.", revision=2)
+    revisions = (
+        Revision(revision=1, changed_at=past.updated_at, action="remember", memory=past),
+        Revision(revision=2, changed_at=now.updated_at, action="edit", memory=now),
+    )
+    assert store.memories.add_many([Entry(now, document(now), revisions)]) == [Added("stored", 2)]
+    assert store.memories.revisions(now.id) == revisions
+
+
+def test_pages_are_ordered_and_counted(store: Store) -> None:
+    days = [f"2024-01-0{day}T00:00:00.000000Z" for day in (1, 2, 3)]
+    weights = (0.9, 0.1, 0.5)
+    added = [memory(f"Day {day}", created_at=day, importance=w) for day, w in zip(days, weights, strict=True)]
+    add(store, *added)
+    first, second, third = added
+    newest = store.memories.page(Filter(), "recency", 2, 0)
+    assert newest.memories == (third, second)
+    assert newest.total == 3
+    assert store.memories.page(Filter(), "recency", 2, 2).memories == (first,)
+    assert store.memories.page(Filter(), "importance", 3, 0).memories == (first, third, second)
+
+
+def test_stats_count_what_is_there(store: Store) -> None:
+    one = memory("One thing.", category="code", tags=("a", "b"), scope="x")
+    two = memory("Another thing.", tags=("a",), scope="y", sensitive=True)
+    three = memory("A third thing.")
+    add(store, one, two, three)
+    store.links.add(link(one, "see-also", two))
+    replace(store, msgspec.structs.replace(three, state="deleted"), "forget")
+    stats = store.memories.stats()
+    assert dict(stats.memories) == {"active": 2, "deleted": 1}
+    assert dict(stats.categories) == {"code": 1, "facts": 1}
+    assert dict(stats.scopes) == {"x": 1, "y": 1}
+    assert dict(stats.tags) == {"a": 2, "b": 1}
+    assert (stats.links, stats.revisions, stats.sensitive) == (1, 4, 1)
+    assert stats.bytes > 0
+
+
+def test_another_open_store_sees_every_change(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("First words.")
+    add(ours, one)
+    assert theirs.memories.get(one.id) == one
+    two: Memory = replace(theirs, msgspec.structs.replace(one, content="Second words."))
+    assert ours.memories.get(one.id) == two

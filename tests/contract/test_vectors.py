@@ -1,0 +1,208 @@
+"""The vector index: models, dimensions, the best passage of each memory, and freshness."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from trivet.errors import EmbedderError
+from trivet.store.base import Model, Passage, Store
+from trivet.types import Filter
+
+from .stores import Open, add, embed, memory, near, replace, unit
+
+
+def test_the_first_model_serves_and_a_second_waits(store: Store) -> None:
+    one = memory("relay")
+    add(store, one)
+    first = store.vectors.adopt("tiny", "spec-a", 2)
+    second = store.vectors.adopt("wide", "spec-b", 3)
+    assert first.serving
+    assert not second.serving
+    assert store.vectors.models() == (first, second)
+    assert store.jobs.backlog(first).waiting == store.jobs.backlog(second).waiting == 1
+    assert store.vectors.adopt("tiny", "spec-a", 2) == first
+    assert len(store.vectors.models()) == 2
+
+
+def test_an_adopted_model_keeps_its_dimension(store: Store) -> None:
+    store.vectors.adopt("tiny", "spec", 2)
+    with pytest.raises(EmbedderError, match="3 dimensions"):
+        store.vectors.adopt("tiny", "spec", 3)
+    assert [model.dimension for model in store.vectors.models()] == [2]
+
+
+def test_an_adopted_model_may_move(store: Store) -> None:
+    store.vectors.adopt("tiny", "openai:m@http://old/v1", 2)
+    store.vectors.adopt("tiny", "openai:m@http://new/v1", 2)
+    assert [model.spec for model in store.vectors.models()] == ["openai:m@http://new/v1"]
+
+
+def test_serving_drops_the_others(store: Store) -> None:
+    one = memory("relay")
+    add(store, one)
+    first = store.vectors.adopt("tiny", "a", 2)
+    embed(store, first, {"relay": (1, 0)})
+    second = store.vectors.adopt("wide", "b", 3)
+    embed(store, second, {"relay": (1, 0, 0)})
+    assert near(store, first, (1, 0)) == near(store, second, (1, 0, 0)) == [one.id]
+    store.vectors.serve(second)
+    (left,) = store.vectors.models()
+    assert (left.identity, left.serving) == ("wide", True)
+    assert store.memories.stats().passages == 1
+    assert near(store, left, (1, 0, 0)) == [one.id]
+    add(store, memory("door"))
+    assert store.jobs.backlog(left).waiting == 1
+
+
+def test_a_query_of_another_dimension_is_an_error(store: Store) -> None:
+    add(store, memory("relay"))
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {"relay": (1, 0)})
+    with pytest.raises(EmbedderError, match="dimensions"):
+        near(store, model, (1, 0, 0))
+
+
+def test_a_removed_model_leaves_nothing_to_the_next(open_store: Open) -> None:
+    """The next model may have the same name and another dimension; no cache may mistake it for the old one."""
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    narrow = ours.vectors.adopt("tiny", "a", 2)
+    embed(ours, narrow, {"relay": (1, 0)})
+    assert near(ours, narrow, (1, 0)) == near(theirs, narrow, (1, 0)) == [one.id]
+    theirs.vectors.remove(narrow)
+    assert ours.vectors.models() == ()
+    assert ours.memories.stats().passages == 0
+    wide = theirs.vectors.adopt("tiny", "a", 3)
+    assert wide.serving
+    assert near(ours, wide, (1, 0, 0)) == near(theirs, wide, (1, 0, 0)) == []
+    embed(theirs, wide, {"relay": (1, 0, 0)})
+    assert near(ours, wide, (1, 0, 0)) == near(theirs, wide, (1, 0, 0)) == [one.id]
+
+
+def test_order_and_scores_are_those_of_the_cosine(store: Store) -> None:
+    memories = {name: memory(name) for name in ("same", "close", "far", "opposite")}
+    add(store, *memories.values())
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {"same": (1, 0), "close": (1, 1), "far": (0, 1), "opposite": (-1, 0)})
+    scored = store.vectors.search(model, unit(1, 0), Filter(), 10)
+    assert [one.id for one in scored] == [memories[name].id for name in ("same", "close", "far", "opposite")]
+    assert [one.score for one in scored] == pytest.approx([1, 2**-0.5, 0, -1], abs=1e-3)
+    assert near(store, model, (1, 0), depth=2) == [memories["same"].id, memories["close"].id]
+
+
+def test_ties_go_by_id_also_at_the_cut(store: Store) -> None:
+    memories = [memory("relay") for _ in range(12)]
+    add(store, *reversed(memories))
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {"relay": (1, 0)})
+    assert near(store, model, (1, 0), depth=5) == sorted(one.id for one in memories)[:5]
+
+
+def test_a_memory_scores_by_its_best_passage(store: Store) -> None:
+    long, short = memory("first part. second part."), memory("short")
+    add(store, long, short)
+    model = store.vectors.adopt("tiny", "a", 2)
+    jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
+    passages = (Passage(0, 0, 12), Passage(1, 12, 24))
+    store.jobs.finish(
+        [
+            (jobs[long.content], passages, np.stack([unit(0, 1), unit(1, 0)])),
+            (jobs["short"], (Passage(0, 0, 5),), unit(1, 1)[None, :]),
+        ]
+    )
+    scored = store.vectors.search(model, unit(1, 0), Filter(), 10)
+    assert [(one.id, one.passage) for one in scored] == [(long.id, 1), (short.id, 0)]
+    scored = store.vectors.search(model, unit(0, 1), Filter(), 10)
+    assert [(one.id, one.passage) for one in scored] == [(long.id, 0), (short.id, 0)]
+    assert store.vectors.spans(model, [long.id]) == {long.id: passages}
+
+
+def test_a_depth_counts_memories_and_not_passages(store: Store) -> None:
+    talkative, quiet = memory("talk talk talk"), memory("quiet")
+    add(store, talkative, quiet)
+    model = store.vectors.adopt("tiny", "a", 2)
+    jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
+    many = tuple(Passage(number, 0, 4) for number in range(20))
+    store.jobs.finish(
+        [
+            (jobs[talkative.content], many, np.tile(unit(1, 0), (20, 1))),
+            (jobs["quiet"], (Passage(0, 0, 5),), unit(0, 1)[None, :]),
+        ]
+    )
+    assert near(store, model, (1, 0), depth=2) == [talkative.id, quiet.id]
+
+
+def test_a_changed_memory_has_no_old_vector(store: Store) -> None:
+    one = memory("relay")
+    add(store, one)
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {"relay": (1, 0)})
+    two = replace(store, msgspec.structs.replace(one, content="door"))
+    assert near(store, model, (1, 0)) == []
+    embed(store, model, {"door": (0, 1)})
+    assert store.vectors.search(model, unit(0, 1), Filter(), 1)[0].score == pytest.approx(1, abs=1e-3)
+    replace(store, msgspec.structs.replace(two, sensitive=True))
+    assert near(store, model, (0, 1)) == []
+    assert store.memories.stats().passages == 0
+
+
+def test_sensitive_and_forgotten_memories_ask_for_no_vector(store: Store) -> None:
+    add(store, memory("secret", sensitive=True), memory("gone", state="deleted"), memory("known"))
+    model = store.vectors.adopt("tiny", "a", 2)
+    assert [job.content for job in store.jobs.lease(model, 10, 60)] == ["known"]
+    add(store, memory("second secret", sensitive=True))
+    assert store.jobs.backlog(model).waiting == 1
+
+
+def test_the_matrix_notices_other_connections(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    model = ours.vectors.adopt("tiny", "a", 2)
+    embed(ours, model, {"relay": (1, 0)})
+    assert near(ours, model, (1, 0)) == near(theirs, model, (1, 0)) == [one.id]
+    two = memory("door")
+    add(theirs, two)
+    embed(theirs, model, {"door": (0, 1)})
+    assert near(ours, model, (0, 1)) == [two.id, one.id]
+    theirs.memories.purge(one.id)
+    assert near(ours, model, (0, 1)) == [two.id]
+
+
+def test_many_removals_are_packed_away(open_store: Open) -> None:
+    """More rows replaced than the matrix tolerates as gaps, in several rounds."""
+    store = open_store()
+    memories = [memory(f"text {number}") for number in range(700)]
+    add(store, *memories)
+    model = store.vectors.adopt("tiny", "a", 2)
+    for turn in range(3):
+        jobs = store.jobs.lease(model, 10_000, 60)
+        store.jobs.finish([(job, (Passage(0, 0, 1),), unit(1, turn + job.key)[None, :]) for job in jobs])
+        assert set(near(store, model, (0, 1), depth=1_000)) == {one.id for one in memories}
+        store.upkeep.rebuild_vectors()
+    assert near(store, model, (0, 1), depth=50) == near(open_store(), model, (0, 1), depth=50)
+
+
+def test_a_large_store_finds_the_nearest(store: Store) -> None:
+    """Above the size that is searched exactly, what is very near is still found first, with and without a filter."""
+    generator = np.random.default_rng(7)
+    count, dimension = 6_000, 64
+    vectors = generator.normal(size=(count, dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    memories = [memory(f"text {number}", tags=("odd",) if number % 2 else ()) for number in range(count)]
+    add(store, *memories)
+    model = store.vectors.adopt("random", "a", dimension)
+    by_content = {one.content: vectors[number] for number, one in enumerate(memories)}
+    jobs = store.jobs.lease(model, count, 60)
+    store.jobs.finish([(job, (Passage(0, 0, 4),), by_content[job.content][None, :]) for job in jobs])
+    for number in (1, 777, 4_321, 5_999):
+        assert _ids(store, model, vectors[number], Filter())[0] == memories[number].id
+        assert _ids(store, model, vectors[number], Filter(tags=("odd",)))[0] == memories[number].id
+        assert memories[number].id not in _ids(store, model, vectors[number], Filter(scope="elsewhere"))
+
+
+def _ids(store: Store, model: Model, vector: np.typing.NDArray[np.float32], filter: Filter) -> list[str]:
+    return [one.id for one in store.vectors.search(model, vector, filter, 10)]

@@ -1,0 +1,246 @@
+"""Export and import: nothing is lost on the way, and the merge rules hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivet import Trivet
+from trivet.ids import new_id
+
+from .conftest import Opened
+
+
+@pytest.fixture
+def other(open_trivet: Opened, tmp_path: Path) -> Trivet:
+    return open_trivet(tmp_path / "other.db")
+
+
+@pytest.fixture
+def full(trivet: Trivet) -> Trivet:
+    """A store with something of everything."""
+    one = trivet.remember(
+        'Quotes " and \\ and\nlines and \u2028 and 数据 and 😀',
+        title="Title",
+        category="code",
+        tags=["b", "a"],
+        importance=0.123456789,
+        confidence=0.2,
+        expanded_keywords=["k"],
+        scope="team/x",
+        source="a.py",
+        start_line=3,
+        end_line=4,
+        created_at="2020-02-03T04:05:06.000007Z",
+        valid_from="2020-02-03",
+        valid_to="2999-02-03",
+    ).id
+    two = trivet.remember("Second text.").id
+    three = trivet.remember("A secret thing.", sensitive=True).id
+    four = trivet.remember("Forgotten thing.").id
+    five = trivet.remember("Archived thing.").id
+    trivet.edit(two, content="Second text, changed.")
+    trivet.edit(two, importance=0.9)
+    trivet.forget(four)
+    trivet.edit(five, state="archived")
+    trivet.link(two, "supersedes", one)
+    trivet.link(two, "resolved-by", three)
+    trivet.link(five, "part-of", two)
+    trivet.link(one, "see-also", two)
+    return trivet
+
+
+def whole(trivet: Trivet) -> list[Any]:
+    return sorted((json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps)
+
+
+def test_a_round_trip_loses_nothing(full: Trivet, other: Trivet) -> None:
+    report = other.import_(full.export(include_sensitive=True))
+    assert (report.stored, report.links, report.errors) == (5, 4, ())
+    assert whole(other) == whole(full)
+    assert [hit.id for hit in other.recall("second text").hits] == [hit.id for hit in full.recall("second text").hits]
+    assert all(finding.ok for finding in other.doctor())
+
+
+def test_importing_twice_changes_nothing(full: Trivet, other: Trivet) -> None:
+    other.import_(full.export(include_sensitive=True))
+    before = whole(other)
+    report = other.import_(full.export(include_sensitive=True))
+    assert (report.stored, report.unchanged, report.updated, report.kept, report.errors) == (0, 5, 0, 0, ())
+    assert whole(other) == before
+
+
+def test_the_order_of_lines_does_not_matter(full: Trivet, other: Trivet) -> None:
+    report = other.import_(reversed(list(full.export(include_sensitive=True))))
+    assert report.errors == ()
+    assert whole(other) == whole(full)
+
+
+def test_what_is_imported_is_embedded(full: Trivet, open_trivet: Opened, tmp_path: Path, embedder: Any) -> None:
+    hybrid = open_trivet(tmp_path / "hybrid.db", embedder=embedder.spec())
+    hybrid.import_(full.export())
+    assert hybrid.drain() == 3
+    assert hybrid.recall("second text", recipe="legs(dense)").hits
+
+
+def test_sensitive_memories_and_their_links_stay_unless_asked_for(full: Trivet) -> None:
+    lines = list(full.export())
+    assert not any("secret" in line for line in lines)
+    header = json.loads(lines[0])
+    assert (header["memories"], header["links"], header["sensitive_left_out"]) == (4, 3, 1)
+    assert sum("link" in json.loads(line) for line in lines) == 3
+
+
+def test_the_later_update_wins_as_a_new_revision(trivet: Trivet, other: Trivet) -> None:
+    id = trivet.remember("ours first").id
+    other.import_(trivet.export())
+    trivet.edit(id, content="edited over there", tags=["new"])
+    report = other.import_(trivet.export())
+    assert (report.updated, report.stored) == (1, 0)
+    memory = other.get(id)
+    assert (memory.content, memory.tags, memory.revision) == ("edited over there", ("new",), 2)
+    assert [one.action for one in other.history(id)] == ["remember", "import"]
+    assert [hit.id for hit in other.recall("edited").hits] == [id]
+    assert other.recall("ours first").hits == ()
+
+
+def test_an_older_update_is_left_out(trivet: Trivet, other: Trivet) -> None:
+    id = trivet.remember("ours first").id
+    old = list(trivet.export())
+    other.import_(old)
+    other.edit(id, content="edited here")
+    report = other.import_(old)
+    assert (report.kept, report.updated) == (1, 0)
+    assert other.get(id).content == "edited here"
+
+
+def test_nothing_here_is_deleted(trivet: Trivet, other: Trivet) -> None:
+    mine = other.remember("only here").id
+    trivet.remember("only there")
+    other.import_(trivet.export())
+    assert other.list().total == 2
+    assert other.get(mine).state == "active"
+
+
+def test_plain_lines_are_taken(trivet: Trivet) -> None:
+    first, second = new_id(), new_id()
+    lines = [
+        json.dumps({"content": "Plain text.", "id": first, "links": [{"kind": "see-also", "to": second}]}),
+        json.dumps({"content": "Full text.", "id": second, "tags": ["x"], "source": {"uri": "a.md", "start_line": 2}}),
+        json.dumps({"content": "Named source.", "source": "b.md", "created_at": "2020-01-01"}),
+        "",
+    ]
+    report = trivet.import_(lines)
+    assert (report.stored, report.links, report.errors) == (3, 1, ())
+    source = trivet.get(second).source
+    assert source is not None
+    assert (source.uri, source.start_line) == ("a.md", 2)
+    assert [memory.content for memory in trivet.list(created_before="2021-01-01").memories] == ["Named source."]
+    assert [link.target for link in trivet.links(first)] == [second]
+
+
+BAD_LINES = {
+    "not JSON": "{",
+    "a number": "7",
+    "null": "null",
+    "no content": "{}",
+    "empty content": '{"content": " "}',
+    "unknown field": '{"content": "x", "colour": "red"}',
+    "bad importance": '{"content": "x", "importance": 7}',
+    "unknown category": '{"content": "x", "category": "nonsense"}',
+    "NUL": '{"content": "a\\u0000b"}',
+    "links of nothing": '{"content": "x", "links": 7}',
+    "a link of nothing": '{"content": "x", "links": [7]}',
+    "a later format": '{"trivet_export": 99, "memories": 0, "links": 0}',
+    "a broken memory": '{"memory": {"id": "x"}}',
+    "a link to nowhere": json.dumps(
+        {"link": {"kind": "see-also", "source": new_id(), "target": new_id(), "created_at": "2024-01-01T00:00:00Z"}}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+def test_a_bad_line_costs_only_itself_and_is_named(trivet: Trivet, name: str) -> None:
+    report = trivet.import_(['{"content": "good one"}', BAD_LINES[name], '{"content": "good two"}'])
+    (error,) = report.errors
+    assert error.startswith("line 2:")
+    assert {memory.content for memory in trivet.list().memories} >= {"good one", "good two"}
+    assert all(finding.ok for finding in trivet.doctor())
+
+
+def exported(trivet: Trivet, content: str = "A text.") -> dict[str, Any]:
+    id = trivet.remember(content).id
+    trivet.edit(id, content=f"{content} Changed.")
+    lines = [json.loads(line) for line in trivet.export()]
+    found: dict[str, Any] = next(line for line in lines if line.get("memory", {}).get("id") == id)
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": ""},
+        {"importance": 7},
+        {"id": "x" * 36},
+        {"revision": 0},
+        {"revision": 2**63},
+        {"state": "lost"},
+        {"created_at": "yesterday"},
+        {"updated_at": "9999"},
+        {"scope": "not a scope"},
+        {"tags": ["a\x00"]},
+    ],
+)
+def test_an_exported_memory_is_checked_like_any_input(trivet: Trivet, other: Trivet, change: dict[str, Any]) -> None:
+    line = exported(trivet)
+    line["memory"] |= change
+    report = other.import_([json.dumps(line)])
+    assert len(report.errors) == 1
+    assert other.list(state=["active", "archived", "deleted", "superseded"]).total == 0
+
+
+def test_a_history_cannot_reach_another_memory(trivet: Trivet, other: Trivet) -> None:
+    victim = other.remember("The victim's own words.").id
+    line = exported(trivet)
+    line["history"][0]["memory"]["id"] = victim
+    report = other.import_([json.dumps(line)])
+    if not report.errors:
+        other.restore(line["memory"]["id"], revision=1)
+    assert other.get(victim).content == "The victim's own words."
+
+
+def test_a_history_cannot_run_ahead(trivet: Trivet, other: Trivet) -> None:
+    line = exported(trivet)
+    line["history"].append({**line["history"][-1], "revision": 3})
+    if not other.import_([json.dumps(line)]).errors:
+        assert other.edit(line["memory"]["id"], content="goes on").revision == 3
+
+
+def test_a_forgotten_memory_without_history_can_be_restored(trivet: Trivet, other: Trivet) -> None:
+    id = trivet.remember("A text.").id
+    trivet.forget(id)
+    line = json.loads(list(trivet.export())[1])
+    line["history"] = []
+    assert other.import_([json.dumps(line)]).errors == ()
+    assert other.restore(id).content == "A text."
+
+
+def test_links_of_an_import_are_checked(trivet: Trivet) -> None:
+    one, two = trivet.remember("one").id, trivet.remember("two").id
+    link = {"kind": "see-also", "source": one, "target": two, "created_at": "2024-01-01T00:00:00Z"}
+    for change in ({"created_at": "garbage"}, {"target": one}, {"kind": "eats"}, {"source": "x" * 36}):
+        report = trivet.import_([json.dumps({"link": link | change})])
+        assert len(report.errors) == 1, change
+    assert trivet.links(one) == ()
+    assert trivet.import_([json.dumps({"link": link})]).errors == ()
+    assert trivet.links(one)[0].created_at == "2024-01-01T00:00:00.000000Z"
+
+
+def test_progress_is_told_line_by_line(full: Trivet, other: Trivet) -> None:
+    steps: list[int] = []
+    lines = list(full.export())
+    other.import_(lines, progress=steps.append)
+    assert sum(steps) == len(lines)

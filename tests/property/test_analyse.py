@@ -1,0 +1,114 @@
+"""The analyser on any text: it never fails, and what it indexes it also finds."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from trivet.analyse import LONGEST_TERM, analyse, analyse_query, contains_phrase, fold, is_identifier
+
+texts = st.text(max_size=200)
+# Letters of many scripts, joiners, digits and quotes close together, where the rules meet.
+knotty = st.text(alphabet="aBzÄßéıİŉ1२9_-./:@#+'’\\\"  \n数据库カナไทย한글\u0301\u200d\ufdfa\u3000😀", max_size=60)
+words = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=1, max_size=20)
+parts = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=10)
+
+
+@given(texts | knotty)
+@example("\ud800")
+@example("ŉ")
+@example("a" * 10_000)
+def test_no_text_makes_it_fail_and_terms_are_clean(text: str) -> None:
+    terms = analyse(text)
+    for term in terms:
+        assert term
+        assert not any(character.isspace() or character in "\x00'" for character in term)
+        assert len(term) <= LONGEST_TERM
+        assert term == term.lower()
+    question = analyse_query(text)
+    assert set(question.terms) <= set(terms)
+    assert all(word.terms for word in question.words)
+
+
+@given(texts | knotty)
+@example("ŉ")
+@example("ᾳ\u0345")
+@example("ΐ")
+def test_folding_twice_is_folding_once(text: str) -> None:
+    folded = fold(text)
+    assert fold(folded) == folded
+    assert folded == folded.strip()
+    assert "  " not in folded
+
+
+@given(texts | knotty)
+def test_case_and_form_do_not_matter(text: str) -> None:
+    assert fold(text.casefold()) == fold(text)
+    assert fold(unicodedata.normalize("NFD", text)) == fold(text)
+    assert sorted(set(analyse(unicodedata.normalize("NFC", text)))) == sorted(
+        set(analyse(unicodedata.normalize("NFD", text)))
+    )
+
+
+@given(st.lists(words, min_size=1, max_size=8))
+def test_every_indexed_word_is_found_when_queried(spoken: list[str]) -> None:
+    held = set(analyse(" ".join(spoken)))
+    for word in spoken:
+        assert set(analyse_query(word).terms) <= held
+        if analyse(word) and analyse(word.lower()):
+            assert set(analyse_query(word.lower()).terms) & held
+            assert set(analyse_query(word.upper()).terms) & held
+
+
+@given(knotty)
+def test_every_token_of_a_knotty_text_is_found_when_queried(text: str) -> None:
+    held = set(analyse(text))
+    for token in text.split():
+        assert set(analyse_query(token).terms) <= held
+
+
+@given(st.lists(parts, min_size=2, max_size=4), st.sampled_from(["_", "-", ".", "/", ":", "::", "@", "#", "\\"]))
+def test_identifiers_are_kept_whole_and_split(pieces: list[str], joiner: str) -> None:
+    identifier = joiner.join(pieces)
+    assume(len(identifier) <= LONGEST_TERM)
+    terms = analyse(f"see {identifier} here")
+    assert identifier in terms
+    for piece in pieces:
+        assert set(analyse(piece)) <= set(terms)
+    assert is_identifier(identifier) == (joiner != "-")
+    if joiner != "-":
+        assert identifier in analyse_query(f"see {identifier} here").identifiers
+
+
+@given(st.lists(parts, min_size=2, max_size=4))
+def test_camel_humps_are_kept_whole_and_split(pieces: list[str]) -> None:
+    camel = pieces[0] + "".join(piece.title() for piece in pieces[1:])
+    assume(len(camel) <= LONGEST_TERM)
+    terms = set(analyse(camel))
+    for piece in pieces:
+        assert set(analyse(piece)) <= terms
+    assert terms & set(analyse(camel.lower())), "the whole is found in any case"
+    assert is_identifier(camel)
+
+
+@given(st.text(alphabet="数据库端口东京大学服务器", min_size=2, max_size=12), st.data())
+def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    stop = data.draw(st.integers(start + 1, len(text)))
+    question = analyse_query(text[start:stop])
+    assert question.terms
+    assert set(question.terms) <= set(analyse(f"前{text}后"))
+
+
+@given(st.lists(words, min_size=1, max_size=6), st.data())
+def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(spoken) - 1))
+    stop = data.draw(st.integers(start + 1, len(spoken)))
+    text = fold(", ".join(spoken[:start]) + " " + " ".join(spoken[start:stop]) + "! " + " ".join(spoken[stop:]))
+    phrase = fold(" ".join(spoken[start:stop]))
+    assert contains_phrase(text, phrase)
+    assert not contains_phrase(f"x{phrase}", phrase)
+    assert not contains_phrase(f"{phrase}x", phrase)
+    assert analyse_query(f'a "{phrase}" b').phrases == ((phrase,) if len(phrase) > 1 else ())
