@@ -19,6 +19,8 @@ from trivet.stopwords import STOP_WORDS
 # A change to what the analyser emits needs a new version: stores notice it and rebuild their lexical index.
 ANALYSER_VERSION = 1
 
+# Of this many texts of at most this length the terms are kept: some megabytes.
+LONGEST_KEPT = 1_000
 # Longer "words" are base64, minified code or the like; their parts are indexed, the whole is not.
 LONGEST_TERM = 64
 
@@ -71,9 +73,17 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", _combining_marks.sub("", decomposed)).split())
 
 
-def analyse(text: str) -> list[str]:
+def analyse(text: str) -> tuple[str, ...]:
     """The terms of a text in reading order, repeated as often as they occur."""
-    return [term for token in _tokens(text) for term in _terms(token)]
+    # One recall looks at the same few texts several times, and the next recall often at the same ones.
+    return _analysed_and_kept(text) if len(text) <= LONGEST_KEPT else _analysed(text)
+
+
+def _analysed(text: str) -> tuple[str, ...]:
+    return tuple([term for token in _tokens(text) for term in _terms(token)])
+
+
+_analysed_and_kept = lru_cache(maxsize=2_048)(_analysed)
 
 
 def analyse_query(text: str) -> Question:

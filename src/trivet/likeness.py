@@ -15,9 +15,10 @@ REPORTED_FROM = 0.75
 FINGERPRINT_SIZE = 8
 
 _word = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
-_TURNING = frozenset(
-    "not no never none nothing always without cannot cant dont doesnt didnt isnt wasnt wont only except until unless "
-    "before after enable disable enabled disabled on off true false".split()
+# Function words that turn the meaning, folded and without apostrophes; all others carry it by themselves.
+_turning = re.compile(
+    r"\b(?:not|no|none|nothing|cannot|without|only|until|before|after|on|off|"
+    r"(?:do|does|did|is|are|was|were|has|have|had|wo|would|could|should|ca|must|need|ai)nt)\b"
 )
 
 Words = Counter[str]
@@ -49,8 +50,7 @@ def essence(text: str) -> tuple[str, ...]:
     Case, punctuation, endings and most function words do not count. Any other word may be the one that matters
     ("backups run on Monday", "... on Tuesday"), so a share of common words would not do.
     """
-    turning = sorted(word for word in _sequence(text) if word in _TURNING)
-    return (*analyse(text), "|", *turning)
+    return (*analyse(text), "|", *_turning.findall(fold(text).replace("'", "")))
 
 
 def _pairs(words: list[str]) -> Words:

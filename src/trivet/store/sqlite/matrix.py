@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 SHORTLIST = 1_000
 # Up to this many visible passages the full product is as fast as the codes.
 EXACT_UP_TO = 3_000
+# Among so many times the depth of best passages there are nearly always enough different memories.
+LIKELY_FACTOR = 4
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class Matrix:
         self.dimension = dimension
         self.size = 0
         self.removed = 0
+        self._highest = -1
         self._words = -(-dimension // 64)
         self._rows_of: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
@@ -59,6 +62,7 @@ class Matrix:
         arrays.codes[:, start:stop] = self._encode(vectors).T
         for row, key in enumerate(keys, start):
             self._rows_of.setdefault(key, []).append(row)
+        self._highest = max(self._highest, *keys)
         self.size = stop
 
     def remove(self, key: int) -> None:
@@ -69,13 +73,21 @@ class Matrix:
     def search(self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int) -> Found:
         size = self.size  # read before the arrays: they only ever grow
         arrays = self._arrays.head(size)
-        rows = np.flatnonzero(_seen(arrays.keys, mask))
+        rows = np.flatnonzero(self._seen(arrays.keys, mask))
         if len(rows) > EXACT_UP_TO:
             rows = self._shortlist(arrays.codes, query, rows)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
         scores = vectors @ query
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
+
+    def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The mask ends with False, which is where the key -1 of a removed row leads."""
+        if self._highest < len(mask) - 1:
+            return np.take(mask, keys)
+        inside = (keys >= 0) & (keys < len(mask))  # a memory newer than the mask is not in it yet
+        seen: NDArray[np.bool_] = inside & mask[np.where(inside, keys, 0)]
+        return seen
 
     def _shortlist(
         self, codes: NDArray[np.uint64], query: NDArray[np.float32], rows: NDArray[np.int64]
@@ -110,17 +122,20 @@ class Matrix:
         )
 
 
-def _seen(keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if not len(mask):
-        return np.zeros(len(keys), bool)
-    inside = (keys >= 0) & (keys < len(mask))
-    seen: NDArray[np.bool_] = inside & mask[np.where(inside, keys, 0)]
-    return seen
-
-
 def _best_passages(
     keys: NDArray[np.int64], ordinals: NDArray[np.int64], scores: NDArray[np.float32], depth: int
 ) -> Found:
+    likely = depth * LIKELY_FACTOR
+    if len(scores) > likely:
+        top = np.argpartition(-scores, likely)[:likely]
+        found = _ordered(keys[top], ordinals[top], scores[top], depth)
+        # Enough different memories, and none outside can be better than the last of them or tie with it.
+        if len(found.keys) >= depth and found.scores[-1] > scores[top].min():
+            return found
+    return _ordered(keys, ordinals, scores, depth)
+
+
+def _ordered(keys: NDArray[np.int64], ordinals: NDArray[np.int64], scores: NDArray[np.float32], depth: int) -> Found:
     order = np.lexsort((ordinals, keys, -scores))
     _, first = np.unique(keys[order], return_index=True)
     best = order[np.sort(first)]

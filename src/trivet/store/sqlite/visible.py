@@ -75,7 +75,7 @@ class Visibility:
     def _load(self, filter: Filter, sequence: int) -> _Entry:
         with self._database.errors():
             rows = self._database.read().execute(visible_query("keys"), filter_parameters(filter)).fetchall()
-        entry = _Entry(sequence, np.zeros(0, bool), np.zeros(0, np.float32))
+        entry = _Entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32))
         self._show(entry, [tuple(row) for row in rows])
         return entry
 
@@ -100,7 +100,7 @@ class Visibility:
         if not rows:
             return
         keys, lengths = np.array(rows, dtype=np.int64).T
-        size = int(keys.max()) + 1
+        size = int(keys.max()) + 2  # a False at the end, for those who look up a key of -1
         if size > len(entry.mask):
             grown = max(size, len(entry.mask) * 3 // 2)
             entry.mask = np.concatenate([entry.mask, np.zeros(grown - len(entry.mask), bool)])
