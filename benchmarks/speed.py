@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from texts import memories, queries
 
+from texts import memories, queries
 from trivet import Trivet
 from trivet.embed import load
 

@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import resources
+from itertools import pairwise
 
 _SYLLABLES = (
     "ba ke li mo nu ra si to ve za dor fen gul hal jin kor lum mer nor pel qua ris sol tam ul vor wen yar".split()
@@ -35,9 +36,8 @@ def queries(count: int, seed: int = 11) -> list[str]:
         words = _sentence(chance, starts, follows).rstrip(".").split()
         length = chance.randint(4, 9)
         start = chance.randrange(max(1, len(words) - length))
-        asked.append(
-            f"{chance.choice(('what about', 'who knows', 'when did', 'why'))} {' '.join(words[start : start + length])}?"
-        )
+        opening = chance.choice(("what about", "who knows", "when did", "why"))
+        asked.append(f"{opening} {' '.join(words[start : start + length])}?")
     return asked
 
 
@@ -48,7 +48,7 @@ def _chain() -> tuple[list[str], dict[str, list[str]]]:
     for line in text.splitlines():
         words = json.loads(line)["content"].split()
         starts.append(words[0])
-        for one, next_one in zip(words, words[1:], strict=False):
+        for one, next_one in pairwise(words):
             follows[one].append(next_one)
     return starts, dict(follows)
 
@@ -64,4 +64,5 @@ def _particulars(chance: random.Random) -> str:
     name = "".join(chance.choice(_SYLLABLES) for _ in range(3)).capitalize()
     host = "".join(chance.choice(_SYLLABLES) for _ in range(2))
     ticket = f"{chance.choice(('HB', 'QL', 'AT', 'OPS'))}-{chance.randint(100, 9999)}"
-    return f"{name} wrote it down in {ticket} for {host}-{chance.randint(1, 40)}, version {chance.randint(1, 9)}.{chance.randint(0, 30)}."
+    version = f"{chance.randint(1, 9)}.{chance.randint(0, 30)}"
+    return f"{name} wrote it down in {ticket} for {host}-{chance.randint(1, 40)}, version {version}."
