@@ -82,7 +82,7 @@ def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
 def _teach(kind: type[msgspec.Struct], message: str) -> str:
     """msgspec says `Expected str, got int - at $.id`; put the field first and say what may stand there."""
     problem, _, place = message.partition(" - at `$")
-    problem = problem.replace("`", "").replace("Object", "the line")
+    problem = problem.replace("`", "").replace("Object missing", "the line lacks the").replace("Object", "the line")
     field = place.rstrip("`").lstrip(".")
     if "matching regex" in problem:
         problem = "the name may not be empty, nor hold spaces" if field in ("id", "scope") else "the text is empty"

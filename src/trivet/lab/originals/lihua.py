@@ -49,7 +49,7 @@ def _read(data_folder: Path, unanswerable: bool) -> Dataset:
         if grades or (unanswerable and question.type == "Null"):
             query = Query(id=f"q{number}", text=question.question, stratum=STRATA[question.type])
             gathering.ask(query, grades)
-    return gathering.dataset("lihua")
+    return gathering.dataset("lihua-unanswerable" if unanswerable else "lihua")
 
 
 def _evidence(question: Question) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,7 +37,7 @@ def read(data_folder: Path) -> Dataset:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV file with the number of their last line (a field may span several)."""
-    reader = csv.DictReader(text(path).splitlines(keepends=True))
+    reader = csv.DictReader(io.StringIO(text(path), newline=""))
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
         refuse(path, 1, f"there is no column {missing[0]!r}.")
@@ -47,8 +48,11 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
 
 
 def _abstract(path: Path, line: int, printed: str) -> str:
-    sentences = [str(ast.literal_eval(sentence)).strip() for sentence in SENTENCE.findall(printed)]
-    if not sentences:
+    try:
+        sentences = [str(ast.literal_eval(sentence)).strip() for sentence in SENTENCE.findall(printed)]
+    except (SyntaxError, ValueError):
+        refuse(path, line, "the abstract is not a list of sentences in quotes.")
+    if not any(sentences):
         refuse(path, line, "the abstract holds no sentence in quotes.")
     return " ".join(sentences)
 

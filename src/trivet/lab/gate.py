@@ -1,0 +1,66 @@
+"""The gate: a candidate must not lose, must gain something, and must not break what worked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from trivet.lab.compare import Comparison, compare
+from trivet.lab.measures import Measured
+
+# The seeds' regression budget and progress bar, both relative to the base.
+MRR_MAY_FALL = 0.02
+SOME_MUST_GAIN = 0.03
+# A case passes if something relevant is among the first five, which is what an agent reads.
+CASE = "any@5"
+JUDGED_BY = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
+
+MRR_FELL, NOTHING_GAINED, CASES_FAIL = 1, 2, 4
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """`code` is 0 for passed, or the sum of 1 (MRR fell), 2 (nothing gained) and 4 (a case that passed now fails)."""
+
+    code: int
+    reasons: tuple[str, ...]
+    broken: tuple[str, ...]
+    mended: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.code == 0
+
+
+def gate(base: Measured, candidate: Measured, gain_needed: bool = True) -> Verdict:
+    """Judges a candidate. Without `gain_needed` it guards against loss alone, as a test of unchanged defaults does."""
+    compared = compare(base, candidate, [name for name in JUDGED_BY if name in base.per_query]).overall
+    broken, mended = _cases(base, candidate)
+    code, reasons = 0, []
+    if compared["MRR"].candidate < compared["MRR"].base * (1 - MRR_MAY_FALL):
+        code |= MRR_FELL
+        reasons.append(f"MRR fell from {compared['MRR'].base:.4f} to {compared['MRR'].candidate:.4f}")
+    if gain_needed and not any(_gained(one) for one in compared.values()):
+        code |= NOTHING_GAINED
+        reasons.append(
+            f"no measure gained {SOME_MUST_GAIN:.0%} with its interval above zero; {_best(compared.values())}"
+        )
+    if broken:
+        code |= CASES_FAIL
+        reasons.append(f"{len(broken)} cases that passed now fail: {', '.join(broken[:10])}")
+    return Verdict(code=code, reasons=tuple(reasons), broken=broken, mended=mended)
+
+
+def _gained(one: Comparison) -> bool:
+    return one.low > 0 and one.difference >= SOME_MUST_GAIN * one.base
+
+
+def _best(compared: Iterable[Comparison]) -> str:
+    best = max(compared, key=lambda one: one.difference / max(one.base, 1e-9))
+    return f"the best was {best.measure} {best.difference:+.4f} ({best.low:+.4f} to {best.high:+.4f})"
+
+
+def _cases(base: Measured, candidate: Measured) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    before, after = base.per_query[CASE], candidate.per_query[CASE]
+    broken = tuple(query for query in sorted(before) if before[query] and not after[query])
+    return broken, tuple(query for query in sorted(before) if after[query] and not before[query])
