@@ -1,7 +1,8 @@
 """Export and import as JSON Lines: a header, then one memory with its history a line, then one link a line.
 
 Merge rules of an import: an id that is not here is added with its history; the same content is left as it is; other
-content wins if it was updated later than ours, as a new revision, and is left out otherwise. Nothing is deleted.
+content or another state wins if it was updated later than ours, as a new revision, and is left out otherwise. What was
+forgotten there after our last change is forgotten here, which can be undone like any forgetting. Nothing is removed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 from trivet import contract
 from trivet.clock import parse_time
 from trivet.engine import Engine
-from trivet.errors import InvalidInput, TrivetError
+from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.remember import check_memory, document_of, new_memory, rewrite
 from trivet.store.base import Entry
@@ -52,7 +53,10 @@ def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
     for memory in engine.store.memories.everything():
         if memory.id not in kept:
             continue
-        history = engine.store.memories.revisions(memory.id)
+        try:
+            history = engine.store.memories.revisions(memory.id)
+        except NotFound:  # purged by another process since the export began
+            continue
         if not include_sensitive:  # a memory that is no longer sensitive may have been so before
             history = tuple(revision for revision in history if not revision.memory.sensitive)
         yield _line(MemoryLine(memory, history))

@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     )
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
     leg_time_limit_ms: Annotated[
-        int, Meta(ge=1, le=600_000, description="A leg that takes longer is left out of the answer.")
+        int, Meta(ge=1, le=600_000, description="A leg, words or vectors, that takes longer is left out of the answer.")
     ] = 5_000
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")

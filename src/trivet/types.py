@@ -11,10 +11,6 @@ State = Literal["active", "superseded", "archived", "deleted"]
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
 
-STATES: tuple[State, ...] = ("active", "superseded", "archived", "deleted")
-LINK_KINDS: tuple[LinkKind, ...] = ("supersedes", "resolved-by", "part-of", "see-also")
-SORTS: tuple[Sort, ...] = ("relevance", "importance", "recency")
-
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of every value: immutable, compared by content, readable and writable as JSON."""

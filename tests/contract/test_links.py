@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from trivet.errors import Conflict, NotFound
 from trivet.store.base import Store
-from trivet.types import LINK_KINDS, LinkKind, Memory, State
+from trivet.types import LinkKind, Memory, State
 
 from .stores import add, link, memory, replace
 
@@ -25,7 +27,7 @@ def state_of(store: Store, one: Memory) -> State:
     return store.memories.get(one.id).state
 
 
-@pytest.mark.parametrize("kind", LINK_KINDS)
+@pytest.mark.parametrize("kind", get_args(LinkKind))
 def test_a_link_is_found_from_both_ends_and_removed(
     store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
 ) -> None:

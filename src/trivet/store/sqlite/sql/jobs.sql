@@ -28,8 +28,9 @@ WHERE memory = :memory AND model = :model AND revision = :revision;
 UPDATE job SET not_before = 0;
 
 -- name: pending
-SELECT count(*), coalesce(sum(attempts > 0), 0), max(CASE WHEN attempts > 0 THEN last_error END) FROM job
-WHERE model = :model;
+SELECT count(*), coalesce(sum(attempts > 0), 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
+FROM job WHERE model = :model;
 
 -- name: next_due
 SELECT min(not_before) FROM job WHERE model = :model;

@@ -7,9 +7,6 @@ SELECT * FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key IN (SELECT value FROM json_each(:keys));
 
--- name: keys_of_ids
-SELECT id, key FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
-
 -- name: after_key
 SELECT * FROM memory WHERE key > :key ORDER BY key LIMIT :limit;
 

@@ -1,0 +1,161 @@
+"""What the processes do that the fault tests kill. Each tells what it has done through a pipe, and no sooner."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from trivet import StoreError, Trivet
+from trivet.ids import new_id
+
+# (what, id, words, state): "will" before the call, "did" after it returned.
+Told = tuple[str, str, str, str]
+
+
+def open_store(path: str, embedder: str = "none", background: bool = False) -> Trivet:
+    return Trivet.open(path, embedder=embedder, background=background, busy_time_limit_ms=60_000)
+
+
+def words(name: str, number: int) -> str:
+    """Words no other memory has, so that each can be asked for alone. Of letters, since digits would be split off."""
+    code = f"{name}z{number}z".translate(_LETTERS)
+    return f"{code}aq {code}eq {code}oq"
+
+
+_LETTERS = str.maketrans("0123456789", "bcdfghjklm")
+
+
+def write_for_ever(path: str, embedder: str, name: str, seed: int, tell: Connection) -> None:
+    """Remembers, edits and forgets until it is killed, with its worker in the background."""
+    random = Random(seed)
+    mine: list[str] = []
+    with open_store(path, embedder, background=True) as trivet:
+        number = 0
+        while True:
+            number += 1
+            said = words(name, number)
+            act = random.choice(("remember", "remember", "edit", "forget")) if mine else "remember"
+            id = new_id() if act == "remember" else random.choice(mine)
+            state = "deleted" if act == "forget" else "active"
+            tell.send(("will", id, said, state))
+            if act == "remember":
+                trivet.remember(said, id=id)
+                mine.append(id)
+            elif act == "edit":
+                trivet.edit(id, content=said)
+            else:
+                trivet.forget(id)
+                mine.remove(id)
+            tell.send(("did", id, said, state))
+
+
+def open_first(path: str, tell: Connection) -> None:
+    tell.send("ready")
+    with open_store(path) as trivet:
+        tell.send(trivet.remember("the very first words").id)
+
+
+def drain(path: str, embedder: str, tell: Connection) -> None:
+    with open_store(path, embedder) as trivet:
+        tell.send(0)
+        trivet.drain(progress=tell.send)
+
+
+def reindex(path: str, embedder: str, tell: Connection) -> None:
+    with open_store(path, embedder) as trivet:
+        tell.send(0)
+        trivet.reindex(progress=tell.send)
+
+
+def take_in(path: str, lines: list[str], tell: Connection) -> None:
+    with open_store(path) as trivet:
+        tell.send(0)
+        trivet.import_(lines, progress=tell.send)
+
+
+def back_up(path: str, target: str, tell: Connection) -> None:
+    with open_store(path) as trivet:
+        tell.send(0)
+        trivet.backup(target)
+        tell.send(1)
+
+
+def fill_the_disk(path: str, most_bytes: int, tell: Connection) -> None:
+    """No file of this process may grow beyond a size: what a full disk does, without needing a disk to fill."""
+    trivet = open_store(path)
+    kept = _until_refused(most_bytes, lambda number: trivet.remember(words("full", number) + " filler" * 200).id)
+    tell.send(kept)
+    tell.send(trivet.remember("room again").id)
+    trivet.close()
+
+
+def open_on_a_full_disk(path: str, most_bytes: int, tell: Connection) -> None:
+    def first_words(_: int) -> str:
+        with open_store(path) as trivet:
+            return trivet.remember("the very first words").id
+
+    tell.send(_until_refused(most_bytes, first_words))
+    tell.send(first_words(0))
+
+
+def import_on_a_full_disk(path: str, lines: list[str], most_bytes: int, tell: Connection) -> None:
+    trivet = open_store(path)
+    tell.send(_until_refused(most_bytes, lambda _: ",".join(trivet.import_(lines).errors)))
+    report = trivet.import_(lines)
+    tell.send((report.stored, report.unchanged, report.errors))
+    trivet.close()
+
+
+def _until_refused(most_bytes: int, act: Callable[[int], str]) -> tuple[list[str], str]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, hard))
+    done: list[str] = []
+    try:
+        for number in range(2_000):
+            done.append(act(number))
+    except StoreError as error:
+        return done, str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    return done, "it was never refused"
+
+
+def write_and_recall(path: str, name: str, count: int, tell: Connection) -> None:
+    """Each write is found at once by its own process; the ids are told at the end, or what went wrong."""
+    tell.send("ready")
+    tell.recv()
+    ids: list[str] = []
+    try:
+        with open_store(path) as trivet:
+            for number in range(count):
+                said = words(name, number)
+                ids.append(trivet.remember(said).id)
+                found = [hit.id for hit in trivet.recall(said).hits]
+                if found != [ids[-1]]:
+                    raise AssertionError(f"{said!r} was written as {ids[-1]} and found as {found}")
+                if number % 5 == 4:
+                    trivet.edit(ids[-2], content=words(f"{name}edited", number - 1))
+    except BaseException as error:  # noqa: BLE001 - told to the test, which fails on it
+        tell.send(f"{type(error).__name__}: {error}")
+    else:
+        tell.send(ids)
+
+
+def memories(path: Path, count: int) -> list[str]:
+    with open_store(str(path)) as trivet:
+        stored = trivet.remember_many({"content": words("m", number)} for number in range(count))
+    return [one.id for one in stored]
+
+
+def received(connection: Connection) -> list[Any]:
+    """All that was told before the other end closed or died."""
+    told = []
+    try:
+        while True:
+            told.append(connection.recv())
+    except (EOFError, ConnectionError):
+        return told

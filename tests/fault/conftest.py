@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from typing import Any
+
+import pytest
+
+from core.servers import WordEmbedder
+
+Started = tuple[ForkServerProcess, Connection]
+Start = Callable[..., Started]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts an act of acts.py in a process of its own and gives it with the pipe it tells through."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pytest", "trivet.trivet", "trivet.recall", "trivet.portable", "fault.acts"])
+    running: list[Started] = []
+
+    def start_it(act: Callable[..., None], *arguments: Any) -> Started:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=act, args=(*arguments, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        running.append((process, ours))
+        return process, ours
+
+    yield start_it
+    for process, pipe in running:
+        process.kill()
+        process.join()
+        process.close()
+        pipe.close()
+
+
+@pytest.fixture
+def embedder() -> Iterator[WordEmbedder]:
+    server = WordEmbedder()
+    yield server
+    server.stop()

@@ -1,0 +1,85 @@
+"""No room left: a clear error, nothing half written, and all is well once there is room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivet import StoreError
+
+from .acts import fill_the_disk, import_on_a_full_disk, memories, open_on_a_full_disk, open_store, words
+from .conftest import Start
+
+
+def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> None:
+    _, pipe = start(fill_the_disk, str(path), 2_000_000)
+    (kept, error), after = pipe.recv(), pipe.recv()
+    assert 10 < len(kept) < 2_000
+    assert str(path) in error
+    assert "disk" in error
+    assert "rollback" not in error
+    with open_store(str(path)) as trivet:
+        assert all(finding.ok for finding in trivet.doctor())
+        assert {memory.id for memory in trivet.list(limit=1_000).memories} == {*kept, after}
+        assert trivet.recall(words("full", len(kept))).hits == (), "the refused one is in no index"
+        for number in (0, len(kept) - 1):
+            assert trivet.recall(words("full", number)).hits[0].id == kept[number]
+
+
+def test_a_store_that_does_not_fit_can_be_made_later(start: Start, path: Path) -> None:
+    _, pipe = start(open_on_a_full_disk, str(path), 20_000)
+    (kept, error), id = pipe.recv(), pipe.recv()
+    assert kept == []
+    assert "disk" in error
+    assert "rollback" not in error
+    with open_store(str(path)) as trivet:
+        assert [memory.id for memory in trivet.list().memories] == [id]
+        assert all(finding.ok for finding in trivet.doctor())
+
+
+def test_an_import_that_does_not_fit_can_be_repeated(start: Start, path: Path, tmp_path: Path) -> None:
+    memories(path, 600)
+    with open_store(str(path)) as trivet:
+        lines = list(trivet.export())
+    _, pipe = start(import_on_a_full_disk, str(tmp_path / "target.db"), lines, 400_000)
+    (_, error), (stored, unchanged, errors) = pipe.recv(), pipe.recv()
+    assert "disk" in error
+    assert (stored + unchanged, errors) == (600, ())
+    with open_store(str(tmp_path / "target.db")) as trivet:
+        assert trivet.list().total == 600
+        assert all(finding.ok for finding in trivet.doctor())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two megabytes, where the machine lets us have one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not permitted here; the other tests of this file bound the size of files instead")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    with open_store(str(small_disk / "memory.db")) as trivet:
+        first = trivet.remember(words("first", 0)).id
+        ballast = small_disk / "ballast"
+        room = os.statvfs(small_disk)
+        ballast.write_bytes(b"x" * room.f_bavail * room.f_bsize)
+        with pytest.raises(StoreError, match=r"is full.*make room"):
+            trivet.remember(words("second", 0))
+        with pytest.raises(StoreError, match="full"):
+            trivet.backup(small_disk / "copy.db")
+        assert trivet.recall(words("first", 0)).hits[0].id == first
+        ballast.unlink()
+        assert trivet.recall(words("second", 0)).hits == ()
+        third = trivet.remember(words("third", 0)).id
+        assert {memory.id for memory in trivet.list().memories} == {first, third}
+        assert all(finding.ok for finding in trivet.doctor())
+    assert not list(small_disk.glob("copy*"))

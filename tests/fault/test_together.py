@@ -1,0 +1,32 @@
+"""Several processes at work on one file: none fails, none loses a write, each sees what the others wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .acts import open_store, words, write_and_recall
+from .conftest import Start
+
+
+@pytest.mark.parametrize(("processes", "count"), [(2, 150), (6, 5)], ids=["two for long", "six from the first moment"])
+def test_no_error_and_no_lost_write(start: Start, path: Path, processes: int, count: int) -> None:
+    """All begin together, with no store there yet."""
+    names = [f"p{number}" for number in range(processes)]
+    pipes = [start(write_and_recall, str(path), name, count)[1] for name in names]
+    for pipe in pipes:
+        assert pipe.recv() == "ready"
+    for pipe in pipes:
+        pipe.send("go")
+    told = [pipe.recv() for pipe in pipes]
+    assert [one for one in told if isinstance(one, str)] == []
+    with open_store(str(path)) as trivet:
+        assert trivet.list().total == processes * count
+        assert all(finding.ok for finding in trivet.doctor())
+        for name, ids in zip(names, told, strict=True):
+            for number, id in enumerate(ids):
+                edited = number % 5 == 3
+                said = words(f"{name}edited", number) if edited else words(name, number)
+                assert [hit.id for hit in trivet.recall(said).hits] == [id]
+                assert trivet.get(id).revision == (2 if edited else 1)
