@@ -79,6 +79,13 @@ def analyse(text: str) -> tuple[str, ...]:
     return _analysed_and_kept(text) if len(text) <= LONGEST_KEPT else _analysed(text)
 
 
+def first_term(text: str) -> str:
+    """The first of `analyse`, without analysing the rest; empty if there is none."""
+    prepared = text if text.isascii() else _straight(unicodedata.normalize("NFKC", text))
+    terms = (term for match in _token.finditer(prepared) for term in _terms(match.group()))
+    return next(terms, "")
+
+
 def _analysed(text: str) -> tuple[str, ...]:
     return tuple([term for token in _tokens(text) for term in _terms(token)])
 

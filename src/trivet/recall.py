@@ -112,8 +112,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
         legs["lexical"] = lambda: lexical(engine.store, question, filter, recipe)
     if "dense" in recipe.legs and engine.embedding.enabled:
         legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
-    here = "dense" if engine.embedding.local else None
-    rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here)
+    rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here="lexical")
     if not question.phrases:
         return Retrieved(rankings, health)
     holders = phrase_holders(engine.store, question, filter, recipe, rankings)

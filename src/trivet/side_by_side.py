@@ -56,16 +56,15 @@ class SideBySide:
     def __init__(self) -> None:
         self._threads: dict[str, _Threads] = {}
 
-    def run(
-        self, legs: Mapping[str, Leg], time_limit_ms: int, here: str | None = None
-    ) -> tuple[list[Ranking], list[LegHealth]]:
+    def run(self, legs: Mapping[str, Leg], time_limit_ms: int, here: str) -> tuple[list[Ranking], list[LegHealth]]:
         """The rankings of the legs that answered in time, and the health of all.
 
-        `here` names a leg that cannot hang: it runs in the caller's thread, which saves waking another.
+        `here` names the leg that runs in the caller's thread while the others run in theirs: it should be one that
+        cannot hang, and others should be ones that mostly wait or compute outside the interpreter.
         """
         started = time.perf_counter()
         futures = {name: self._of(name).submit(leg) for name, leg in legs.items() if name != here}
-        if here is not None and here in legs:
+        if here in legs:
             futures[here] = _done(legs[here])
         outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
@@ -77,6 +76,8 @@ class SideBySide:
         left = started + time_limit_ms / 1000 - time.perf_counter()
         try:
             ranking, took_ms = future.result(timeout=max(left, 0.0))
+            if took_ms > time_limit_ms:
+                raise FutureTimeout
         except FutureTimeout:
             future.cancel()
             return None, _silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from trivet.analyse import first_term
 from trivet.answer.weigh import Weighed
 from trivet.contract import Recall
 from trivet.likeness import essence
@@ -88,18 +89,26 @@ def _above_minimum(hits: Sequence[Weighed], minimum: float, dropped: dict[str, s
 
 def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> list[Weighed]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
-    kept: dict[tuple[str, ...], Weighed] = {}
+    kept: list[Weighed] = []
+    places: dict[tuple[str, ...], list[int]] = {}  # few texts begin alike, and only those are compared in full
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
-            return [*kept.values(), *hits[position:]]
+            return [*kept, *hits[position:]]
         memory = hit.memory
-        name = (memory.id,) if memory.sensitive else (memory.scope, *essence(memory.content))
-        if (twin := kept.get(name)) is None:
-            kept[name] = hit
+        name = (memory.id,) if memory.sensitive else (memory.scope, first_term(memory.content))
+        alike = places.setdefault(name, [])
+        twin = next((place for place in alike if _says_the_same(kept[place].memory, memory)), None)
+        if twin is None:
+            alike.append(len(kept))
+            kept.append(hit)
         else:
-            dropped[memory.id] = f"says the same as {twin.memory.id}, which came before it"
-            kept[name] = msgspec.structs.replace(twin, collapsed=(*twin.collapsed, memory.id))
-    return list(kept.values())
+            dropped[memory.id] = f"says the same as {kept[twin].memory.id}, which came before it"
+            kept[twin] = msgspec.structs.replace(kept[twin], collapsed=(*kept[twin].collapsed, memory.id))
+    return kept
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    return essence(one.content) == essence(other.content)
 
 
 def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:

@@ -45,8 +45,13 @@ def _within_reach(fused: Sequence[Fused], recipe: Recipe, limit: int) -> Sequenc
     return [hit for rank, hit in enumerate(fused) if rank < limit * SPARE or hit.score >= threshold]
 
 
+def _could_be_exact(fused: Fused) -> bool:
+    """What holds the query literally is among the best the lexical leg found; where it did not run, all could."""
+    return all(part.rank is not None for part in fused.contributions if part.leg == "lexical")
+
+
 def _weighed(question: Question, fused: Fused, memory: Memory, recipe: Recipe) -> Weighed:
-    exact = exactness(question, memory) if recipe.bonus else 0.0
+    exact = exactness(question, memory) if recipe.bonus and _could_be_exact(fused) else 0.0
     lifted = with_bonus(fused.score, exact, recipe.bonus)
     prior = importance_prior(memory.importance, recipe.prior)
     return Weighed(

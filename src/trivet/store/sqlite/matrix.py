@@ -47,6 +47,11 @@ class Matrix:
         self.size = 0
         self.removed = 0
         self._highest = -1
+        self._last_rows: tuple[NDArray[np.bool_], tuple[int, int], NDArray[np.int64]] = (
+            np.zeros(0, bool),
+            (0, 0),
+            np.zeros(0, np.int64),
+        )
         self._words = -(-dimension // 64)
         self._rows_of: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
@@ -73,13 +78,22 @@ class Matrix:
     def search(self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int) -> Found:
         size = self.size  # read before the arrays: they only ever grow
         arrays = self._arrays.head(size)
-        rows = np.flatnonzero(self._seen(arrays.keys, mask))
+        rows = self._visible_rows(arrays.keys, mask)
         if len(rows) > EXACT_UP_TO:
             rows = self._shortlist(arrays.codes, query, rows)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
         scores = vectors @ query
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
+
+    def _visible_rows(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Kept while neither the mask nor the rows change, as from one recall to the next of the same scope."""
+        last_mask, last_state, rows = self._last_rows
+        state = (len(keys), self.removed)
+        if last_mask is not mask or last_state != state:
+            rows = np.flatnonzero(self._seen(keys, mask))
+            self._last_rows = (mask, state, rows)
+        return rows
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The mask ends with False, which is where the key -1 of a removed row leads."""
