@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 install: $(VENV)/installed
 
 $(VENV)/installed: pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trivet needs Python 3.11 or newer")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trivet needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV); this takes about a minute."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 

@@ -117,7 +117,7 @@ class Recall(Selection, frozen=True, kw_only=True):
     minimum_score: Annotated[float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")] = 0.0
     token_budget: Annotated[Budget | None, Meta(description="Stop before contents exceed about so many tokens.")] = None
     per_source: Annotated[Limit | None, Meta(description="At most so many hits from one source.")] = None
-    collapse: Annotated[bool, Meta(description="Fold hits that say nearly the same into the best of them.")] = True
+    collapse: Annotated[bool, Meta(description="Fold hits that say the same into the best of them.")] = True
     reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
     recipe: Annotated[
         RecipeText | None,
@@ -286,6 +286,11 @@ R = TypeVar("R", bound=Request)
 
 def check(request: type[R], arguments: Mapping[str, Any]) -> R:
     """The arguments as a valid request, or an error that names the field, the bound and what was given."""
+    for field, given in arguments.items():
+        if isinstance(given, float) and not math.isfinite(given):
+            raise InvalidInput(
+                f"{field}: {given} is not a number that can be stored. {describe(request, field)}".rstrip()
+            )
     try:
         value = msgspec.convert(dict(arguments), request, strict=True)
     except msgspec.ValidationError as error:
@@ -294,8 +299,6 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
         raise InvalidInput("The request is not valid Unicode (a lone surrogate). Decode it properly.") from None
     for field in request.__struct_fields__:
         given = getattr(value, field)
-        if isinstance(given, float) and not math.isfinite(given):
-            raise InvalidInput(f"{field}: {given} is not a number that can be stored. Give a value from 0 to 1.")
         if isinstance(given, str):
             _check_text(field, given)
         if isinstance(given, tuple):
@@ -332,7 +335,15 @@ def _teach(request: type[Request], message: str) -> str:
         close = difflib.get_close_matches(given, request.__struct_fields__, 1)
         hint = f"Did you mean {close[0]}?" if close else f"Known fields: {', '.join(request.__struct_fields__)}."
         return f"{problem.replace('Object', 'the request')}. {hint}"
-    return f"{field}: {problem.lower().replace('`', '')}. {describe(request, field)}".rstrip()
+    return f"{field}: {_plainly(problem)}. {describe(request, field)}".rstrip()
+
+
+def _plainly(problem: str) -> str:
+    if "matching regex" in problem:
+        return "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
+    if "of length >= 36" in problem or "of length <= 36" in problem:
+        return "an id of 36 characters is expected, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    return problem.lower().replace("`", "")
 
 
 def describe(request: type[Request], field: str) -> str:

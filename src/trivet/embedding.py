@@ -57,6 +57,12 @@ class Embedding:
             self._store.vectors.remove(known)
         self.adopt()
 
+    def probe(self) -> str:
+        """Asks the configured embedder for a vector and returns its identity, or raises what it raised."""
+        assert self._configured is not None
+        self._configured.embed_query("is anybody there")
+        return self._configured.identity
+
     def serving(self) -> Model | None:
         """The model whose vectors answer. None before the first vector, or with no embedder."""
         return next((model for model in self._store.vectors.models() if model.serving), None)

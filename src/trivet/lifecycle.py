@@ -50,7 +50,9 @@ def link(engine: Engine, request: contract.LinkRequest) -> Link:
     for id in (source, target):
         if id in memories and memories[id].state == "deleted":
             raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
-    return engine.store.links.add(Link(kind=request.kind, source=source, target=target, created_at=now()))
+    made = Link(kind=request.kind, source=source, target=target, created_at=now())
+    engine.store.links.add(made)
+    return made
 
 
 def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:

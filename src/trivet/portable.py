@@ -7,7 +7,8 @@ forgotten there after our last change is forgotten here, which can be undone lik
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,13 +20,11 @@ from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.remember import check_memory, document_of, new_memory, rewrite
 from trivet.store.base import Entry
-from trivet.types import Imported, Link, Memory, Revision
+from trivet.types import Imported, Link, Memory, Progress, Revision
 
 FORMAT = 1
 # One transaction each; a bad line costs only itself.
 BATCH = 200
-
-Progress = Callable[[int], None]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,8 +115,7 @@ class _Intake:
     def add_links(self) -> None:
         for number, link in self._links:
             try:
-                self._engine.store.links.add(link)
-                self.links_added += 1
+                self.links_added += self._engine.store.links.add(link)
             except TrivetError as error:
                 self.errors.append(f"line {number}: {error}")
 
@@ -142,7 +140,11 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
         value["end_line"] = source.get("end_line")
     elif source is not None:
         value["source"] = source
-    memory = new_memory(engine, contract.check(contract.Remember, value))
+    request = contract.check(contract.Remember, value)
+    if request.id is None:  # by its content, so that the same file can be imported again
+        name = f"trivet-import:{request.scope or engine.settings.scope}:{request.content}"
+        request = msgspec.structs.replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
+    memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
     return memory, [_plain_link(memory, link) for link in links]
 
@@ -187,11 +189,7 @@ def _same(one: Memory, other: Memory) -> bool:
 
 def _checked(engine: Engine, memory: Memory) -> Memory:
     """An export is input like any other: everything in it is checked as if a caller had said it."""
-    source = memory.source
-    fields = {name: getattr(memory, name) for name in contract.Remember.__struct_fields__ if hasattr(memory, name)}
-    fields |= {"source": source.uri if source else None}
-    fields |= {"start_line": source.start_line if source else None, "end_line": source.end_line if source else None}
-    contract.check(contract.Remember, fields)
+    _check_fields(memory)
     check_memory(engine, memory)
     times = {name: parse_time(getattr(memory, name), name) for name in ("created_at", "updated_at")}
     for name in ("valid_from", "valid_to"):
@@ -204,12 +202,22 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, id=check_id(memory.id), state=state, **times)
 
 
+def _check_fields(memory: Memory) -> None:
+    source = memory.source
+    fields = {name: getattr(memory, name) for name in contract.Remember.__struct_fields__ if hasattr(memory, name)}
+    fields |= {"source": source.uri if source else None}
+    fields |= {"start_line": source.start_line if source else None, "end_line": source.end_line if source else None}
+    contract.check(contract.Remember, fields)
+
+
 def _checked_history(memory: Memory, history: tuple[Revision, ...]) -> tuple[Revision, ...]:
     numbers = [revision.revision for revision in history]
     if any(check_id(revision.memory.id) != memory.id for revision in history):
         raise InvalidInput("its history holds revisions of another memory")
     if numbers != sorted(set(numbers)) or (numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)):
         raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
+    for revision in history:
+        _check_fields(revision.memory)
     return tuple(
         msgspec.structs.replace(revision, changed_at=parse_time(revision.changed_at, "changed_at"))
         for revision in history
@@ -223,7 +231,7 @@ def _line(value: msgspec.Struct) -> str:
 def _decode(line: str) -> dict[str, Any]:
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"this is not JSON ({error}); an import has one JSON object a line") from None
     if not isinstance(value, dict):
         raise InvalidInput("this is JSON, but not an object; an import has one JSON object a line")

@@ -32,8 +32,8 @@ def _holds(memory: Memory, folded: str) -> bool:
 
 
 def with_bonus(score: float, exactness: float, bonus: float) -> float:
-    """Adds the bonus and keeps the score on 0..1 without changing the order of the rest."""
-    return (score + bonus * exactness) / (1 + bonus)
+    """A score of 0..1 with the bonus on it: at most 1 + bonus, which decides the order and is shown as 1."""
+    return score + bonus * exactness
 
 
 def importance_prior(importance: float, weight: float) -> float:

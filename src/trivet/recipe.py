@@ -72,7 +72,11 @@ def parse_recipe(text: str) -> Recipe:
 
 def _fusion(call: Call) -> Fusion:
     try:
-        return fusion_from(call)
+        fusion = fusion_from(call)
+        named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
+        if unknown := sorted(named - set(LEGS)):
+            raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(LEGS)}")
+        return fusion
     except InvalidInput as error:
         steps = ", ".join(name for name in _STEPS if name != "fusion")
         raise InvalidInput(f"{error}. Steps beside the fusion: {steps}.") from None

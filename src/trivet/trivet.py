@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,6 +21,7 @@ from trivet.types import (
     LinkKind,
     Memory,
     Page,
+    Progress,
     Remembered,
     Revision,
     Sort,
@@ -31,8 +32,6 @@ from trivet.types import (
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
-
-Progress = Callable[[int], None]
 
 
 class Trivet:
@@ -93,7 +92,7 @@ class Trivet:
         """Store one memory. Near-duplicates already stored are reported, never merged."""
         from trivet.remember import remember
 
-        return remember(self._engine, contract.check(contract.Remember, _given(locals())))
+        return remember(self._engine, _request(contract.Remember, locals()))
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
@@ -125,13 +124,13 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, contract.check(contract.Recall, _given(locals())))
+        return recall(self._engine, _request(contract.Recall, locals()))
 
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id."""
         from trivet.guard import masked
 
-        request = contract.check(contract.Get, _given(locals()))
+        request = _request(contract.Get, locals())
         return masked(self._engine.store.memories.get(_id(request.id)), reveal)
 
     def list(
@@ -154,7 +153,7 @@ class Trivet:
         from trivet.guard import masked
         from trivet.select import filter_of
 
-        request = contract.check(contract.List, _given(locals()))
+        request = _request(contract.List, locals())
         page = self._engine.store.memories.page(
             filter_of(request, self.settings), request.sort, request.limit, request.offset
         )
@@ -186,36 +185,36 @@ class Trivet:
         from trivet.guard import masked
         from trivet.remember import edit
 
-        return masked(edit(self._engine, contract.check(contract.Edit, _given(locals()))))
+        return masked(edit(self._engine, _request(contract.Edit, locals())))
 
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored."""
         from trivet.guard import masked
         from trivet.lifecycle import forget
 
-        return masked(forget(self._engine, contract.check(contract.Forget, _given(locals()))))
+        return masked(forget(self._engine, _request(contract.Forget, locals())))
 
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it."""
         from trivet.guard import masked
         from trivet.lifecycle import restore
 
-        return masked(restore(self._engine, contract.check(contract.Restore, _given(locals()))))
+        return masked(restore(self._engine, _request(contract.Restore, locals())))
 
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone."""
-        request = contract.check(contract.Purge, _given(locals()))
+        request = _request(contract.Purge, locals())
         self._engine.store.memories.purge(_id(request.id))
 
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
         """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
         from trivet.lifecycle import link
 
-        return link(self._engine, contract.check(contract.LinkRequest, _given(locals())))
+        return link(self._engine, _request(contract.LinkRequest, locals()))
 
     def unlink(self, source: str, kind: LinkKind, target: str) -> None:
         """Remove a link between two memories."""
-        request = contract.check(contract.LinkRequest, _given(locals()))
+        request = _request(contract.LinkRequest, locals())
         self._engine.store.links.remove(_id(request.source, "source"), request.kind, _id(request.target, "target"))
 
     def links(self, id: str) -> tuple[Link, ...]:
@@ -227,7 +226,7 @@ class Trivet:
         """Show every revision of a memory, oldest first."""
         from trivet.lifecycle import history
 
-        return history(self._engine, contract.check(contract.History, _given(locals())))
+        return history(self._engine, _request(contract.History, locals()))
 
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
@@ -260,7 +259,7 @@ class Trivet:
         """Explain why a memory did not come back for a query, or where it came."""
         from trivet.why_not import why_not
 
-        return why_not(self._engine, contract.check(contract.WhyNotRequest, _given(locals())))
+        return why_not(self._engine, _request(contract.WhyNotRequest, locals()))
 
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
@@ -297,8 +296,14 @@ class Trivet:
         return reindex(self._engine, lexical, vectors, progress)
 
     def drain(self, *, progress: Progress | None = None) -> int:
-        """Embed everything that waits, now; returns how many memories that was."""
+        """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
         return self._engine.worker.drain(progress)
+
+    def embed(self, *, progress: Progress | None = None) -> int:
+        """Embed everything that waits, also what failed before and would be retried later."""
+        from trivet.upkeep import embed_now
+
+        return embed_now(self._engine, progress)
 
     def close(self) -> None:
         self._engine.close()
@@ -312,17 +317,17 @@ class Trivet:
         self.close()
 
 
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A method's own arguments as a request. Sequences become tuples, what was left unset is left out."""
-    return {
+R = TypeVar("R", bound=contract.Request)
+
+
+def _request(kind: type[R], arguments: Mapping[str, Any]) -> R:
+    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
+    given = {
         name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
-        for name, value in arguments.items()
-        if name not in _NOT_ARGUMENTS and value is not UNSET
+        for name in kind.__struct_fields__
+        if (value := arguments.get(name, UNSET)) is not UNSET
     }
-
-
-_NOT_ARGUMENTS = frozenset({"self", "remember", "recall", "masked", "edit", "forget", "restore", "link", "history",
-                            "why_not", "filter_of"})  # fmt: skip
+    return contract.check(kind, given)
 
 
 def _id(text: str, field: str = "id") -> str:

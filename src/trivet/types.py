@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import msgspec
@@ -10,6 +10,9 @@ import msgspec
 State = Literal["active", "superseded", "archived", "deleted"]
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
+
+# Told how many more are done, again and again, by long work.
+Progress = Callable[[int], None]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):

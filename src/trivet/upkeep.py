@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -11,9 +11,7 @@ from trivet.engine import Engine
 from trivet.errors import TrivetError
 from trivet.remember import document_of
 from trivet.store.base import Backlog, Document
-from trivet.types import Finding, Memory, Stats
-
-Progress = Callable[[int], None]
+from trivet.types import Finding, Memory, Progress, Stats
 
 
 def stats(engine: Engine) -> Stats:
@@ -46,6 +44,12 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, progress: Progress | N
     return engine.worker.drain(progress)
 
 
+def embed_now(engine: Engine, progress: Progress | None) -> int:
+    """Embeds everything that waits, also what is waiting out a failure."""
+    engine.store.jobs.retry_now()
+    return engine.worker.drain(progress)
+
+
 def refresh_analyser(engine: Engine) -> None:
     """A store whose terms were made by another version of the analyser is searched wrongly: rebuild its index."""
     version = engine.store.upkeep.analyser_version()
@@ -68,19 +72,22 @@ def _embedder(engine: Engine) -> Finding:
     if not engine.embedding.enabled:
         return Finding(check="embedder", ok=True, detail="none: recall works by words alone")
     try:
-        serving = engine.embedding.serving()
-        if serving is None:
-            return Finding(check="embedder", ok=True, detail=f"{engine.embedding.identity}: nothing embedded yet")
-        engine.embedding.embedder_of(serving).embed_query("is anybody there")
+        identity = engine.embedding.probe()
     except TrivetError as error:
-        remedy = "Mend the embedder or choose another; recall goes on by words alone, jobs wait."
-        return Finding(check="embedder", ok=False, detail=str(error), remedy=remedy)
-    return Finding(check="embedder", ok=True, detail=f"{serving.identity} answers")
+        remedy = "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
+        return Finding(check="embedder", ok=False, detail=f"{engine.embedding.identity}: {error}", remedy=remedy)
+    serving = engine.embedding.serving()
+    if serving is None or serving.identity != identity:
+        return Finding(
+            check="embedder", ok=False, detail=f"{identity} answers, but has not made all vectors yet",
+            remedy="Run `trivet embed`, or leave a long-running process to it.",
+        )  # fmt: skip
+    return Finding(check="embedder", ok=True, detail=f"{identity} answers")
 
 
 def _jobs(engine: Engine) -> Finding:
     counts = stats(engine)
     if counts.failing_jobs:
         detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
-        return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet reindex` retries now.")
+        return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet embed` retries now.")
     return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from trivet.embedding import Embedding
 from trivet.errors import EmbedderError, TrivetError
 from trivet.passages import cut
 from trivet.store.base import Job, Model, Passage, Store
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,9 +22,11 @@ if TYPE_CHECKING:
 
     from trivet.embed.base import Embedder
 
-BATCH = 64
-# Longer than a batch may take; if the process dies, another takes the jobs over after it.
-LOCAL_LEASE_SECONDS = 30.0
+# Memories taken at a time, and passages embedded and stored at a time: small enough to stop and to show progress.
+LEASED = 64
+PASSAGES_AT_ONCE = 64
+# Longer than what is taken may need (64 memories of 32 KiB, two minutes); if the process dies, another takes over then.
+LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
@@ -30,7 +35,6 @@ POLL_SECONDS = 5.0
 # Then the embedder is taken to be down: the rest keep their lease and are tried later.
 FAILURES_IN_A_ROW = 3
 
-Progress = Callable[[int], None]
 Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
 
 
@@ -62,7 +66,7 @@ class Worker:
             self._thread = None
 
     def drain(self, progress: Progress | None = None) -> int:
-        """Embeds everything that is due and returns how many memories that was. `last_error` tells what went wrong."""
+        """Embeds everything that is due and returns how many memories this call embedded; `last_error` has the rest."""
         with self._draining:
             try:
                 self._embedding.adopt()
@@ -74,14 +78,17 @@ class Worker:
             return done
 
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
+        embedder = self._embedding.embedder_of(model)
+        lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
         done = failures = 0
-        lease = LOCAL_LEASE_SECONDS if self._embedding.embedder_of(model).local else HOSTED_LEASE_SECONDS
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
-            jobs = self._store.jobs.lease(model, BATCH, lease)
+            jobs = self._store.jobs.lease(model, LEASED, lease)
             if not jobs:
                 break
-            for batch in _batches(jobs):
-                if failures < FAILURES_IN_A_ROW and self._embed(model, batch):
+            for batch in _batches([_cut(job, embedder) for job in jobs]):
+                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW:
+                    self._store.jobs.release([piece.job for piece in batch])
+                elif self._embed(model, embedder, batch):
                     failures = 0
                     done += len(batch)
                     if progress is not None:
@@ -90,31 +97,16 @@ class Worker:
                     failures += 1
         return done
 
-    def _embed(self, model: Model, jobs: Sequence[Job]) -> bool:
+    def _embed(self, model: Model, embedder: Embedder, batch: Sequence[Cut]) -> bool:
+        jobs = [piece.job for piece in batch]
         try:
-            self._store.jobs.finish(self._embedded(model, jobs))
+            self._store.jobs.finish(_embedded(model, embedder, batch))
         except EmbedderError as error:
             self.last_error = str(error)
             self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
             return False
         self.last_error = None
         return True
-
-    def _embedded(self, model: Model, jobs: Sequence[Job]) -> list[Embedded]:
-        embedder = self._embedding.embedder_of(model)
-        passages = [cut(job.content, embedder.count_tokens, _room(job, embedder)) for job in jobs]
-        texts = [_text(job, passage) for job, cuts in zip(jobs, passages, strict=True) for passage in cuts]
-        vectors = embedder.embed_documents(texts)
-        if vectors.shape[1] != model.dimension:
-            raise EmbedderError(
-                f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
-                f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
-            )
-        starts = accumulate((len(cuts) for cuts in passages), initial=0)
-        return [
-            (job, cuts, vectors[start : start + len(cuts)])
-            for job, cuts, start in zip(jobs, passages, starts, strict=False)
-        ]
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -126,26 +118,53 @@ class Worker:
             self._wake.wait(POLL_SECONDS)
 
 
-def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-    """All first attempts together; what has failed before alone, so that one bad text does not hold up the others."""
-    fresh = [job for job in jobs if not job.attempts]
-    if fresh:
-        yield fresh
-    yield from ([job] for job in jobs if job.attempts)
+class Cut(msgspec.Struct, frozen=True):
+    """A job with the passages its memory is cut into."""
+
+    job: Job
+    passages: tuple[Passage, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded: each passage under its memory's title."""
+        texts = (self.job.content[passage.start : passage.stop] for passage in self.passages)
+        return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
 
 
-def _room(job: Job, embedder: Embedder) -> int:
-    window = embedder.window
-    if not job.title:
-        return window
-    title = embedder.count_tokens([job.title])[0]
-    return max(window // 2, window - title)
+def _cut(job: Job, embedder: Embedder) -> Cut:
+    room = embedder.window
+    if job.title:
+        room = max(room // 2, room - embedder.count_tokens([job.title])[0])
+    return Cut(job, cut(job.content, embedder.count_tokens, room))
 
 
-def _text(job: Job, passage: Passage) -> str:
-    """What is embedded: the passage, under its memory's title."""
-    text = job.content[passage.start : passage.stop]
-    return f"{job.title}\n{text}" if job.title else text
+def _batches(pieces: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
+    """First attempts by a few dozen passages; what has failed before alone, so that one bad text holds up no other."""
+    batch: list[Cut] = []
+    size = 0
+    for piece in (piece for piece in pieces if not piece.job.attempts):
+        if batch and size + len(piece.passages) > PASSAGES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += len(piece.passages)
+    if batch:
+        yield batch
+    yield from ([piece] for piece in pieces if piece.job.attempts)
+
+
+def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Embedded]:
+    vectors = embedder.embed_documents([text for piece in batch for text in piece.texts])
+    if vectors.shape[1] != model.dimension:
+        raise EmbedderError(
+            f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
+            f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+        )
+    starts = accumulate((len(piece.passages) for piece in batch), initial=0)
+    return [
+        (piece.job, piece.passages, vectors[start : start + len(piece.passages)])
+        for piece, start in zip(batch, starts, strict=False)
+    ]
 
 
 def _retry_after(attempts: int) -> float:

@@ -107,3 +107,23 @@ def test_a_damaged_store_is_moved_aside(trivet: CommandLine, staging: str, store
     assert trivet("stats").status == 5
     assert trivet("backup", "--restore", str(good), "--force").status == 0
     assert trivet.json("get", staging)["title"] == "Staging port"
+
+
+def test_a_device_is_written_into_and_never_replaced(trivet: CommandLine, staging: str) -> None:
+    assert trivet("export", "--output", "/dev/null").status == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(
+    trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trivet.cli.standard_input.LONGEST_LINE", 1000)
+    endless = tmp_path / "endless.jsonl"
+    endless.write_text("x" * 5000)
+    result = trivet("import", str(endless))
+    assert result.status == 2
+    assert "longer than 1,000 characters" in result.err
+
+
+def test_waiting_memories_are_embedded_on_demand(trivet: CommandLine, staging: str) -> None:
+    assert trivet.json("embed")["waiting"] == 0

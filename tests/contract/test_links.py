@@ -32,7 +32,8 @@ def test_a_link_is_found_from_both_ends_and_removed(
     store: Store, three: tuple[Memory, Memory, Memory], kind: LinkKind
 ) -> None:
     a, b, c = three
-    made = store.links.add(link(a, kind, b))
+    made = link(a, kind, b)
+    assert store.links.add(made)
     assert store.links.touching([a.id]) == store.links.touching([b.id]) == store.links.everything() == (made,)
     assert store.links.touching([c.id]) == ()
     assert store.links.from_sources([a.id], kind) == store.links.to_targets([b.id], kind) == (made,)
@@ -45,8 +46,8 @@ def test_a_link_is_found_from_both_ends_and_removed(
 
 def test_the_same_link_twice_is_one(store: Store, three: tuple[Memory, Memory, Memory]) -> None:
     a, b, _ = three
-    store.links.add(link(a, "see-also", b))
-    store.links.add(link(a, "see-also", b))
+    assert store.links.add(link(a, "see-also", b))
+    assert not store.links.add(link(a, "see-also", b))
     assert len(store.links.everything()) == 1
 
 

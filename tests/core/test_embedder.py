@@ -308,3 +308,40 @@ def test_a_bad_embedder_name_creates_no_store(open_trivet: Opened, tmp_path: Pat
         with pytest.raises(TrivetError):
             open_trivet(where, embedder=name)
         assert not where.exists()
+
+
+def test_embed_retries_at_once_what_had_failed(open_trivet: Opened, embedder: WordEmbedder) -> None:
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember("first")
+    trivet.drain()
+    embedder.refused = "second"
+    trivet.remember("second")
+    assert trivet.drain() == 0
+    embedder.refused = None
+    assert trivet.drain() == 0  # it waits out its back-off
+    assert trivet.embed() == 1
+    assert trivet.stats().not_embedded == 0
+
+
+def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
+    open_trivet(embedder="bundled").remember("a fact")
+    silent = embedder.spec()
+    embedder.stop()
+    trivet = open_trivet(embedder=silent)
+    assert any("has not answered yet" in note for note in trivet.recall("fact").health.notes)
+    assert [finding.check for finding in trivet.doctor() if not finding.ok] == ["embedder"]
+
+
+def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, path: Path) -> None:
+    trivet = open_trivet(embedder="bundled")
+    trivet.remember_many({"content": f"Sentence {number} about rivers. " * 60} for number in range(64))
+    done: list[int] = []
+
+    def stop_after_the_first(count: int) -> None:
+        done.append(count)
+        trivet.engine.worker.stop()
+
+    trivet.drain(progress=stop_after_the_first)
+    assert 0 < sum(done) < 64
+    again = open_trivet(embedder="bundled")
+    assert again.drain() == 64 - sum(done)

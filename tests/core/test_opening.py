@@ -125,8 +125,23 @@ def test_a_damaged_store_says_so(open_trivet: Opened, path: Path) -> None:
 
 def test_a_folder_in_the_place_of_the_file(open_trivet: Opened, path: Path) -> None:
     path.mkdir()
-    with pytest.raises(StoreError, match="cannot be opened"):
+    with pytest.raises(StoreError, match="not a file but a folder"):
         open_trivet()
+
+
+def test_a_device_is_no_store(open_trivet: Opened) -> None:
+    with pytest.raises(StoreError, match="device"):
+        open_trivet(Path("/dev/null"))
+    assert not Path("/dev/null-journal").exists()
+
+
+def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, path: Path) -> None:
+    trivet = open_trivet()
+    trivet.remember("before")
+    path.unlink()
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        trivet.remember("after")
+    assert "file in its place" in [finding.check for finding in trivet.doctor() if not finding.ok]
 
 
 def test_a_file_in_the_place_of_the_folder(open_trivet: Opened, tmp_path: Path) -> None:

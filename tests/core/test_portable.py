@@ -244,3 +244,32 @@ def test_progress_is_told_line_by_line(full: Trivet, other: Trivet) -> None:
     lines = list(full.export())
     other.import_(lines, progress=steps.append)
     assert sum(steps) == len(lines)
+
+
+def test_a_line_nested_too_deep_costs_only_itself(trivet: Trivet) -> None:
+    imported = trivet.import_(['{"content": "first"}', '{"a":' + "[" * 3000, '{"content": "last"}'])
+    assert imported.stored == 2
+    assert len(imported.errors) == 1
+    assert imported.errors[0].startswith("line 2:")
+
+
+def test_plain_lines_can_be_imported_again(trivet: Trivet) -> None:
+    lines = ['{"content": "one fact"}', '{"content": "one fact", "scope": "elsewhere"}']
+    assert trivet.import_(lines).stored == 2
+    again = trivet.import_(lines)
+    assert (again.stored, again.unchanged) == (0, 2)
+
+
+def test_a_revision_that_could_not_have_been_stored_is_refused(trivet: Trivet, open_trivet: Opened, path: Path) -> None:
+    id = trivet.remember("a clean text").id
+    trivet.edit(id, content="a cleaner text")
+    tampered = [line.replace("a clean text", "a bad\\u0000text") for line in trivet.export()]
+    other = open_trivet(path.with_name("other.db"))
+    assert "NUL" in other.import_(tampered).errors[0]
+
+
+def test_links_that_are_known_are_not_counted_again(trivet: Trivet, open_trivet: Opened, path: Path) -> None:
+    trivet.link(trivet.remember("one").id, "see-also", trivet.remember("two").id)
+    lines = list(trivet.export())
+    other = open_trivet(path.with_name("other.db"))
+    assert [other.import_(lines).links, other.import_(lines).links] == [1, 0]

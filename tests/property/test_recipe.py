@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -60,3 +61,9 @@ def test_any_text_is_a_recipe_or_refused(text: str) -> None:
     except InvalidInput:
         return
     assert parse_recipe(str(recipe)) == recipe
+
+
+@pytest.mark.parametrize("text", ["convex(lexcial=5)", "rrf(k=60, k.desne=10)"])
+def test_a_misspelt_leg_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="the legs are lexical, dense"):
+        parse_recipe(text)

@@ -20,6 +20,8 @@ def health_of(
     memories = engine.store.memories.visible_count(filter)
     backlog = _backlog(engine, serving, memories)
     said = list(notes)
+    if engine.embedding.enabled and engine.embedding.identity not in {model.identity for model in models}:
+        said.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
     if filling is not None:
         waiting = engine.store.jobs.backlog(filling).waiting
         said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")

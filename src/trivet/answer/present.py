@@ -42,7 +42,7 @@ def present(
                 id=memory.id,
                 content=memory.content,
                 passage=passage,
-                score=round(hit.score, 6),
+                score=round(min(1.0, hit.score), 6),
                 rank=rank,
                 memory=memory,
                 why=_why(question, hit),

@@ -14,6 +14,7 @@ from trivet.errors import Conflict, EmbedderError, InvalidInput, NotFound, Store
 STOPPED = 1
 INVALID = 2
 TROUBLED_STORE = 5
+TROUBLED_EMBEDDER = 6
 INTERRUPTED = 130
 
 STATUSES: dict[type[TrivetError], int] = {
@@ -21,7 +22,7 @@ STATUSES: dict[type[TrivetError], int] = {
     NotFound: 3,
     Conflict: 4,
     StoreError: TROUBLED_STORE,
-    EmbedderError: 6,
+    EmbedderError: TROUBLED_EMBEDDER,
 }
 
 
@@ -38,8 +39,12 @@ def report_usage(error: typer.TyperException, as_json: bool) -> int:
     """A command line that cannot be read. The context, where there is one, knows which help to point to."""
     context: Any = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "trivet"
-    _report("InvalidInput", f"{error.format_message().rstrip('.')}. See `{command} --help`.", as_json)
+    _report("InvalidInput", f"{_sentence(error.format_message())} See `{command} --help`.", as_json)
     return INVALID
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def warn(message: str) -> None:

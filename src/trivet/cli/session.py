@@ -9,7 +9,7 @@ from typing import Any
 from trivet import Trivet
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
-from trivet.errors import EmbedderError
+from trivet.errors import TrivetError
 
 
 class Session:
@@ -43,7 +43,7 @@ class Session:
         try:
             with LateProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
                 self.memory.drain(progress=progress)
-        except EmbedderError as error:
+        except TrivetError as error:
             _warn_not_embedded(str(error))
             return
         if engine.worker.last_error:

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
+from itertools import count
 from typing import TextIO
 
 from trivet.errors import InvalidInput
 
 DASH = "-"
+# A memory of 32 KiB with a history of two thousand revisions.
+LONGEST_LINE = 64 * 2**20
 
 
 def read_if_dash(text: str) -> str:
@@ -24,13 +27,26 @@ def read_if_dash(text: str) -> str:
 
 
 @contextmanager
-def open_lines(name: str) -> Iterator[TextIO]:
+def open_lines(name: str) -> Iterator[Iterator[str]]:
     """The lines of a file. What is not UTF-8 is marked rather than refused, so that a bad line costs only itself."""
     if name == DASH:
-        yield TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
+        yield _lines(TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape"))
         return
     try:
         with open(name, encoding="utf-8-sig", errors="surrogateescape") as file:  # noqa: PTH123 - a name as typed
-            yield file
+            yield _lines(file)
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}.") from None
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Bounded, since a file without line ends, or a device, would fill the memory."""
+    for number in count(1):
+        line = file.readline(LONGEST_LINE + 1)
+        if not line:
+            return
+        if len(line) > LONGEST_LINE:
+            raise InvalidInput(
+                f"Line {number} is longer than {LONGEST_LINE:,} characters: this is no file of memories."
+            )
+        yield line

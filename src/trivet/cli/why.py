@@ -39,7 +39,7 @@ def _afterwards(why: Why) -> Iterator[str]:
     if why.redirected_from:
         yield f"moved here from superseded {', '.join(why.redirected_from)}"
     if why.collapsed:
-        yield f"stands for near-duplicates {', '.join(why.collapsed)}"
+        yield f"says the same as {', '.join(why.collapsed)}"
 
 
 def health_lines(health: Health) -> Iterator[str]:

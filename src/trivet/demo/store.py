@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from trivet import Trivet
 from trivet.demo import lines
 from trivet.errors import StoreError
 from trivet.settings import Settings
-
-Progress = Callable[[int], None]
+from trivet.types import Progress
 
 
 def demo_path(environment: Mapping[str, str] | None = None) -> Path:

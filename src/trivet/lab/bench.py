@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,13 +18,12 @@ from trivet.recall import Decision, Stopwatch, decide
 from trivet.settings import Settings
 from trivet.store.sqlite.database import SCHEMA_VERSION
 from trivet.trivet import Trivet
+from trivet.types import Progress
 
 # A run keeps this many documents a query, as deep as any measure looks.
 DEPTH = 100
 STORED_AT_ONCE = 500
 LONGEST_TITLE = 300
-
-Progress = Callable[[int], None]
 
 
 class Bench:

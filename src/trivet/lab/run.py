@@ -8,7 +8,7 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from trivet.lab.measures import STANDARD, Measured, Run, measure
 from trivet.lab.values import Query
 from trivet.recall import Decision
 from trivet.recipe import parse_recipe
+from trivet.types import Progress
 
 # Shown for each query in per_query.jsonl, with what every leg thought of it.
 TRACED = 10
 PACKAGES = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec", "PyStemmer", "ir_measures")
-
-Progress = Callable[[int], None]
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,12 +12,12 @@ from trivet.errors import InvalidInput
 from trivet.lab.bench import Bench
 from trivet.lab.run import Arm, run_arm
 from trivet.recipe import parse_recipe
+from trivet.types import Progress
 
 # Deep enough for every measure of a sweep, and several times faster than a full run.
 SWEEP_DEPTH = 20
 SWEEP_MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 
-Progress = Callable[[int], None]
 _slot = re.compile(r"\{(\w+)\}")
 
 

@@ -26,8 +26,10 @@ OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
     example=f"trivet edit {ID} --importance 0.9 --tag staging --tag ports",
 )
 def edit(session: Session, arguments: dict[str, Any]) -> None:
+    before = session.memory.get(arguments["id"]).revision
     memory = session.memory.edit(**arguments)
-    session.show(memory, lambda: [line(f"Now at revision {memory.revision}: ", (memory.id, "cyan"))])
+    said = "Nothing changed, still" if memory.revision == before else "Now"
+    session.show(memory, lambda: [line(f"{said} at revision {memory.revision}: ", (memory.id, "cyan"))])
     session.embed_waiting()
 
 

@@ -8,7 +8,7 @@ import typer
 
 from trivet.cli import views
 from trivet.cli.command import command
-from trivet.cli.failure import TROUBLED_STORE
+from trivet.cli.failure import TROUBLED_EMBEDDER, TROUBLED_STORE
 from trivet.cli.output import line, write_json, write_text
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
@@ -44,6 +44,22 @@ def reindex(
     done = ["the lexical index"] if value["lexical"] else []
     done += [f"the vectors ({embedded} memories embedded)"] if value["vectors"] else []
     session.show(value, lambda: [line(f"Rebuilt {' and '.join(done)}.")])
+
+
+@command(
+    "embed",
+    "Embed everything that waits, now, also what failed before.",
+    more="A hosted embedder's work is left to a long-running process such as `trivet mcp`; without one, run this.",
+    example="trivet embed",
+)
+def embed(session: Session) -> int:
+    with LateProgress("embedding", lambda done: done + session.memory.stats().not_embedded) as progress:
+        embedded = session.memory.embed(progress=progress)
+    counts = session.memory.stats()
+    value = {"embedded": embedded, "waiting": counts.not_embedded, "error": counts.last_error}
+    waiting = f" {counts.not_embedded} wait: {counts.last_error}" if counts.not_embedded else ""
+    session.show(value, lambda: [line(f"Embedded {embedded} memories.{waiting}")])
+    return TROUBLED_EMBEDDER if counts.not_embedded and counts.last_error else 0
 
 
 @command(

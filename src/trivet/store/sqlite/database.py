@@ -27,6 +27,7 @@ class Database:
         self._guard = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
+        self._identity: tuple[int, int] | None = None
         with self.errors():
             self._prepare()
 
@@ -45,6 +46,7 @@ class Database:
         """One transaction: all of it is committed, or nothing."""
         with self._write_lock, self.errors():
             connection = self.read()
+            self.check_in_place()
             if connection.in_transaction:  # a method that writes called another one: it is the same transaction
                 yield connection
                 return
@@ -63,6 +65,20 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise StoreError(_explain(error, self.path, self._busy_time_limit_ms)) from error
+
+    def check_in_place(self) -> None:
+        """Writes into a file that was deleted or replaced would be acknowledged and lost."""
+        if self._identity_on_disk() != self._identity:
+            raise StoreError(
+                f"{self.path} was deleted or replaced while it was open. Nothing was written; open it again."
+            )
+
+    def _identity_on_disk(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino)
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""
@@ -103,6 +119,9 @@ class Database:
                 self.path.touch(mode=0o600)
         except OSError as error:
             raise StoreError(f"The store {self.path} cannot be made: {error.strerror}. Give another path.") from None
+        if not self.path.is_file():
+            raise StoreError(f"{self.path} is not a file but a folder or a device. Give the path of a file.")
+        self._identity = self._identity_on_disk()
         connection = self.read()
         version = self._version(connection)
         if version < SCHEMA_VERSION:

@@ -18,7 +18,8 @@ class SqliteLinks:
         self._database = database
         self._sql = queries("links")
 
-    def add(self, link: Link) -> Link:
+    def add(self, link: Link) -> bool:
+        """Whether the link is new."""
         with self._database.write() as connection:
             source, target = self._key(connection, link.source), self._key(connection, link.target)
             if link.kind != "see-also" and self._reaches(connection, target, source, link.kind):
@@ -27,9 +28,10 @@ class SqliteLinks:
                     f"the target already leads to the source by {link.kind}. Nothing was written."
                 )
             values = {"source": source, "kind": link.kind, "target": target, "created_at": link.created_at}
-            connection.execute(self._sql["insert"], values)
-            self._after_change(connection, link.kind, source, target)
-        return link
+            new = connection.execute(self._sql["insert"], values).rowcount > 0
+            if new:
+                self._after_change(connection, link.kind, source, target)
+        return new
 
     def remove(self, source: str, kind: LinkKind, target: str) -> None:
         with self._database.write() as connection:

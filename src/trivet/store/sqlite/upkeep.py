@@ -77,6 +77,7 @@ class SqliteUpkeep:
     def findings(self) -> tuple[Finding, ...]:
         with self._database.errors():
             return (
+                self._in_place(),
                 self._integrity(),
                 self._lexical_structure(),
                 self._count("lexical", "missing", "memories missing from the lexical index", _REINDEX_LEXICAL),
@@ -86,6 +87,13 @@ class SqliteUpkeep:
                 self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
                 self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
             )
+
+    def _in_place(self) -> Finding:
+        try:
+            self._database.check_in_place()
+        except StoreError as error:
+            return Finding(check="file in its place", ok=False, detail=str(error), remedy="Open the store again.")
+        return Finding(check="file in its place", ok=True, detail="yes")
 
     def _integrity(self) -> Finding:
         answer = self._database.read().execute("PRAGMA integrity_check").fetchone()[0]
@@ -102,4 +110,6 @@ class SqliteUpkeep:
 
     def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
         count = int(self._database.read().execute(queries(file)[name]).fetchone()[0])
-        return Finding(check=what, ok=not count, detail=f"{count} {what}", remedy=remedy if count else None)
+        return Finding(
+            check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
+        )

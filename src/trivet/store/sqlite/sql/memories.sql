@@ -72,7 +72,7 @@ SELECT scope, count(*) FROM memory WHERE state != 'deleted' GROUP BY scope ORDER
 
 -- name: count_by_tag
 SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
-WHERE m.state != 'deleted' GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT 50;
+WHERE m.state != 'deleted' GROUP BY t.tag ORDER BY 2 DESC, 1;
 
 -- name: count_other
 SELECT (SELECT count(*) FROM link) AS links,
