@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Set
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 import Stemmer
@@ -79,11 +80,11 @@ def analyse(text: str) -> tuple[str, ...]:
     return _analysed_and_kept(text) if len(text) <= LONGEST_KEPT else _analysed(text)
 
 
-def first_term(text: str) -> str:
-    """The first of `analyse`, without analysing the rest; empty if there is none."""
+def first_terms(text: str, count: int) -> tuple[str, ...]:
+    """The first few of `analyse`, without analysing the rest."""
     prepared = text if text.isascii() else _straight(unicodedata.normalize("NFKC", text))
     terms = (term for match in _token.finditer(prepared) for term in _terms(match.group()))
-    return next(terms, "")
+    return tuple(islice(terms, count))
 
 
 def _analysed(text: str) -> tuple[str, ...]:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.analyse import first_term
+from trivet.analyse import first_terms
 from trivet.answer.weigh import Weighed
 from trivet.contract import Recall
 from trivet.likeness import essence
 from trivet.store.base import Store
 from trivet.types import Filter, Memory
+
+# Terms at the beginning by which texts are told apart before they are compared in full.
+BEGINNING = 5
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -91,13 +94,14 @@ def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> 
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
     kept: list[Weighed] = []
     places: dict[tuple[str, ...], list[int]] = {}  # few texts begin alike, and only those are compared in full
+    essences: dict[str, tuple[str, ...]] = {}
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
             return [*kept, *hits[position:]]
         memory = hit.memory
-        name = (memory.id,) if memory.sensitive else (memory.scope, first_term(memory.content))
+        name = (memory.id,) if memory.sensitive else (memory.scope, *first_terms(memory.content, BEGINNING))
         alike = places.setdefault(name, [])
-        twin = next((place for place in alike if _says_the_same(kept[place].memory, memory)), None)
+        twin = next((place for place in alike if _says_the_same(kept[place].memory, memory, essences)), None)
         if twin is None:
             alike.append(len(kept))
             kept.append(hit)
@@ -107,8 +111,11 @@ def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> 
     return kept
 
 
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    return essence(one.content) == essence(other.content)
+def _says_the_same(one: Memory, other: Memory, essences: dict[str, tuple[str, ...]]) -> bool:
+    for memory in (one, other):
+        if memory.id not in essences:
+            essences[memory.id] = essence(memory.content)
+    return essences[one.id] == essences[other.id]
 
 
 def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:
