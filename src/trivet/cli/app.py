@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root
@@ -19,12 +18,26 @@ MODULES: dict[str, tuple[str, ...]] = {
     "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
     "look": ("history", "diff", "why-not", "stats"),
     "move": ("export", "import", "backup"),
-    "upkeep": ("doctor", "reindex", "config"),
+    "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("mcp", "demo"),
+    "tune": ("tune",),
+    "lab": ("lab",),
 }
 HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
+# What may follow `trivet lab`.
+LAB: dict[str, str] = {
+    "import": "lab",
+    "run": "lab",
+    "compare": "lab",
+    "gate": "lab",
+    "sweep": "lab_search",
+    "ablate": "lab_search",
+    "report": "lab",
+    "pool": "judge",
+    "judge": "judge",
+}
 
-HELP = """A memory for AI agents that stands on three legs.
+HELP = """A memory for AI agents that explains every hit.
 
 Remember short texts; recall the few that matter, each with the reason why it was found. The store is one file on this
 machine, and nothing leaves it. --path and --json may stand before or after the command.
@@ -36,16 +49,32 @@ Start here:
   trivet demo
 """
 
+LAB_HELP = """Measure ways to recall on test sets, and compare them honestly.
+
+A DATASET is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, the name of an imported collection, or `house`,
+the set of our own. A SPEC is a recall recipe, the same string as the `recipe` setting; `default` is what you get
+without one. What it takes beyond Trivet itself comes with `pip install 'trivet[lab]'`. docs/lab.md tells how to read
+the figures.
+
+\b
+Example:
+  trivet lab run house --config default --config "rrf(k=60)" --out runs
+  trivet lab compare runs/1-default runs/2-rrf-k-60
+  trivet lab report runs
+"""
+
 
 class LazyCommands(MutableMapping[str, Any]):
     """Commands by name, each made when it is first looked up: making all of them costs more than most of them run."""
 
-    def __init__(self) -> None:
+    def __init__(self, homes: Mapping[str, str], make: Callable[[str, str], Any]) -> None:
+        self._homes = homes
+        self._make = make
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            self._made[name] = _make(name, HOMES[name])
+            self._made[name] = self._make(name, self._homes[name])
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -55,25 +84,25 @@ class LazyCommands(MutableMapping[str, Any]):
         del self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(HOMES)
+        return iter(self._homes)
 
     def __len__(self) -> int:
-        return len(HOMES)
+        return len(self._homes)
 
     def __contains__(self, name: object) -> bool:
-        return name in HOMES
-
-
-class LazyGroup(TyperGroup):
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.commands = LazyCommands()
+        return name in self._homes
 
 
 def root_command() -> Any:
-    app = typer.Typer(cls=LazyGroup, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback(invoke_without_command=True, help=HELP, context_settings=_SETTINGS)(_root)
-    return get_command(app)
+    return _group(_root, HELP, LazyCommands(HOMES, _make))
+
+
+def _group(callback: Callable[..., None], help: str, commands: LazyCommands, completion: bool = True) -> Any:
+    app = typer.Typer(add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True, help=help, context_settings=_SETTINGS)(callback)
+    group: Any = get_command(app)
+    group.commands = commands
+    return group
 
 
 # Long enough for one sentence of help beside the longest option.
@@ -97,8 +126,24 @@ def _root(
 
 
 def _make(name: str, module: str) -> Any:
+    if name == "lab":
+        return _group(_lab, LAB_HELP, LazyCommands(LAB, _make_lab), completion=False)
+    return _single(name, module)
+
+
+def _make_lab(name: str, module: str) -> Any:
+    return _single(f"lab {name}", module)
+
+
+def _lab(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _single(name: str, module: str) -> Any:
     import_module(f"trivet.cli.commands.{module}")
     entry = ENTRIES[name]
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)
+    own_name = name.rpartition(" ")[2]
+    single.command(own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)
     return get_command(single)

@@ -36,10 +36,12 @@ class Entry(msgspec.Struct, frozen=True):
     help: str
     function: Handler
     parameters: Callable[[], Sequence[inspect.Parameter]]
+    uses_store: bool = True
 
     @property
     def callback(self) -> Handler:
-        return _in_session(self.function, self.parameters())
+        common = COMMON if self.uses_store else [one for one in COMMON if one.name != "path"]
+        return _in_session(self.function, [*self.parameters(), *common])
 
     @property
     def short_help(self) -> str:
@@ -60,7 +62,9 @@ COMMON = (
 )
 
 
-def command(name: str, summary: str, *, more: str = "", example: str) -> Callable[[Handler], Handler]:
+def command(
+    name: str, summary: str, *, more: str = "", example: str, uses_store: bool = True
+) -> Callable[[Handler], Handler]:
     """A command whose options are the function's own parameters after the session."""
 
     def register(function: Handler) -> Handler:
@@ -68,7 +72,7 @@ def command(name: str, summary: str, *, more: str = "", example: str) -> Callabl
             _, *own = inspect.signature(function, eval_str=True).parameters.values()
             return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
-        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters)
+        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters, uses_store)
         return function
 
     return register
@@ -95,7 +99,7 @@ def operation(
 
 
 def _in_session(function: Handler, parameters: Sequence[inspect.Parameter]) -> Handler:
-    def run(context: typer.Context, path: str | None, as_json: bool, **values: Any) -> Status:
+    def run(context: typer.Context, as_json: bool, path: str | None = None, **values: Any) -> Status:
         root = context.find_root().obj
         assert isinstance(root, Root)
         session = Session(path or root.path, as_json or root.as_json)
@@ -107,7 +111,7 @@ def _in_session(function: Handler, parameters: Sequence[inspect.Parameter]) -> H
         finally:
             session.close()
 
-    run.__signature__ = inspect.Signature([*parameters, *COMMON])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 

@@ -17,9 +17,10 @@ OPENING = """# The command line
 
 This page is made from the commands' own help by `python -m trivet.cli.reference > docs/cli.md`; a test keeps it true.
 
-Every command takes `--path` and `--json`, before or after its name. Standard output carries the answer and nothing
-else; progress, warnings and errors go to standard error. An answer for people is coloured and wrapped on a terminal and
-plain, one row a line, in a pipe. Characters in a memory that would act on a terminal are shown as their codes.
+Every command takes `--path` and `--json`, before or after its name; those of `trivet lab` use no store of yours and
+take `--json` alone. Standard output carries the answer and nothing else; progress, warnings and errors go to standard
+error. An answer for people is coloured and wrapped on a terminal and plain, one row a line, in a pipe. Characters in a
+memory that would act on a terminal are shown as their codes.
 
 With `--json` the answer is one JSON value in UTF-8, and an error is `{"error": {"kind": ..., "message": ...}}` on
 standard error. `trivet recall --json` gives `query`, `hits`, `health`, `took_ms`, `stages_ms`, `recipe`, `considered`
@@ -42,8 +43,10 @@ def _sections(root: Any, context: typer.Context) -> Iterator[str]:
     for name in root.list_commands(context):
         command = root.get_command(context, name)
         inner = typer.Context(command, info_name=name, parent=context, terminal_width=WIDTH)
-        yield f"## trivet {name}\n"
+        yield f"## {inner.command_path}\n"
         yield _block(command.get_help(inner))
+        if hasattr(command, "list_commands"):
+            yield from _sections(command, inner)
 
 
 def _block(text: str) -> str:
@@ -54,9 +57,10 @@ def _block(text: str) -> str:
 def _statuses() -> str:
     rows = ["## Exit statuses\n", "| status | meaning |", "|---|---|"]
     rows.append("| 0 | It worked. A recall that finds nothing has worked too. |")
-    rows.append(f"| {STOPPED} | You said no when asked. |")
+    rows.append(f"| {STOPPED} | You said no when asked, or a package that the command needs is not installed. |")
     rows.extend(f"| {status} | {_meaning(kind)} |" for kind, status in STATUSES.items())
     rows.append(f"| {INTERRUPTED} | Interrupted. |")
+    rows.append("\n`trivet lab gate` has statuses of its own: see there.")
     return "\n".join(rows) + "\n"
 
 

@@ -1,0 +1,158 @@
+"""`trivet lab`: import a test set, run ways to recall on it, compare two of them, gate a change, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.output import line
+from trivet.cli.session import Session
+
+DATASET = typer.Argument(
+    metavar="DATASET", help="A folder in the plain layout, an imported name, or `house`.", show_default=False
+)
+EMBEDDER = typer.Option("--embedder", metavar="SPEC", help="The embedder, as in the settings.")
+BASE = typer.Argument(metavar="BASE", help="The folder of the arm to measure against.", show_default=False)
+CANDIDATE = typer.Argument(metavar="CANDIDATE", help="The folder of the arm to judge.", show_default=False)
+
+
+@command(
+    "lab import",
+    "Convert a public test collection to the plain layout.",
+    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, musique, scifact. The originals are "
+    "read from below --data, or the folder that TRIVET_DATA names; nothing is fetched.",
+    example="trivet lab import scifact --data ../shared/data",
+    uses_store=False,
+)
+def import_collection(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The collection.", show_default=False)],
+    data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the originals are.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none.")
+    ] = None,
+) -> None:
+    from trivet.cli.commands.lab_work import writable
+    from trivet.lab.dataset import save
+    from trivet.lab.originals import import_original
+    from trivet.lab.shelf import shelf_place
+
+    dataset = import_original(name, data)
+    folder = writable(out or shelf_place(name))
+    save(dataset, folder)
+    counts = {
+        "documents": len(dataset.documents),
+        "queries": len(dataset.queries),
+        "judgements": len(dataset.judgements),
+    }
+    value = {"name": name, "folder": str(folder), **counts, "sha256": dataset.fingerprint}
+    said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    session.show(value, lambda: [line(f"{name}: {said} in {folder}.")])
+
+
+@command(
+    "lab run",
+    "Measure one or more ways to recall on a dataset, and write down everything about them.",
+    more="The corpus goes through the real write path and every query through the real read path. Each SPEC gets a "
+    "folder <n>-<slug> below --out with run.trec, per_query.jsonl, measures.json and manifest.json. The loaded store "
+    "is kept in the cache folder.",
+    example='trivet lab run house --config default --config "rrf(k=60)" --out runs',
+    uses_store=False,
+)
+def run(
+    session: Session,
+    dataset: Annotated[str, DATASET],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the arms.", show_default=False)],
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="SPEC", help="A recall recipe, or `default`. Repeatable.", show_default=False),
+    ] = None,
+    embedder: Annotated[str, EMBEDDER] = "bundled",
+) -> None:
+    from trivet.cli.commands.lab_views import ran
+    from trivet.cli.commands.lab_work import run_configs
+
+    arms = run_configs(dataset, config or ["default"], out, embedder)
+    session.show(arms, lambda: ran(arms))
+
+
+@command(
+    "lab compare",
+    "Compare two arms query by query: is the difference more than chance?",
+    more="Intervals are of 95 % by paired bootstrap; p is of a randomisation test after Holm's correction; "
+    "`detectable` is the least true difference so many queries would show in four of five trials.",
+    example="trivet lab compare runs/1-default runs/2-rrf-k-60",
+    uses_store=False,
+)
+def compare(
+    session: Session,
+    base: Annotated[Path, BASE],
+    candidate: Annotated[Path, CANDIDATE],
+    measure: Annotated[
+        str, typer.Option("--measure", metavar="NAME", help="The measure for the strata and the queries that moved.")
+    ] = "nDCG@10",
+    moved: Annotated[int, typer.Option("--moved", min=0, max=10, help="How many queries that moved to show.")] = 5,
+) -> None:
+    from trivet.cli.commands.lab_views import compared
+    from trivet.lab.versus import compare_arms
+
+    value = compare_arms(base, candidate, measure, moved)
+    session.show(value, lambda: compared(value))
+
+
+@command(
+    "lab gate",
+    "Judge whether a change may go in: nothing lost, something gained, nothing broken.",
+    more="The exit status is 0 if it may, or the sum of 1: MRR fell by more than 2 %; 2: no measure gained 3 % with "
+    "its interval above zero; 4: a query that had something relevant among its first five has not any more. If the "
+    "arms cannot be read or compared, the status is 2 as well, with an error on standard error and no verdict on "
+    "standard output.",
+    example="trivet lab gate baseline/1-default runs/1-default --no-gain-needed",
+    uses_store=False,
+)
+def gate(
+    session: Session,
+    base: Annotated[Path, BASE],
+    candidate: Annotated[Path, CANDIDATE],
+    no_gain_needed: Annotated[
+        bool, typer.Option("--no-gain-needed", help="Guard against loss alone; status 2 cannot be.")
+    ] = False,
+) -> int:
+    from trivet.cli.commands.lab_views import judged
+    from trivet.lab.extra import MEASURING, need
+    from trivet.lab.gate import gate as judge
+    from trivet.lab.written import read_pair
+
+    need(*MEASURING)
+    before, after = read_pair(base, candidate)
+    verdict = judge(before.measured, after.measured, gain_needed=not no_gain_needed)
+    value = {"passed": verdict.passed, "code": verdict.code, "reasons": verdict.reasons}
+    session.show({**value, "broken": verdict.broken, "mended": verdict.mended}, lambda: judged(verdict))
+    return verdict.code
+
+
+@command(
+    "lab report",
+    "Write what was measured as a page: report.html, self-contained, and report.md with its plots beside it.",
+    more="FOLDER holds the arms of one dataset as `trivet lab run --out` writes them; the first is what the others are "
+    "compared with. Files that `trivet lab sweep --out` wrote into FOLDER are drawn as curves.",
+    example="trivet lab report runs\ntrivet lab report runs --out docs/results/house",
+    uses_store=False,
+)
+def report(
+    session: Session,
+    folder: Annotated[Path, typer.Argument(help="The folder of the arms.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where to write; FOLDER itself if none.")
+    ] = None,
+) -> None:
+    from trivet.cli.commands.lab_work import writable
+    from trivet.lab.extra import MEASURING, PLOTTING, need
+    from trivet.lab.report import write_report
+
+    need(*MEASURING, *PLOTTING)
+    files = write_report(folder, writable(out or folder))
+    session.show({"files": [str(file) for file in files]}, lambda: [line(f"Wrote {file}") for file in files])

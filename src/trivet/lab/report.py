@@ -1,0 +1,197 @@
+"""The report on a folder of arms: what was measured, how sure it is, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trivet.errors import InvalidInput
+from trivet.lab import plots
+from trivet.lab.compare import Comparison
+from trivet.lab.family import HEADLINE, against
+from trivet.lab.figures import by_stratum, curves, latency, leg_scores, spot, told_apart
+from trivet.lab.grades import grades_of
+from trivet.lab.page import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.sweep_file import Sweep, SweptPoint, read_sweeps
+from trivet.lab.written import WrittenArm, labels, read_arms
+
+PLOTS = "report-plots"
+# What a manifest says of how figures were made, as far as it is the same for all arms or one line each.
+TOLD = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
+BEST_SHOWN = 10
+NONE = "–"
+
+
+def write_report(folder: Path, out: Path) -> list[Path]:
+    """Writes report.html, whole in itself, and report.md with its plots in a folder beside it."""
+    page = make_page(read_arms(folder), read_sweeps(folder))
+    (out / PLOTS).mkdir(exist_ok=True)
+    for plot in page.plots:
+        (out / PLOTS / f"{plot.name}.svg").write_text(plot.svg, encoding="utf-8")
+    html, markdown = out / "report.html", out / "report.md"
+    html.write_text(as_html(page), encoding="utf-8")
+    markdown.write_text(as_markdown(page, PLOTS), encoding="utf-8")
+    return [html, markdown]
+
+
+def make_page(arms: Sequence[WrittenArm], sweeps: Mapping[str, Sweep]) -> Page:
+    manifest = arms[0].manifest
+    for name, sweep in sweeps.items():
+        if sweep.dataset_sha256 != manifest.dataset_sha256:
+            raise InvalidInput(f"{name}.json was swept on other data than the arms. Keep it in a folder of its own.")
+    count = len(arms[0].measured.per_query[HEADLINE])
+    sections = [_summary(arms), _measures(arms), *_latency(arms), *_strata(arms)]
+    sections += [_sweep(name, sweep, number) for number, (name, sweep) in enumerate(sweeps.items(), 1)]
+    sections += [_distributions(arms), _manifest(arms)]
+    return Page(
+        title=f"Recall on {manifest.dataset}",
+        opening=f"{len(arms)} {'way' if len(arms) == 1 else 'ways'} to recall, measured on the same {count} queries "
+        f"of the dataset {manifest.dataset}. The first is the base that the others are compared with.",
+        sections=sections,
+    )
+
+
+def _summary(arms: Sequence[WrittenArm]) -> Section:
+    compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
+    header = ("arm", HEADLINE, "difference", "95 % interval", "p (Holm)", "detectable", "wins", "losses", "ties")
+    rows = [
+        (name, f"{arm.measured.overall[HEADLINE]:.4f}", *_difference(one), _ms(latency(arm, "p50")))
+        for name, arm, one in zip(labels(arms), arms, compared, strict=True)
+    ]
+    told = (
+        "Differences are against the first arm, query by query. The interval (paired bootstrap) is of 95 %: if it does "
+        "not hold 0, the difference is hardly chance. p is from a randomisation test, corrected for the number of arms "
+        "(Holm). `detectable` is the least true difference that so many queries would "
+        "show in four of five trials: a smaller one could not be seen here. Wins, losses and ties count queries."
+    )
+    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(told)])
+
+
+def _difference(one: Comparison | None) -> tuple[str, ...]:
+    if one is None:
+        return (NONE,) * 7
+    return (
+        f"{one.difference:+.4f}",
+        f"{one.low:+.4f} to {one.high:+.4f}",
+        f"{one.corrected_p:.4f}",
+        NONE if one.detectable is None else f"{one.detectable:.4f}",
+        str(one.wins),
+        str(one.losses),
+        str(one.ties),
+    )
+
+
+def _measures(arms: Sequence[WrittenArm]) -> Section:
+    measures = [name for name in arms[0].measured.overall if all(name in arm.measured.overall for arm in arms)]
+    rows = [
+        (name, *(f"{arm.measured.overall[measure]:.4f}" for measure in measures))
+        for name, arm in zip(labels(arms), arms, strict=True)
+    ]
+    told = (
+        "judged@10 is the share of the first ten hits that somebody judged. Where it is low, unjudged hits may be "
+        "relevant; the condensed measures take them out of the list first."
+    )
+    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(told)])
+
+
+def _latency(arms: Sequence[WrittenArm]) -> Iterator[Section]:
+    spots = [one for name, arm in zip(labels(arms), arms, strict=True) if (one := spot(name, arm, HEADLINE))]
+    if not spots:
+        return
+    told = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
+    caption = (
+        "Vertical lines are 95 % intervals of the mean (bootstrap); as arms share their queries, compare arms by the "
+        "table above and not by these. The time is the slowest leg, as legs work side by side, plus what is decided "
+        "over their rankings for 100 hits; each is a median of its own."
+    )
+    drawn = plots.quality_against_latency(spots, HEADLINE)
+    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {told}", caption)])
+
+
+def _strata(arms: Sequence[WrittenArm]) -> Iterator[Section]:
+    strata = arms[0].measured.strata
+    if not strata:
+        return
+    names = [f"{stratum} ({len(queries)})" for stratum, queries in strata.items()]
+    drawn = plots.strata_bars(
+        names, {name: by_stratum(arm, HEADLINE) for name, arm in zip(labels(arms), arms, strict=True)}, HEADLINE
+    )
+    rows = [
+        (stratum, *(f"{arm.measured.by_stratum[name][HEADLINE]:.4f}" for arm in arms))
+        for stratum, name in zip(names, strata, strict=True)
+    ]
+    caption = "Thin lines are 95 % intervals of the mean (bootstrap)."
+    plot = Plot("strata", drawn, f"{HEADLINE} of each arm in each stratum; the table below has the values.", caption)
+    yield Section("By stratum", [plot, Table(("stratum", *labels(arms)), rows)])
+
+
+def _sweep(name: str, sweep: Sweep, number: int) -> Section:
+    best = sweep.points[0]
+    blocks: list[Block] = [
+        Paragraph(
+            f"Template `{sweep.template}`: {len(sweep.points)} combinations, compared with the first of the grid."
+        )
+    ]
+    if drawn := curves(sweep, HEADLINE):
+        caption = "Each dot is one combination; the lines join the best and the mean of those at a setting."
+        told = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
+        blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), told, caption))
+    header = (*best.values, HEADLINE, "difference", "95 % interval", "p (Holm)")
+    blocks.append(Table(header, [_swept(point) for point in sweep.points[:BEST_SHOWN]]))
+    warning = f"The best of {len(sweep.points)} looks better than it is: confirm it on other data."
+    blocks.append(Paragraph(f"The best recipe is `{best.recipe}`. {warning}"))
+    return Section(f"Sweep: {name}", blocks)
+
+
+def _swept(point: SweptPoint) -> tuple[str, ...]:
+    value = (*point.values.values(), f"{point.overall[HEADLINE]:.4f}")
+    other = point.against_base
+    if other is None:
+        return (*value, NONE, NONE, NONE)
+    return (*value, f"{other.difference:+.4f}", f"{other.low:+.4f} to {other.high:+.4f}", f"{other.corrected_p:.4f}")
+
+
+def _distributions(arms: Sequence[WrittenArm]) -> Section:
+    title = "Score distributions of each leg"
+    grades = grades_of(arms[0])
+    scores = leg_scores(arms, grades) if grades is not None else {}
+    if not scores:
+        why = "The judgements of this dataset were not found beside the arms." if grades is None else "No leg scored."
+        return Section(title, [Paragraph(why)])
+    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := told_apart(*sides)) is not None]
+    caption = (
+        "From the first ten hits of each query, in the first arm that has the leg; each colour sums to 100 %. The "
+        f"chance that a relevant hit scores above one that is not (50 % is a coin toss): {', '.join(parts) or NONE}."
+    )
+    drawn = plots.score_distributions(scores)
+    return Section(title, [Plot("leg-scores", drawn, f"Histograms of leg scores. {caption}", caption)])
+
+
+def _manifest(arms: Sequence[WrittenArm]) -> Section:
+    recipes = [(name, arm.manifest.recipe) for name, arm in zip(labels(arms), arms, strict=True)]
+    facts = [(key, _shared(arms, key)) for key in (*TOLD, "settings", "versions")]
+    return Section(
+        "How it was made",
+        [
+            Table(("arm", "whole recipe"), recipes, code=frozenset({1})),
+            Table(("fact", "value"), [fact for fact in facts if fact[1]], code=frozenset({1})),
+        ],
+    )
+
+
+def _shared(arms: Sequence[WrittenArm], key: str) -> str:
+    values = dict.fromkeys(_plain(arm.manifest.whole.get(key)) for arm in arms)
+    return "; ".join(value for value in values if value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items() if inner not in ("", None))
+    if isinstance(value, list):
+        return "[" + ", ".join(map(str, value)) + "]"
+    return "" if value is None else str(value)
+
+
+def _ms(value: float | None) -> str:
+    return NONE if value is None else f"{value:.1f}"

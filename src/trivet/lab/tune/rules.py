@@ -1,0 +1,139 @@
+"""The rules that turn a memory into queries. They see the memory and how common words are, and never a ranking."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+
+import msgspec
+
+from trivet.analyse import UNSPACED, analyse, analyse_query, fold
+from trivet.lab.tune.synonyms import equivalents
+from trivet.types import Memory
+
+# As many as people type: with half of a memory's words in the query, every recipe finds it.
+FEWEST_WORDS, MOST_WORDS = 2, 4
+# How many words on either side of the one that is asked for.
+CLOZE_REACH = 4
+FEWEST_REWORDED, MOST_REWORDED = 3, 6
+MOST_CHARACTERS = 200
+# Scripts without spaces are cut into pieces of about a word's length.
+UNSPACED_PIECE = 4
+
+_sentence_end = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
+_unspaced_run = re.compile(f"[{UNSPACED}]+")
+
+
+class Commonness(msgspec.Struct, frozen=True):
+    """In how many memories each word stands."""
+
+    counts: Counter[str]
+
+    def of(self, word: str) -> int:
+        return self.counts[fold(word)]
+
+
+Rule = Callable[[Memory, Commonness, Random], str | None]
+
+
+def commonness(memories: Iterable[Memory]) -> Commonness:
+    counts: Counter[str] = Counter()
+    for memory in memories:
+        counts.update({fold(word) for word in words_of(memory.content)})
+    return Commonness(counts)
+
+
+def words_of(text: str) -> list[str]:
+    """The words that carry meaning, each once, in reading order."""
+    words: dict[str, None] = {}
+    for word in analyse_query(text).words:
+        run = _unspaced_run.search(word.text)
+        words.update(dict.fromkeys(_pieces(run.group()) if run else [word.text]))
+    return list(words)
+
+
+def some_words(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """Some of its words in any order."""
+    words = words_of(memory.content)
+    if len(words) <= FEWEST_WORDS:
+        return None
+    return _query(random.sample(words, random.randint(FEWEST_WORDS, min(MOST_WORDS, len(words) - 1))))
+
+
+def from_title(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """The title with a word left out: whole it would be its own proof."""
+    words = words_of(memory.title or "")
+    if len(words) <= FEWEST_WORDS:
+        return None
+    words.remove(random.choice(words))
+    return _query(words)
+
+
+def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """What it is filed under (keywords, else tags), and one word of its text."""
+    labels = list(memory.expanded_keywords or memory.tags)
+    words = words_of(memory.content)
+    if not labels or not words:
+        return None
+    chosen = random.sample(labels, min(2, len(labels)))
+    return _query([*chosen, random.choice(words)])
+
+
+def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """A question made of a piece of one of its sentences, whose rarest word is what is asked for."""
+    sentences = [text for text in _sentence_end.split(memory.content) if len(words_of(text)) > FEWEST_WORDS]
+    if not sentences:
+        return None
+    sentence = random.choice(sentences)
+    key = min(words_of(sentence), key=lambda word: (common.of(word), word))
+    start = sentence.find(key)
+    if start < 0:  # the analyser has rewritten it, so it cannot be taken out
+        return None
+    before, after = sentence[:start].split(), sentence[start + len(key) :].rstrip(" .!;?").split()
+    return _query([*before[-CLOZE_REACH:], "what", *after[:CLOZE_REACH], "?"])
+
+
+def identifiers(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """One or two of the names in it that look made up: an error code, a path, a version."""
+    found = list(analyse_query(memory.content).identifiers)
+    return _query(random.sample(found, min(len(found), random.choice((1, 2))))) if found else None
+
+
+def reworded(memory: Memory, common: Commonness, random: Random) -> str | None:
+    """Words of our table in the place of its own, and none that stands anywhere in it."""
+    held = set(_terms(memory))
+    chosen = {}
+    for word in words_of(memory.content):
+        foreign = [other for other in equivalents(word) if not held.intersection(analyse(other))]
+        if foreign:
+            chosen[word] = random.choice(foreign)
+    return _query(list(chosen.values())[:MOST_REWORDED]) if len(chosen) >= FEWEST_REWORDED else None
+
+
+# Kinds that share words with their memory, which is what the lexical leg looks for.
+LITERAL: dict[str, Rule] = {
+    "title": from_title,
+    "identifier": identifiers,
+    "keywords": from_keywords,
+    "cloze": cloze,
+    "words": some_words,
+}
+REWORDED = "reworded"
+
+
+def _terms(memory: Memory) -> Iterator[str]:
+    for text in (memory.content, memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category):
+        yield from analyse(text)
+
+
+def _query(parts: Sequence[str]) -> str | None:
+    """Without quotation marks, which would ask for a phrase."""
+    text = " ".join(" ".join(parts).replace('"', " ").split())[:MOST_CHARACTERS].strip()
+    return text or None
+
+
+def _pieces(run: str) -> list[str]:
+    pieces = [run[start : start + UNSPACED_PIECE] for start in range(0, len(run), UNSPACED_PIECE)]
+    return [piece for piece in pieces if len(piece) > 1]

@@ -1,0 +1,97 @@
+"""The recipes that are tried, and the choice among them on one set of probes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+
+import msgspec
+
+from trivet.fuse import Fusion, parse_fusion
+from trivet.lab.measures import Measured
+from trivet.lab.tune.rules import LITERAL
+from trivet.lab.tune.scores import Scores
+from trivet.recipe import Recipe
+
+OBJECTIVE = "nDCG@10"
+# In no kind of probe may a choice fall behind the present recipe by more than this many standard errors of the
+# difference: what a few probes cannot tell from nothing is no reason to drop a recipe, anything more is.
+TOLERATED_ERRORS = 1.0
+# Less than this is not worth a change, and on other probes it would be another recipe's.
+WORTH_A_CHANGE = 0.002
+
+
+class Space(msgspec.Struct, frozen=True, kw_only=True):
+    """The values tried: fusions first, then the others one after the other on what has won so far."""
+
+    norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
+    dense_weights: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    ks: tuple[int, ...] = (10, 20, 60)
+    rrf_dense_weights: tuple[float, ...] = (0.3, 0.5, 0.7)
+    bs: tuple[float, ...] = (0.4, 0.75)
+    depths: tuple[int, ...] = (20, 50, 100)
+    bonuses: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
+
+    def fusions(self) -> Iterator[Fusion]:
+        for norm in self.norms:
+            for dense in self.dense_weights:
+                yield parse_fusion(f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g})")
+        for k in self.ks:
+            for dense in self.rrf_dense_weights:
+                yield parse_fusion(f"rrf(k={k}, lexical={1 - dense:g}, dense={dense:g})")
+
+    def steps(self, present: Recipe) -> Sequence[Callable[[Recipe], list[Recipe]]]:
+        """From the best recipe so far to its neighbours, a step for each parameter. One leg needs no fusion."""
+        fusions = list(self.fusions()) if len(present.legs) > 1 else []
+        return (
+            lambda recipe: [_with(recipe, fusion=fusion) for fusion in fusions],
+            lambda recipe: [_with(recipe, bm25=msgspec.structs.replace(recipe.bm25, b=b)) for b in self.bs],
+            lambda recipe: [_with(recipe, depth=depth) for depth in self.depths],
+            lambda recipe: [_with(recipe, bonus=bonus) for bonus in self.bonuses],
+        )
+
+    def most(self, present: Recipe, searches: int) -> int:
+        """How many recipes so many searches measure at most: the fusions are shared, the rest may differ."""
+        fusions, *others = (set(map(str, neighbours(present))) - {str(present)} for neighbours in self.steps(present))
+        return 1 + len(fusions) + searches * sum(map(len, others))
+
+
+def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe, space: Space) -> Recipe:
+    """The best recipe on these probes (ids by kind), among those that lose in no kind."""
+    before = _by_kind(scores.of(str(present)), kinds)
+    best, best_value = present, _worth(before)
+    for neighbours in space.steps(present):
+        for recipe in neighbours(best):
+            after = _by_kind(scores.of(str(recipe)), kinds)
+            value = _worth(after)
+            if value > best_value + WORTH_A_CHANGE and all(held(before[kind], after[kind]) for kind in kinds):
+                best, best_value = recipe, value
+    return best
+
+
+def held(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Whether a kind of probe has not lost, as far as its number can tell."""
+    differences = [new - old for old, new in zip(before, after, strict=True)]
+    error = stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    return fmean(differences) >= -TOLERATED_ERRORS * error
+
+
+def _worth(values: Mapping[str, Sequence[float]]) -> float:
+    return worth({kind: fmean(of_kind) for kind, of_kind in values.items()})
+
+
+def worth(by_kind: Mapping[str, float]) -> float:
+    """Literal kinds are one half and all others the other, however many there are: either alone is one-sided."""
+    literal = [value for kind, value in by_kind.items() if kind in LITERAL]
+    free = [value for kind, value in by_kind.items() if kind not in LITERAL]
+    return fmean(fmean(half) for half in (literal, free) if half)
+
+
+def _by_kind(measured: Measured, kinds: Mapping[str, Collection[str]]) -> dict[str, list[float]]:
+    values = measured.per_query[OBJECTIVE]
+    return {kind: [values[id] for id in ids] for kind, ids in kinds.items()}
+
+
+def _with(recipe: Recipe, **changes: object) -> Recipe:
+    return msgspec.structs.replace(recipe, **changes)
