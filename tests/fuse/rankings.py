@@ -14,6 +14,7 @@ METHODS = (
     "convex",
     "convex(norm=tmm, dense=0.3)",
     "convex(norm=zscore)",
+    "convex(norm=spread, lexical=1, dense=8)",
     "convex(norm=zscore, lexical=3, graph=0.1)",
     "convex(norm=dbsf)",
     "rsf(dense=0.7)",

@@ -63,7 +63,7 @@ def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -
     assert fuse(fusion, [empty, *rankings]) == fuse(fusion, rankings)
 
 
-@pytest.mark.parametrize("norm", ["minmax", "zscore", "dbsf", "tmm"])
+@pytest.mark.parametrize("norm", ["minmax", "zscore", "dbsf", "tmm", "spread"])
 @given(rankings=some_rankings(whole_score), scale=st.integers(1, 1000), shift=st.integers(-1000, 1000))
 def test_unit_and_origin_of_a_leg_do_not_matter(norm: str, rankings: list[Ranking], scale: int, shift: int) -> None:
     # Whole numbers, so that the transformation itself is exact.

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from trivet.fuse.normalise import NORMALISERS, dbsf, minmax, tmm, zscore
-from trivet.types import Ranking
+from trivet.fuse.normalise import NORMALISERS, dbsf, minmax, spread, tmm, zscore
+from trivet.types import Candidate, Ranking
 
 from .rankings import DENSE, LEXICAL, a_ranking, ranking
 
@@ -43,7 +43,8 @@ def test_dbsf_clips_an_outlier() -> None:
 
 @pytest.mark.parametrize("hits", [{"a": 7.0}, {"a": 7.0, "b": 7.0, "c": 7.0}, {"a": 0.0}])
 @pytest.mark.parametrize(
-    ("norm", "present", "missing"), [("minmax", 1.0, 0.0), ("tmm", 1.0, 0.0), ("zscore", 0.0, -1.0), ("dbsf", 0.5, 0.0)]
+    ("norm", "present", "missing"),
+    [("minmax", 1.0, 0.0), ("tmm", 1.0, 0.0), ("zscore", 0.0, -1.0), ("dbsf", 0.5, 0.0), ("spread", 0.0, -1.0)],
 )
 def test_a_list_without_spread_has_a_defined_value(
     hits: dict[str, float], norm: str, present: float, missing: float
@@ -67,3 +68,23 @@ def test_order_is_kept_and_missing_is_never_above_present(norm: str, ranking: Ra
     assert list(normalised.scores) == sorted(normalised.scores, reverse=True)
     assert normalised.missing <= normalised.scores[-1]
     assert len(normalised.scores) == len(ranking.candidates)
+
+
+def test_spread_by_hand() -> None:
+    ranking = Ranking(
+        leg="lexical",
+        floor=0.0,
+        candidates=tuple(Candidate(id=id, score=score) for id, score in zip("abc", (9, 6, 3), strict=True)),
+    )
+    assert spread(ranking).scores == pytest.approx((0.5, 0.0, -0.5))
+    assert spread(ranking).missing == pytest.approx(-0.5)
+
+
+def test_spread_lets_a_leg_that_cannot_decide_speak_quietly() -> None:
+    def ranking(*scores: float) -> Ranking:
+        candidates = tuple(Candidate(id=str(rank), score=score) for rank, score in enumerate(scores))
+        return Ranking(leg="lexical", floor=0.0, candidates=candidates)
+
+    decided, undecided = ranking(20.0, 5.0, 4.0), ranking(10.2, 10.1, 10.0)
+    assert spread(decided).scores[0] > 10 * spread(undecided).scores[0] > 0
+    assert zscore(undecided).scores[0] > 1  # which a z-score hides

@@ -26,7 +26,7 @@ rrfs = st.builds(
 )
 convexes = st.builds(
     lambda norm, weights: Fusion("convex", Options({**weights, "norm": norm})),
-    st.sampled_from(["minmax", "tmm", "zscore", "dbsf"]),
+    st.sampled_from(["minmax", "tmm", "zscore", "dbsf", "spread"]),
     weights,
 )
 named = st.builds(
@@ -62,8 +62,8 @@ def test_equal_fusions_print_alike(written: str, printed: str) -> None:
     ("text", "told"),
     [
         ("rff", "known are rrf, convex, rsf, dbsf, tm2c2"),
-        ("convex(norm=max)", "one of minmax, tmm, zscore, dbsf"),
-        ("convex(norm=1)", "one of minmax, tmm, zscore, dbsf"),
+        ("convex(norm=max)", "one of minmax, tmm, zscore, dbsf, spread"),
+        ("convex(norm=1)", "one of minmax, tmm, zscore, dbsf, spread"),
         ("convex(k=60)", "convex knows norm, <leg>"),
         ("convex(k.dense=60)", "convex has no option 'k.dense'"),
         ("convex(norm.dense=tmm)", "convex has no option 'norm.dense'"),

@@ -42,7 +42,7 @@ def test_negative_bm25_of_fts5_is_refused_whatever_floor_it_claims() -> None:
         fuse(parse_fusion("convex"), [ranking("lexical", -10.0, **as_fts5_gives_it)])
 
 
-@pytest.mark.parametrize("text", ["rrf", "convex", "convex(norm=zscore)", "dbsf", "tm2c2"])
+@pytest.mark.parametrize("text", ["rrf", "convex", "convex(norm=zscore)", "convex(norm=spread)", "dbsf", "tm2c2"])
 def test_scores_clamped_near_zero_on_a_tiny_store_still_rank(text: str) -> None:
     clamped = ranking("lexical", 0.0, a=1.2e-6, b=1.1e-6, c=1.1e-6)
     assert ids(fuse(parse_fusion(text), [clamped])) == ["a", "b", "c"]

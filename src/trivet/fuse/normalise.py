@@ -17,6 +17,8 @@ from trivet.types import Ranking
 DEVIATIONS_EACH_SIDE = 3.0
 # A list without spread says nothing about how far off the rest is: one deviation, as for the lower one of two hits.
 ZSCORE_MISSING_WITHOUT_SPREAD = -1.0
+# The floor lies as far below the mean as the mean lies above the floor.
+SPREAD_OF_THE_FLOOR = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,31 @@ def dbsf(ranking: Ranking) -> Normalised:
     return Normalised(tuple(_clip(mapped)), _clip([0.5 + floor / width])[0])
 
 
-NORMALISERS: Mapping[str, Normaliser] = {"minmax": minmax, "tmm": tmm, "zscore": zscore, "dbsf": dbsf}
+def spread(ranking: Ranking) -> Normalised:
+    """Distance from the mean in units of the mean's height above the floor; missing is worth the last returned hit.
+
+    Unlike a z-score it keeps how much the scores differ at all: a leg whose best hits are hardly better than the rest
+    has little to say about this query, and says it quietly. Without spread hits are 0 and missing is the floor, -1.
+    """
+    scores = _scores(ranking)
+    if scores[0] == scores[-1]:
+        return _all_alike(scores, present=0.0, missing=SPREAD_OF_THE_FLOOR)
+    offsets, unit = _offsets(scores)
+    height = (scores[-1] - ranking.floor) / unit - offsets[-1]
+    relative = [offset / height for offset in offsets]
+    return Normalised(tuple(relative), relative[-1])
+
+
+NORMALISERS: Mapping[str, Normaliser] = {
+    "minmax": minmax,
+    "tmm": tmm,
+    "zscore": zscore,
+    "dbsf": dbsf,
+    "spread": spread,
+}
 
 # The others map into 0..1 by themselves.
-UNBOUNDED = frozenset({"zscore"})
+UNBOUNDED = frozenset({"zscore", "spread"})
 
 
 def _scores(ranking: Ranking) -> list[float]:
