@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.analyse import analyse_query
-from trivet.fuse import fuse
+from trivet.fuse import fuse, parse_pipeline
 from trivet.lab.bench import Bench, memory_id
 from trivet.lab.measures import Measured, measure
 from trivet.lab.values import Query
@@ -22,15 +22,25 @@ from trivet.types import Candidate, Filter, Ranking
 
 MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 DEEP = 20
+STARTING_FUSION = "convex(norm=zscore)"
+STARTING_STEPS = ("bm25(k1=1.2, b=0.75)", "depth(50)", "match(all-then-any)", "bonus(0)", "prior(0)")
 
 Answer = list[tuple[str, float]]
 
 
 def fused(bench: Bench, spec: str, replace: Mapping[str, Callable[[Query], Ranking]] | None = None) -> Measured:
     """Measures a recipe by its fusion alone; `replace` puts other rankings in a leg's place."""
-    recipe = parse_recipe(spec)
+    recipe = parse_recipe(completed(spec))
     run = {query.id: _order(bench, query, recipe, replace or {}) for query in bench.dataset.queries}
     return measure(bench.dataset, run, MEASURES)
+
+
+def completed(spec: str) -> str:
+    """The spec with a fixed starting point for every step it leaves out, so that later defaults change no figure."""
+    names = {call.name for call in parse_pipeline(spec)}
+    missing = [step for step in STARTING_STEPS if step.partition("(")[0] not in names]
+    fusion = [] if names & {"rrf", "convex", "rsf", "dbsf", "tm2c2"} else [STARTING_FUSION]
+    return " | ".join([*fusion, spec, *missing])
 
 
 def _order(bench: Bench, query: Query, recipe: Recipe, replace: Mapping[str, Callable[[Query], Ranking]]) -> Answer:

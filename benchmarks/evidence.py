@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from arms import DEEP, MEASURES, Vectors, as_int8, fused, plain_bm25
+from arms import DEEP, MEASURES, Vectors, as_int8, completed, fused, plain_bm25
 from trivet.analyse import analyse_query
 from trivet.fuse import fuse
 from trivet.lab.bench import Bench, memory_id, open_bench
@@ -255,7 +255,7 @@ def leave_one_out(corpora: Mapping[str, Mapping[str, Table]]) -> dict[str, Any]:
 
 
 def _with_prior(bench: Bench, spec: str, weight: float, importances: Mapping[str, float]) -> Measured:
-    recipe = parse_recipe(f"{spec} | {PLAIN}")
+    recipe = parse_recipe(completed(f"{spec} | {PLAIN}"))
     run = {}
     for query in bench.dataset.queries:
         filter = Filter(scope=query.scope)

@@ -35,9 +35,12 @@ class Bench:
         self.legs = CachedLegs()
         self._names = {memory_id(document.id): document.id for document in dataset.documents}
 
-    def ask(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> Decision:
+    def ask(
+        self, query: Query, recipe: str, limit: int = DEPTH, watch: Stopwatch | None = None, **options: Any
+    ) -> Decision:
+        """What a recall would decide. The watch tells apart the legs, which may be kept ones, from all that follows."""
         arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
-        return decide(self.trivet.engine, check(Recall, arguments), Stopwatch(), self.legs.retrieve)
+        return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""

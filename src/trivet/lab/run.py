@@ -19,7 +19,7 @@ from trivet.errors import InvalidInput
 from trivet.lab.bench import DEPTH, Bench
 from trivet.lab.measures import STANDARD, Measured, Run, measure
 from trivet.lab.values import Query
-from trivet.recall import Decision
+from trivet.recall import Decision, Stopwatch
 from trivet.recipe import parse_recipe
 from trivet.types import Progress
 
@@ -53,9 +53,10 @@ def run_arm(
     traces: dict[str, list[dict[str, Any]]] = {}
     times: dict[str, list[float]] = {}
     for query in bench.dataset.queries:
-        started = time.perf_counter()
-        decision = bench.ask(query, recipe, depth, **options)
-        times.setdefault("decide", []).append((time.perf_counter() - started) * 1000)
+        watch = Stopwatch()
+        decision = bench.ask(query, recipe, depth, watch, **options)
+        after_legs = sum(took for stage, took in watch.stages_ms.items() if stage != "legs")
+        times.setdefault("decide", []).append(after_legs)
         run[query.id] = _strictly_falling(bench, decision)
         traces[query.id] = _trace(bench, decision)
         if progress is not None:
@@ -115,7 +116,9 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such file. Give a folder that `trivet lab run` has written.")
     lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not text:
+            continue
         try:
             lines.append(json.loads(text))
         except json.JSONDecodeError as error:

@@ -124,10 +124,7 @@ def _opened(dataset: Dataset, embedder: str) -> Bench:
 
 def _run(bench: Bench, number: int, of: int, config: str, out: Path) -> RanArm:
     queries = bench.dataset.queries
-    with LateProgress(f"{number}/{of} {config}", lambda _: 2 * len(queries)) as progress:
-        for query in queries:  # so that no arm's time to decide holds work which the others find done
-            bench.ask(query, config)
-            progress(1)
+    with LateProgress(f"{number}/{of} {config}", lambda _: len(queries)) as progress:
         arm = run_arm(bench, config, progress=progress)
     folder = out / slug(number, config)
     write_arm(arm, bench, folder)

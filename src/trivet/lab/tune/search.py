@@ -27,6 +27,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
     norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
     dense_weights: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+    spread_dense_weights: tuple[float, ...] = (3, 5, 8, 12, 20)
     ks: tuple[int, ...] = (10, 20, 60)
     rrf_dense_weights: tuple[float, ...] = (0.3, 0.5, 0.7)
     bs: tuple[float, ...] = (0.4, 0.75)
@@ -37,6 +38,8 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
         for norm in self.norms:
             for dense in self.dense_weights:
                 yield parse_fusion(f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g})")
+        for dense in self.spread_dense_weights:
+            yield parse_fusion(f"convex(norm=spread, lexical=1, dense={dense:g})")
         for k in self.ks:
             for dense in self.rrf_dense_weights:
                 yield parse_fusion(f"rrf(k={k}, lexical={1 - dense:g}, dense={dense:g})")

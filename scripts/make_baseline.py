@@ -1,0 +1,39 @@
+"""Writes tests/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
+
+    python scripts/make_baseline.py
+
+The test that guards the defaults compares with it: cases that pass in it must go on passing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from trivet.lab.bench import open_bench
+from trivet.lab.dataset import house
+from trivet.lab.gate import JUDGED_BY
+from trivet.lab.run import run_arm
+
+TARGET = Path(__file__).resolve().parents[1] / "tests" / "lab" / "baseline"
+
+
+def main() -> None:
+    with open_bench(house()) as bench:
+        per_query = run_arm(bench, "default").measured.per_query
+        lines = [
+            {
+                "query": query.id,
+                "stratum": query.stratum,
+                "measures": {name: round(per_query[name][query.id], 4) for name in JUDGED_BY},
+            }
+            for query in bench.dataset.queries
+        ]
+    TARGET.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (TARGET / "per_query.jsonl").write_text(text, encoding="utf-8")
+    print(f"{len(lines)} queries written to {TARGET}")
+
+
+if __name__ == "__main__":
+    main()
