@@ -212,7 +212,7 @@ def baseline(bench: Bench) -> Table:
     dense = fused(bench, f"legs(dense) | {PLAIN}")
     return {
         "bm25s": _means(theirs),
-        "lexical leg": _row(fused(bench, f"legs(lexical) | {PLAIN}"), theirs),
+        "lexical leg": _row(fused(bench, f"legs(lexical) | bm25(k1=0.9, b=0.4) | {PLAIN}"), theirs),
         "dense": _means(dense),
         "default": _row(run_arm(bench, "default", MEASURES, DEEP).measured, dense),
         "zscore with bm25s as lexical leg": _means(fused(bench, f"convex(norm=zscore) | {PLAIN}", plain)),
