@@ -17,6 +17,7 @@ Timed = tuple[Ranking, float]
 
 # Each leg has its own threads: one that hangs cannot take those of another.
 THREADS_A_LEG = 4
+STOPPING_SECONDS = 0.5
 
 
 class _Threads:
@@ -25,7 +26,7 @@ class _Threads:
     def __init__(self, name: str) -> None:
         self._name = name
         self._tasks: queue.SimpleQueue[tuple[Future[Timed], Leg] | None] = queue.SimpleQueue()
-        self._started = 0
+        self._running: list[threading.Thread] = []
         self._waiting = 0
         self._guard = threading.Lock()
 
@@ -33,15 +34,20 @@ class _Threads:
         future: Future[Timed] = Future()
         with self._guard:
             self._waiting += 1
-            if self._waiting > self._started and self._started < THREADS_A_LEG:
-                self._started += 1
-                threading.Thread(target=self._work, name=f"trivet-{self._name}", daemon=True).start()
+            if self._waiting > len(self._running) and len(self._running) < THREADS_A_LEG:
+                thread = threading.Thread(target=self._work, name=f"trivet-{self._name}", daemon=True)
+                self._running.append(thread)
+                thread.start()
         self._tasks.put((future, leg))
         return future
 
     def stop(self) -> None:
-        for _ in range(self._started):
+        """Ends the threads, and waits a moment for those that are not hanging, so that their connections can go."""
+        for _ in self._running:
             self._tasks.put(None)
+        deadline = time.monotonic() + STOPPING_SECONDS
+        for thread in self._running:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:

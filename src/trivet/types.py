@@ -15,8 +15,11 @@ Sort = Literal["relevance", "importance", "recency"]
 Progress = Callable[[int], None]
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every value: immutable, compared by content, readable and writable as JSON."""
+class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Base of every value: immutable, compared by content, readable and writable as JSON.
+
+    Values form no circles, so the garbage collector need not look at the hundreds that one recall makes.
+    """
 
 
 class Source(Value, frozen=True, kw_only=True):

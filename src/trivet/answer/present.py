@@ -103,8 +103,8 @@ def _passage(memory: Memory, passages: Sequence[Passage], best: int | None, ques
 
 def _why(question: Question, hit: Weighed) -> Why:
     memory = hit.memory
-    text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags, memory.category))
-    held = set(analyse(text))
+    around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
+    held = {*analyse(memory.content), *analyse(around)}
     matched = tuple(word.text for word in question.words if word.is_held(held))
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},

@@ -10,8 +10,8 @@ from trivet.recipe import Recipe
 from trivet.store.base import Store
 from trivet.types import Fused, Memory, Value
 
-# Redirects, duplicates and caps use hits up, so more than `limit` are read.
-SPARE = 3
+# Redirects, duplicates and caps use hits up, so some more than `limit` are read.
+SPARE = 5
 
 
 class Weighed(Value, frozen=True, kw_only=True):
@@ -26,23 +26,26 @@ class Weighed(Value, frozen=True, kw_only=True):
 
 
 def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int) -> tuple[Weighed, ...]:
-    candidates = _within_reach(fused, recipe, limit)
-    memories = store.memories.get_many([candidate.id for candidate in candidates])
-    weighed = [
-        _weighed(question, candidate, memories[candidate.id], recipe)
-        for candidate in candidates
-        if candidate.id in memories  # gone since the legs looked
-    ]
+    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them."""
+    first = fused[: limit + SPARE]
+    weighed = _read(store, question, first, recipe)
+    if len(weighed) > limit:
+        last = sorted((hit.score for hit in weighed), reverse=True)[limit - 1]
+        rest = [hit for hit in fused[len(first) :] if hit.score + recipe.bonus >= last]
+    else:
+        rest = list(fused[len(first) :])
+    weighed += _read(store, question, rest, recipe)
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(weighed, key=lambda hit: -hit.score))
 
 
-def _within_reach(fused: Sequence[Fused], recipe: Recipe, limit: int) -> Sequence[Fused]:
-    """Everything that full bonus and full importance could lift over the last hit with none of either."""
-    if len(fused) <= limit * SPARE:
-        return fused
-    threshold = fused[limit - 1].score * (1 - recipe.prior) - recipe.bonus
-    return [hit for rank, hit in enumerate(fused) if rank < limit * SPARE or hit.score >= threshold]
+def _read(store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe) -> list[Weighed]:
+    memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
+    return [
+        _weighed(question, candidate, memories[candidate.id], recipe)
+        for candidate in candidates
+        if candidate.id in memories  # gone since the legs looked
+    ]
 
 
 def _could_be_exact(fused: Fused) -> bool:

@@ -86,11 +86,16 @@ class Database:
         return sum(part.stat().st_size for part in parts if part.exists())
 
     def close(self) -> None:
+        """Closes what no other thread can be using: closing a connection in use would crash the process.
+
+        The connection of a thread that still runs goes with that thread.
+        """
         with self._guard:
             self._closed = True
             connections, self._connections = self._connections, []
-        for _, connection in connections:
-            connection.close()
+        for thread, connection in connections:
+            if thread is threading.current_thread() or not thread.is_alive():
+                connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

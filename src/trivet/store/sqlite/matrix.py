@@ -16,7 +16,7 @@ SHORTLIST = 1_000
 # Up to this many visible passages the full product is as fast as the codes.
 EXACT_UP_TO = 3_000
 # Among so many times the depth of best passages there are nearly always enough different memories.
-LIKELY_FACTOR = 4
+LIKELY_FACTOR = 2
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -150,9 +150,14 @@ def _best_passages(
 
 
 def _ordered(keys: NDArray[np.int64], ordinals: NDArray[np.int64], scores: NDArray[np.float32], depth: int) -> Found:
-    order = np.lexsort((ordinals, keys, -scores))
-    _, first = np.unique(keys[order], return_index=True)
-    best = order[np.sort(first)]
+    order = np.argsort(-scores, kind="stable")
+    seen: set[int] = set()
+    first = []
+    for place, key in enumerate(keys[order].tolist()):
+        if key not in seen:
+            seen.add(key)
+            first.append(place)
+    best = order[first]
     if len(best) > depth:
         best = best[scores[best] >= scores[best[depth - 1]]]
     return Found(keys[best], ordinals[best], scores[best])
