@@ -122,9 +122,11 @@ def _bulk(work: Path) -> Figures:
 
 
 def _store(path: Path, texts: Sequence[str]) -> None:
-    with Trivet.open(path, background=False) as trivet:
-        for start in range(0, len(texts), 500):
-            trivet.remember_many({"content": text} for text in texts[start : start + 500])
+    """As a user would: the worker embeds in the background while more is stored, and we wait for it at the end."""
+    with Trivet.open(path) as trivet:
+        for start in range(0, len(texts), 100):
+            trivet.remember_many({"content": text} for text in texts[start : start + 100])
+        while trivet.stats().not_embedded:
             trivet.drain()
 
 
