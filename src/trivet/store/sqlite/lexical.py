@@ -39,8 +39,9 @@ class SqliteLexicalIndex:
     ) -> list[Candidate]:
         """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them."""
         visible = self._visibility.of(filter)
-        lists = {term: _seen(self._postings.of(term, bm25.field_weights), visible) for term in terms}
-        lists = {term: postings for term, postings in lists.items() if len(postings.keys)}
+        kept = self._postings.of(terms, bm25.field_weights)
+        shown = {term: _seen(postings, visible) for term, postings in kept.items()}
+        lists = {term: postings for term, postings in shown.items() if len(postings.keys)}
         if not lists:
             return []
         scores = _score(lists, visible, bm25)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter, OrderedDict
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
@@ -51,16 +52,20 @@ class PostingCache:
         self._log_start = 0
         self._documents: dict[int, tuple[Counter[str], ...]] = {}
 
-    def of(self, term: str, weights: Weights) -> Postings:
+    def of(self, terms: Iterable[str], weights: Weights) -> dict[str, Postings]:
+        """The list of each term, as of one moment."""
         with self._lock:
             sequence = self._follow()
-            entry = self._entries.get((term, weights))
-            if entry is None or entry.sequence < self._log_start:
-                entry = _Entry(sequence, self._read(term, weights))
-            elif entry.sequence < sequence:
-                entry = self._mend(term, weights, entry, sequence)
-            self._keep((term, weights), entry)
-            return entry.postings
+            return {term: self._fresh(term, weights, sequence) for term in terms}
+
+    def _fresh(self, term: str, weights: Weights, sequence: int) -> Postings:
+        entry = self._entries.get((term, weights))
+        if entry is None or entry.sequence < self._log_start:
+            entry = _Entry(sequence, self._read(term, weights))
+        elif entry.sequence < sequence:
+            entry = self._mend(term, weights, entry, sequence)
+        self._keep((term, weights), entry)
+        return entry.postings
 
     def _follow(self) -> int:
         """Takes in the changes since the last look and says up to which one this cache now knows."""
