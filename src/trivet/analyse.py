@@ -60,6 +60,7 @@ class Question(msgspec.Struct, frozen=True):
     words: tuple[Word, ...]
     phrases: tuple[str, ...]
     identifiers: tuple[str, ...]
+    quoted_only: bool = False  # nothing but quoted phrases was asked for
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -104,7 +105,8 @@ def analyse_query(text: str) -> Question:
         if is_identifier(token):
             identifiers[fold(token)] = None
     phrases = tuple(dict.fromkeys(fold(match) for match in _quoted.findall(text) if fold(match)))
-    return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers))
+    quoted_only = bool(phrases) and not any(_terms(token) for token in _tokens(_quoted.sub(" ", text)))
+    return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers), quoted_only)
 
 
 def is_identifier(token: str) -> bool:

@@ -59,7 +59,11 @@ RecipeText = Annotated[str, Meta(max_length=500)]
 Time = Annotated[str, Meta(max_length=40)]
 Query = Annotated[
     str,
-    Meta(min_length=1, max_length=MAX_QUERY_CHARACTERS, description='What to look for; "quoted words" are exact.'),
+    Meta(
+        min_length=1,
+        max_length=MAX_QUERY_CHARACTERS,
+        description='What to look for; a query of "quoted words" alone is exact.',
+    ),
 ]
 Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]

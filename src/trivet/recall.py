@@ -106,14 +106,18 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
 
 
 def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
-    """The legs' rankings. Where words were quoted and some memory holds them, only such memories stay in any leg."""
+    """The legs' rankings. A query of quoted words alone keeps only memories that hold them, if there are any.
+
+    Beside other words a quotation is a preference, which the exact-match bonus gives: in `who wrote "Hush"`
+    the memory that answers need not hold the title. Narrowing there cost 0.013 nDCG@10 on HotpotQA.
+    """
     legs: dict[str, Leg] = {}
     if "lexical" in recipe.legs:
         legs["lexical"] = lambda: lexical(engine.store, question, filter, recipe)
     if "dense" in recipe.legs and engine.embedding.enabled:
         legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
     rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here="lexical")
-    if not question.phrases:
+    if not question.quoted_only:
         return Retrieved(rankings, health)
     holders = phrase_holders(engine.store, question, filter, recipe, rankings)
     if not holders:

@@ -227,16 +227,25 @@ def test_quoted_words_are_exact(hybrid: Trivet) -> None:
     hybrid.drain()
     assert ids(hybrid, '"open the green door"') == [exact]
     assert ids(hybrid, '"OPEN the  Green door" she') == [exact]
-    answer = hybrid.recall('"door green the open" said')
+    answer = hybrid.recall('"door green the open"')
     assert len(answer.hits) == 4
     assert any("quoted" in note for note in answer.health.notes)
     assert hybrid.recall("open the green door").health.notes == ()
 
 
-def test_a_phrase_of_function_words_is_found(trivet: Trivet) -> None:
-    exact = trivet.remember("To be or not to be, that is the question.").id
-    trivet.remember("The question is what to be.")
-    answer = trivet.recall('"to be or not to be" question')
+def test_beside_other_words_a_quotation_is_a_preference(trivet: Trivet) -> None:
+    exact = trivet.remember("The song Open the Green Door came out in May.").id
+    author = trivet.remember("The author of that song is Ines, who also painted a green door and left it open.").id
+    answer = trivet.recall('author of the song "open the green door"')
+    assert {hit.id for hit in answer.hits} == {exact, author}
+    assert next(hit.why.exactness for hit in answer.hits if hit.id == exact) == 1.0
+
+
+def test_a_phrase_of_function_words_is_found(hybrid: Trivet) -> None:
+    exact = hybrid.remember("To be or not to be, that is the question.").id
+    hybrid.remember("The question is what to be.")
+    hybrid.drain()
+    answer = hybrid.recall('"to be or not to be"')
     assert [hit.id for hit in answer.hits] == [exact]
     assert answer.health.notes == ()
 
