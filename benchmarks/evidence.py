@@ -81,6 +81,8 @@ def main() -> None:
         print(f"== {name}", file=sys.stderr, flush=True)
         with _bench(name, options.cache) as bench:
             results["manifest"]["datasets"][name] = bench.dataset.fingerprint
+            # Corpora can be measured in separate runs, so each says which code measured it last.
+            results["manifest"].setdefault("measured_by", {})[name] = environment()["commit"]
             for question in wanted:
                 known[question] = QUESTIONS[question](bench)
                 results["corpora"][name] = known

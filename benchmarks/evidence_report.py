@@ -30,7 +30,8 @@ over the seven public corpora; `house` is our own small set and took no part in 
 
     TRIVET_DATA=... python benchmarks/evidence.py && python benchmarks/evidence_report.py docs/results/evidence.json
 
-The data is not part of this repository; `evidence.json` holds its checksums, the commit and the versions.
+The data is not part of this repository; `evidence.json` holds its checksums, the versions and, for each corpus, the
+commit that measured it.
 """
 
 
