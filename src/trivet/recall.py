@@ -18,7 +18,7 @@ from trivet.engine import Engine
 from trivet.fuse import fuse
 from trivet.legs.dense import dense
 from trivet.legs.lexical import lexical
-from trivet.legs.phrase import phrase_holders
+from trivet.legs.phrase import only_holders
 from trivet.recipe import Recipe, parse_recipe
 from trivet.select import filter_of
 from trivet.side_by_side import Leg
@@ -119,16 +119,11 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here="lexical")
     if not question.quoted_only:
         return Retrieved(rankings, health)
-    holders = phrase_holders(engine.store, question, filter, recipe, rankings)
-    if not holders:
+    holding = only_holders(engine.store, question, filter, recipe, rankings)
+    if not holding:
         note = "no memory holds the quoted words as a phrase; searched for the words instead"
         return Retrieved(rankings, health, (note,))
-    return Retrieved([_only(ranking, holders) for ranking in rankings], health, narrowed=True)
-
-
-def _only(ranking: Ranking, ids: frozenset[str]) -> Ranking:
-    kept = tuple(candidate for candidate in ranking.candidates if candidate.id in ids)
-    return msgspec.structs.replace(ranking, candidates=kept)
+    return Retrieved(holding, health, narrowed=True)
 
 
 class Stopwatch:

@@ -353,3 +353,12 @@ def test_without_vectors_every_fusion_keeps_the_lexical_order(trivet: Trivet) ->
     scores = [hit.why.legs["lexical"].score for hit in answer.hits]
     assert len(order) == 12
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
+    for number in range(60):  # shorter, so that every one of them scores above the one that holds the phrase
+        trivet.remember(f"door green open {number}")
+    exact = trivet.remember(
+        "After a long walk along the river and up the hill they saw the open green door at last."
+    ).id
+    assert ids(trivet, '"open green door"', limit=5) == [exact]
