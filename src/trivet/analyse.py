@@ -89,7 +89,7 @@ def first_terms(text: str, count: int) -> tuple[str, ...]:
 
 
 def _analysed(text: str) -> tuple[str, ...]:
-    return tuple([term for token in _tokens(text) for term in _terms(token)])
+    return tuple([term for token in tokens_of(text) for term in _terms(token)])
 
 
 _analysed_and_kept = lru_cache(maxsize=2_048)(_analysed)
@@ -98,14 +98,14 @@ _analysed_and_kept = lru_cache(maxsize=2_048)(_analysed)
 def analyse_query(text: str) -> Question:
     words: dict[str, Word] = {}
     identifiers: dict[str, None] = {}
-    for token in _tokens(text):
+    for token in tokens_of(text):
         terms = _query_terms(token)
         if terms:
             words.setdefault(token, Word(token, terms))
         if is_identifier(token):
             identifiers[fold(token)] = None
     phrases = tuple(dict.fromkeys(fold(match) for match in _quoted.findall(text) if fold(match)))
-    quoted_only = bool(phrases) and not any(_terms(token) for token in _tokens(_quoted.sub(" ", text)))
+    quoted_only = bool(phrases) and not any(_terms(token) for token in tokens_of(_quoted.sub(" ", text)))
     return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers), quoted_only)
 
 
@@ -144,7 +144,8 @@ def _straight(text: str) -> str:
     return text.replace("\u2019", "'").replace("\u02bc", "'")
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """The words and identifiers of a text as they are written, punctuation left out."""
     if not text.isascii():
         text = _straight(unicodedata.normalize("NFKC", text))
     return _token.findall(text)

@@ -17,6 +17,7 @@ from trivet.contract import Recall
 from trivet.engine import Engine
 from trivet.fuse import fuse
 from trivet.legs.dense import dense
+from trivet.legs.graph import graph
 from trivet.legs.lexical import lexical
 from trivet.legs.phrase import only_holders
 from trivet.recipe import Recipe, parse_recipe
@@ -118,12 +119,21 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
         legs["dense"] = lambda: dense(engine.store, engine.embedding, question.text, filter, recipe)
     rankings, health = engine.legs.run(legs, engine.settings.leg_time_limit_ms, here="lexical")
     if not question.quoted_only:
-        return Retrieved(rankings, health)
+        return walk_on(engine, question, filter, recipe, Retrieved(rankings, health))
     holding = only_holders(engine.store, question, filter, recipe, rankings)
     if not holding:
         note = "no memory holds the quoted words as a phrase; searched for the words instead"
         return Retrieved(rankings, health, (note,))
     return Retrieved(holding, health, narrowed=True)
+
+
+def walk_on(engine: Engine, question: Question, filter: Filter, recipe: Recipe, found: Retrieved) -> Retrieved:
+    """What the other legs found, and what the graph leads to from there."""
+    if "graph" not in recipe.legs:
+        return found
+    leg: dict[str, Leg] = {"graph": lambda: graph(engine.store, question, found.rankings, filter, recipe)}
+    rankings, health = engine.legs.run(leg, engine.settings.leg_time_limit_ms, here="graph")
+    return Retrieved([*found.rankings, *rankings], [*found.health, *health], found.notes, found.narrowed)
 
 
 class Stopwatch:

@@ -14,11 +14,12 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
+from trivet.graph.walk import Walk
 from trivet.store.base import Bm25
 
 Match = Literal["any", "all-then-any"]
 
-LEGS: tuple[str, ...] = ("lexical", "dense")
+LEGS: tuple[str, ...] = ("lexical", "dense", "graph")
 MATCHES: tuple[Match, ...] = ("any", "all-then-any")
 DEEPEST = 1_000
 
@@ -26,11 +27,12 @@ DEEPEST = 1_000
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a recall retrieves, fuses and scores."""
 
-    fusion: Fusion = parse_fusion("convex(norm=spread, lexical=1, dense=8)")
+    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8)")
     legs: tuple[str, ...] = LEGS
     depth: int = 50
     match: Match = "all-then-any"
     bm25: Bm25 = Bm25(k1=0.9, b=0.4, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
+    walk: Walk = Walk()
     bonus: float = 0.05
     prior: float = 0.3
 
@@ -38,16 +40,20 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         return _printed(self)
 
     def calls(self) -> tuple[Call, ...]:
-        bm25 = {field: float(getattr(self.bm25, field)) for field in self.bm25.__struct_fields__}
         return (
             self.fusion.call,
             Call("legs", self.legs),
             Call("depth", (float(self.depth),)),
             Call("match", (self.match,)),
-            Call("bm25", (), Options(bm25)),
+            Call("bm25", (), _options(self.bm25)),
+            Call("walk", (), _options(self.walk)),
             Call("bonus", (self.bonus,)),
             Call("prior", (self.prior,)),
         )
+
+
+def _options(constants: Bm25 | Walk) -> Options:
+    return Options({field: float(getattr(constants, field)) for field in constants.__struct_fields__})
 
 
 @lru_cache(maxsize=256)
@@ -105,13 +111,27 @@ def _match(call: Call) -> Match:
 
 
 def _bm25(call: Call) -> Bm25:
-    known = DEFAULT.bm25.__struct_fields__
-    if call.arguments or any(key not in known for key in call.options):
-        raise InvalidInput(f"bm25 takes named numbers out of {', '.join(known)}, such as bm25(k1=1.2, b=0.4).")
-    values = {key: _bounded("bm25", key, value, 0, 10) for key, value in call.options.items()}
+    values = _constants(call, DEFAULT.bm25, "bm25(k1=1.2, b=0.4)", 10)
     if values.get("b", 0) > 1:
         raise InvalidInput("bm25: b is the share of length normalisation, 0 to 1.")
     return msgspec.structs.replace(DEFAULT.bm25, **values)
+
+
+def _walk(call: Call) -> Walk:
+    values = _constants(call, DEFAULT.walk, "walk(seeds=5, onward=0.6)", 100)
+    for name in ("hits", "onward"):
+        if values.get(name, 0) > 1:
+            raise InvalidInput(f"walk: {name} is a share, 0 to 1.")
+    if values.get("rest", 1) == 0:
+        raise InvalidInput("walk: rest must be above 0; without it a memory with one concept passes everything on.")
+    return msgspec.structs.replace(DEFAULT.walk, **values)
+
+
+def _constants(call: Call, defaults: Bm25 | Walk, example: str, most: float) -> dict[str, float]:
+    known = defaults.__struct_fields__
+    if call.arguments or any(key not in known for key in call.options):
+        raise InvalidInput(f"{call.name} takes named numbers out of {', '.join(known)}, such as {example}.")
+    return {key: _bounded(call.name, key, value, 0, most) for key, value in call.options.items()}
 
 
 def _share(call: Call) -> float:
@@ -136,6 +156,7 @@ _STEPS: dict[str, Callable[[Call], object]] = {
     "depth": _depth,
     "match": _match,
     "bm25": _bm25,
+    "walk": _walk,
     "bonus": _share,
     "prior": _share,
 }

@@ -120,8 +120,18 @@ class Fused(Value, frozen=True, kw_only=True):
     contributions: tuple[Contribution, ...]
 
 
+class PathStep(Value, frozen=True, kw_only=True):
+    """A stop on the way from the query to a memory: a concept by its usual writing, or a memory by its id."""
+
+    kind: Literal["concept", "memory"]
+    name: str
+
+
 class Why(Value, frozen=True, kw_only=True):
-    """Why a hit is where it is: each leg's part, then what every later step did to the score."""
+    """Why a hit is where it is: each leg's part, then what every later step did to the score.
+
+    `path` is how the graph reached it: query -> these stops -> this memory.
+    """
 
     legs: Mapping[str, Contribution]
     matched_words: tuple[str, ...]
@@ -132,6 +142,7 @@ class Why(Value, frozen=True, kw_only=True):
     rerank: float | None = None
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
+    path: tuple[PathStep, ...] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):
@@ -173,6 +184,7 @@ class Health(Value, frozen=True, kw_only=True):
     memories: int
     not_embedded: int
     failing_jobs: int
+    not_in_graph: int = 0
     last_error: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -234,6 +246,10 @@ class Stats(Value, frozen=True, kw_only=True):
     not_embedded: int
     failing_jobs: int
     last_error: str | None = None
+    concepts: int = 0
+    mentions: int = 0
+    statements: int = 0
+    not_in_graph: int = 0
     embedder: str | None
     schema: int
     bytes: int

@@ -1,4 +1,4 @@
-"""The worker: takes embedding jobs, cuts passages, embeds them, stores the vectors. Never on the caller's time."""
+"""The worker: reads memories for their concepts, cuts and embeds their passages. Never on the caller's time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 
 from trivet.embedding import Embedding
 from trivet.errors import EmbedderError, TrivetError
+from trivet.extraction import Extraction
 from trivet.passages import cut
 from trivet.store.base import Job, Model, Passage, Store
 from trivet.types import Progress
@@ -44,6 +45,7 @@ class Worker:
     def __init__(self, store: Store, embedding: Embedding) -> None:
         self._store = store
         self._embedding = embedding
+        self._extraction = Extraction(store)
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -66,8 +68,9 @@ class Worker:
             self._thread = None
 
     def drain(self, progress: Progress | None = None) -> int:
-        """Embeds everything that is due and returns how many memories this call embedded; `last_error` has the rest."""
+        """Reads and embeds everything that is due, and returns how many memories this call embedded; `last_error` has the rest."""
         with self._draining:
+            self._extraction.drain(self._stop)
             try:
                 self._embedding.adopt()
             except EmbedderError as error:  # no model, no jobs: everything waits until it can be adopted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.fuse.grammar import Scalar
+from trivet.fuse.grammar import Options, Scalar
 from trivet.fuse.method import Combination, Method, Parameter, Part, Weighted
 from trivet.fuse.normalise import NORMALISERS, UNBOUNDED
 from trivet.types import Ranking
@@ -14,9 +14,10 @@ def _is_norm(value: Scalar) -> bool:
     return value in NORMALISERS
 
 
-def _combine(norm: str, legs: Sequence[Weighted]) -> Combination:
-    parts = tuple(_part(norm, ranking, weight) for ranking, weight in legs)
-    return Combination(parts, bounded=norm not in UNBOUNDED)
+def _combine(options: Options, legs: Sequence[Weighted]) -> Combination:
+    norms = {ranking.leg: str(options.get(f"norm.{ranking.leg}", options["norm"])) for ranking, _ in legs}
+    parts = tuple(_part(norms[ranking.leg], ranking, weight) for ranking, weight in legs)
+    return Combination(parts, bounded=UNBOUNDED.isdisjoint(norms.values()))
 
 
 def _part(norm: str, ranking: Ranking, weight: float) -> Part:
@@ -25,13 +26,13 @@ def _part(norm: str, ranking: Ranking, weight: float) -> Part:
 
 
 def _named(name: str, norm: str) -> Method:
-    return Method(name, lambda _, legs: _combine(norm, legs))
+    return Method(name, lambda _, legs: _combine(Options({"norm": norm}), legs))
 
 
 CONVEX = Method(
     "convex",
-    lambda options, legs: _combine(str(options["norm"]), legs),
-    {"norm": Parameter("minmax", accepts=_is_norm, expected="one of " + ", ".join(NORMALISERS))},
+    _combine,
+    {"norm": Parameter("minmax", accepts=_is_norm, expected="one of " + ", ".join(NORMALISERS), per_leg=True)},
 )
 RSF = _named("rsf", "minmax")
 DBSF = _named("dbsf", "dbsf")

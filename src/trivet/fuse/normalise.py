@@ -86,16 +86,22 @@ def spread(ranking: Ranking) -> Normalised:
     return Normalised(tuple(relative), relative[-1])
 
 
+def raw(ranking: Ranking) -> Normalised:
+    """The scores as they are, missing is the floor: for a leg whose scores mean the same from query to query."""
+    return Normalised(tuple(_scores(ranking)), ranking.floor)
+
+
 NORMALISERS: Mapping[str, Normaliser] = {
     "minmax": minmax,
     "tmm": tmm,
     "zscore": zscore,
     "dbsf": dbsf,
     "spread": spread,
+    "raw": raw,
 }
 
 # The others map into 0..1 by themselves.
-UNBOUNDED = frozenset({"zscore", "spread"})
+UNBOUNDED = frozenset({"zscore", "spread", "raw"})
 
 
 def _scores(ranking: Ranking) -> list[float]:

@@ -7,7 +7,7 @@ import msgspec
 from trivet.analyse import Question
 from trivet.engine import Engine
 from trivet.errors import LegFailed
-from trivet.recall import Retrieved, retrieve
+from trivet.recall import Retrieved, retrieve, walk_on
 from trivet.recipe import Recipe
 from trivet.types import Filter, LegHealth, Ranking
 
@@ -22,7 +22,9 @@ class CachedLegs:
         self._kept: dict[tuple[object, ...], Retrieved] = {}
 
     def retrieve(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
-        parts = [self._leg(engine, question, filter, recipe, leg) for leg in recipe.legs]
+        parts = [self._leg(engine, question, filter, recipe, leg) for leg in recipe.legs if leg != "graph"]
+        if "graph" in recipe.legs:
+            parts.append(self._walk(engine, question, filter, recipe, parts))
         rankings = [_head(ranking, recipe.depth) for part in parts for ranking in part.rankings]
         health = [leg for part in parts for leg in part.health]
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
@@ -39,6 +41,21 @@ class CachedLegs:
         if name not in self._kept:
             alone = msgspec.structs.replace(recipe, legs=(leg,), depth=depth)
             self._kept[name] = _answered(retrieve(engine, question, filter, alone))
+        return self._kept[name]
+
+    def _walk(
+        self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, parts: list[Retrieved]
+    ) -> Retrieved:
+        """The walk starts from the other legs' hits, so it is kept for each way of getting them."""
+        if any(part.narrowed for part in parts):
+            return Retrieved([], [])
+        how = (recipe.match, recipe.bm25, recipe.walk, recipe.legs)
+        name = ("graph", question.text, filter, recipe.depth, *how)
+        if name not in self._kept:
+            seeds = Retrieved([_head(ranking, recipe.depth) for part in parts for ranking in part.rankings], [])
+            walked = _answered(walk_on(engine, question, filter, recipe, seeds))
+            graph = [ranking for ranking in walked.rankings if ranking.leg == "graph"]
+            self._kept[name] = Retrieved(graph, walked.health)
         return self._kept[name]
 
 

@@ -1,6 +1,6 @@
 """What every store can do. The facade, the two paths and the worker know this and nothing below it.
 
-A store keeps memories, their links, their jobs and two searchable indexes. Every write method is one transaction.
+A store keeps memories, their links, their jobs, two searchable indexes and a graph. Every write method is one transaction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from trivet.types import Candidate, Filter, Finding, Link, LinkKind, Memory, Page, Revision, Sort, Stats
+from trivet.graph.values import Mention, Reader, Triple
+from trivet.graph.walk import Walk
+from trivet.types import Candidate, Filter, Finding, Link, LinkKind, Memory, Page, PathStep, Revision, Sort, Stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +85,34 @@ class Job(msgspec.Struct, frozen=True):
     content: str
 
 
+class Reading(msgspec.Struct, frozen=True):
+    """A memory waiting to be read for its concepts."""
+
+    key: int
+    revision: int
+    attempts: int
+    title: str | None
+    content: str
+    tags: tuple[str, ...]
+    since: str  # when what it says began to hold, as far as we know
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A concept that a query names: how many visible memories mention it, and what the walk would give it."""
+
+    concept: int
+    form: str
+    held: int
+    weight: float
+
+
+class Seeds(msgspec.Struct, frozen=True):
+    """Where a walk starts: memories by id and concepts by key, each with its share of the start."""
+
+    memories: Mapping[str, float]
+    concepts: Mapping[int, float]
+
+
 class Model(msgspec.Struct, frozen=True):
     """An embedding model whose vectors the store holds. One serves; another may be filling up beside it."""
 
@@ -129,6 +159,7 @@ class LexicalIndex(Protocol):
         self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
     ) -> list[Candidate]: ...
     def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]: ...
+    def holders(self, terms: Sequence[str], filter: Filter) -> dict[str, int]: ...
 
 
 class VectorIndex(Protocol):
@@ -150,10 +181,26 @@ class Jobs(Protocol):
     def seconds_until_due(self, model: Model) -> float | None: ...
 
 
+class GraphIndex(Protocol):
+    """The concept graph: what keeps it, what walks it. What people look at is in `Concepts`."""
+
+    def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[Reading, ...]: ...
+    def finish_mentions(self, done: Sequence[tuple[Reading, Sequence[Mention]]]) -> None: ...
+    def finish_triples(self, done: Sequence[tuple[Reading, Sequence[Triple]]]) -> None: ...
+    def fail(self, reader: Reader, readings: Sequence[Reading], error: str, retry_after: float) -> None: ...
+    def release(self, reader: Reader, readings: Sequence[Reading]) -> None: ...
+    def backlog(self, reader: Reader) -> Backlog: ...
+    def ask_for_triples(self) -> int: ...
+    def named(self, forms: Sequence[str], filter: Filter, walk: Walk) -> tuple[Named, ...]: ...
+    def walk(self, seeds: Seeds, filter: Filter, walk: Walk, depth: int) -> list[Candidate]: ...
+    def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, walk: Walk) -> dict[str, tuple[PathStep, ...]]: ...
+
+
 class Upkeep(Protocol):
     def backup(self, target: Path) -> None: ...
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int: ...
     def rebuild_vectors(self) -> int: ...
+    def rebuild_graph(self) -> int: ...
     def findings(self) -> tuple[Finding, ...]: ...
     def analyser_version(self) -> int: ...
     def set_analyser_version(self, version: int) -> None: ...
@@ -170,6 +217,8 @@ class Store(Protocol):
     def lexical(self) -> LexicalIndex: ...
     @property
     def vectors(self) -> VectorIndex: ...
+    @property
+    def graph(self) -> GraphIndex: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

@@ -11,6 +11,7 @@ from trivet.clock import now
 from trivet.errors import Conflict, NotFound
 from trivet.store.base import Added, Document, Entry
 from trivet.store.sqlite.database import SCHEMA_VERSION, Database
+from trivet.store.sqlite.graph_traces import clear_graph
 from trivet.store.sqlite.queries import queries, visible_query
 from trivet.store.sqlite.rows import as_json, filter_parameters, to_memory, to_row
 from trivet.store.sqlite.visible import Visibility
@@ -61,6 +62,7 @@ class SqliteMemories:
             key = self._row(id)["key"]
             targets = connection.execute(queries("links")["superseded_by_key"], {"key": key}).fetchall()
             connection.execute(queries("lexical")["delete"], {"key": key})
+            clear_graph(connection, key)
             connection.execute(self._sql["delete"], {"key": key})
             connection.execute(self._sql["insert_change"], {"key": key})
             for target in targets:
@@ -141,6 +143,9 @@ class SqliteMemories:
             revisions=other["revisions"],
             sensitive=other["sensitive"],
             passages=other["passages"],
+            concepts=other["concepts"],
+            mentions=other["mentions"],
+            statements=other["statements"],
             not_embedded=0,
             failing_jobs=0,
             embedder=None,
@@ -187,6 +192,7 @@ class SqliteMemories:
         connection.execute(queries("lexical")["delete_fingerprint"], {"key": key})
         connection.execute(queries("jobs")["cancel"], {"key": key})
         connection.execute(queries("vectors")["delete_passages"], {"memory": key})
+        clear_graph(connection, key)
 
     def _write_derived(self, connection: sqlite3.Connection, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
@@ -194,6 +200,7 @@ class SqliteMemories:
         if memory.state != "deleted":
             write_lexical(connection, key, document)
             connection.execute(queries("jobs")["enqueue"], {"key": key})
+            connection.execute(queries("graph")["enqueue"], {"key": key})
         note_change(connection, key)
 
 

@@ -23,10 +23,10 @@ def to_memory(row: sqlite3.Row) -> Memory:
         content=content,
         title=title,
         category=category,
-        tags=_strings(tags),
+        tags=strings(tags),
         importance=importance,
         confidence=confidence,
-        expanded_keywords=_strings(keywords),
+        expanded_keywords=strings(keywords),
         scope=scope,
         source=Source(uri=uri, start_line=start_line, end_line=end_line) if uri is not None else None,
         created_at=created_at,
@@ -83,7 +83,7 @@ def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, An
 _decoder = msgspec.json.Decoder(tuple[str, ...])
 
 
-def _strings(text: str) -> tuple[str, ...]:
+def strings(text: str) -> tuple[str, ...]:
     return _decoder.decode(text) if text != "[]" else ()
 
 

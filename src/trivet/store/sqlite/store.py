@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trivet.store.sqlite.changes import Changes
 from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.graph import SqliteGraph
 from trivet.store.sqlite.identity import Identities
 from trivet.store.sqlite.jobs import SqliteJobs
 from trivet.store.sqlite.lexical import SqliteLexicalIndex
@@ -27,6 +28,7 @@ class SqliteStore:
         self.links = SqliteLinks(self._database)
         self.lexical = SqliteLexicalIndex(self._database, visibility, PostingCache(self._database, changes), identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
+        self.graph = SqliteGraph(self._database, visibility, changes, identities)
         self.jobs = SqliteJobs(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 

@@ -14,6 +14,7 @@ from trivet.store.sqlite.queries import queries
 from trivet.types import Finding, Memory
 
 _REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
+_REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
 
 
@@ -65,6 +66,12 @@ class SqliteUpkeep:
                 connection.execute(queries("jobs")["enqueue_model"], {"model": row["model"]})
             return int(connection.execute(queries("upkeep")["count_jobs"]).fetchone()[0])
 
+    def rebuild_graph(self) -> int:
+        """Asks for every memory to be read anew; says how many. Statements of a language model stay."""
+        with self._database.write() as connection:
+            connection.execute(queries("graph")["enqueue_all"], {"reader": "rules"})
+            return int(connection.execute(queries("graph")["pending"], {"reader": "rules"}).fetchone()[0])
+
     def set_analyser_version(self, version: int) -> None:
         with self._database.write() as connection:
             connection.execute(queries("upkeep")["set_meta"], {"name": "analyser", "value": str(version)})
@@ -84,6 +91,9 @@ class SqliteUpkeep:
                 self._count("lexical", "orphans", "entries of gone memories in the lexical index", _REINDEX_LEXICAL),
                 self._count("vectors", "orphans", "vectors of deleted or sensitive memories", _REINDEX_VECTORS),
                 self._count("vectors", "unaccounted", "memories with neither vector nor job", _REINDEX_VECTORS),
+                self._count("graph", "orphans", "concepts of deleted or sensitive memories", _REINDEX_GRAPH),
+                self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
+                self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
                 self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
                 self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
             )

@@ -7,6 +7,9 @@ SELECT * FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key IN (SELECT value FROM json_each(:keys));
 
+-- name: keys_of_ids
+SELECT id, key FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: after_key
 SELECT * FROM memory WHERE key > :key ORDER BY key LIMIT :limit;
 
@@ -78,4 +81,7 @@ WHERE m.state != 'deleted' GROUP BY t.tag ORDER BY 2 DESC, 1;
 SELECT (SELECT count(*) FROM link) AS links,
        (SELECT count(*) FROM revision) AS revisions,
        (SELECT count(*) FROM memory WHERE sensitive AND state != 'deleted') AS sensitive,
-       (SELECT count(*) FROM passage) AS passages;
+       (SELECT count(*) FROM passage) AS passages,
+       (SELECT count(*) FROM concept) AS concepts,
+       (SELECT count(*) FROM mention) AS mentions,
+       (SELECT count(*) FROM statement) AS statements;

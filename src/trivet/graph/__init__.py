@@ -1,0 +1,1 @@
+"""The concept graph: what memories speak of, how that connects them, and the walk that follows the connections."""

@@ -1,0 +1,131 @@
+"""Names in running text, told by their capitals: "Ada Lovelace", "Bank of America", "J. K. Rowling", "Witcher 3"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from trivet.stopwords import STOP_WORDS
+
+# In front of a name these belong to the sentence.
+OPENERS = STOP_WORDS | frozenset(
+    """
+    hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely definitely
+    exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
+    however therefore moreover furthermore meanwhile instead otherwise thus hence despite due given following according
+    another many several every either neither later eventually originally currently previously usually often sometimes
+    always never objective objectives background method methods result results conclusion conclusions
+    """.split()
+)
+# Alone a capital does not make these names: they open sentences, lists and docstrings, or stand for a time.
+NOT_NAMES = OPENERS | frozenset(
+    """
+    great good nice cool awesome amazing look get got take make made use used using add added set run try keep check note
+    notes todo fixme tip warning one two three four five six seven eight nine ten first second third last next new old early
+    late update fix bug decision reminder question answer summary context reason problem solution step
+    none true false null nil self args kwargs return returns raise raises yield yields parameter parameters param example
+    examples default type value values usage deprecated introduction abstract design setting
+    january february march april june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec
+    monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
+    am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
+    """.split()
+)
+# Lower-case words that may stand inside a name.
+CONNECTORS = frozenset("of de la le les du des von van der den di da del della al bin ibn y e".split())
+LONGEST_IN_WORDS = 7
+
+_piece = re.compile(
+    r"(?P<initial>\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Mt|Ft|Prof|Gen|Col|Sgt|Rev|Jr|Sr)\.(?=\s?[A-Z]))"
+    r"|(?P<word>[^\W_](?:[\w.\-/:@#+'’&\\]*[^\W_])?[+#]*)"
+    r"|(?P<end>[.!?…]+(?=[\s\"'”’)]|$)|[\n:;•|\"“”«»()\[\]{}<>=*]|\s[-–—]\s)"
+    r"|(?P<comma>,)"
+    r"|(?P<ampersand>&)"
+)
+
+
+class Name(msgspec.Struct, frozen=True, gc=False):
+    """A run of capitalised words. `sure` unless its only capital may be that of the sentence."""
+
+    words: tuple[str, ...]
+    sure: bool
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def names_in(text: str) -> Iterator[Name]:
+    """Every name in reading order; of "A and B" the parts and the whole."""
+    run: list[str] = []  # what is being read as one name
+    held: list[str] = []  # lower-case words after it that belong to it if a capital follows
+    opens = at_start = True
+    for match in _piece.finditer(text):
+        kind, piece = match.lastgroup, match.group()
+        if kind in ("word", "initial") and (piece[0].isupper() or (run and not held and _is_number(piece))):
+            if not run:
+                opens = at_start
+            run += [*held, piece]
+            held = []
+            at_start = False
+            continue
+        if run and kind in ("word", "ampersand") and _may_stand_inside(piece, held):
+            held.append(piece)
+            continue
+        if run:
+            yield from _finished(run, opens and not _speaks(text, match))
+            run, held = [], []
+        at_start = kind == "end" or (at_start and kind != "word")
+    if run:
+        yield from _finished(run, opens)
+
+
+def _speaks(text: str, match: re.Match[str]) -> bool:
+    """Whether this is the colon of "Caroline: ..."."""
+    return match.group() == ":" and text[match.end() : match.end() + 1] == " "
+
+
+def _may_stand_inside(piece: str, held: list[str]) -> bool:
+    if piece == "the":  # "Lord of the Rings", but not "Check the Postgres logs"
+        return len(held) == 1 and held[0] in CONNECTORS
+    return not held and (piece in CONNECTORS or _joins(piece))
+
+
+def _joins(piece: str) -> bool:
+    return piece in ("and", "&")
+
+
+def _is_number(piece: str) -> bool:
+    return piece.isdigit() and len(piece) <= 3
+
+
+def _finished(run: list[str], opens: bool) -> Iterator[Name]:
+    joints = [place for place, word in enumerate(run) if _joins(word)]
+    parts = [run[start:stop] for start, stop in zip([0, *[j + 1 for j in joints]], [*joints, len(run)], strict=True)]
+    trimmed = [_trimmed(part) for part in parts]
+    for number, (part, whole) in enumerate(zip(trimmed, parts, strict=True)):
+        if part and len(part) <= LONGEST_IN_WORDS:
+            first = number == 0 and opens and part[0] == whole[0]
+            yield Name(tuple(part), sure=len(part) > 1 or not first)
+    if len(parts) == 2 and all(trimmed) and trimmed[0] == parts[0] and len(run) <= LONGEST_IN_WORDS:
+        yield Name(tuple(run), sure=True)
+
+
+def _trimmed(words: list[str]) -> list[str]:
+    """Without what the sentence put in front, and without function words and numbers left alone at the ends."""
+    start, stop = 0, len(words)
+    while start < stop and (_plain(words[start]) in OPENERS or words[start].isdigit()):
+        start += 1
+    while stop > start and _plain(words[stop - 1]) in OPENERS:
+        stop -= 1
+    alone = stop - start == 1 and (_plain(words[start]) in NOT_NAMES or _contracted.search(words[start]))
+    return [] if alone else words[start:stop]
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("'", "").replace("\u2019", "").replace(".", "")
+
+
+_contracted = re.compile(r"['\u2019](?:t|re|ve|ll|d|m)$", re.IGNORECASE)

@@ -1,0 +1,151 @@
+"""The graph in memory: which concepts each memory mentions, and which memories mention each concept.
+
+Both directions lie in flat arrays, five bytes a mention each. What changes later is kept beside them in small
+dictionaries that are looked into first, so a write costs its own mentions and never a rebuild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+Keys = NDArray[np.int32]
+Roles = NDArray[np.uint8]
+Pair = tuple[Keys, Roles]
+
+_NONE: Pair = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
+
+
+class Neighbours(msgspec.Struct, frozen=True):
+    """What several nodes lead to, one after another: `origins` says to which of the nodes asked each belongs."""
+
+    origins: NDArray[np.int64]
+    keys: Keys
+    roles: Roles
+
+
+class Side:
+    """One direction: from a node's key to the keys on the other side. Nodes that changed live in `changed`."""
+
+    def __init__(self, nodes: Keys, others: Keys, roles: Roles) -> None:
+        order = np.lexsort((others, nodes))
+        self._size = int(nodes.max()) + 1 if len(nodes) else 0
+        self._starts = np.zeros(self._size + 1, np.int32)
+        np.cumsum(np.bincount(nodes, minlength=self._size), out=self._starts[1:])
+        self._others = others[order]
+        self._roles = roles[order]
+        self.changed: dict[int, Pair] = {}
+
+    def of(self, node: int) -> Pair:
+        if node in self.changed:
+            return self.changed[node]
+        if not 0 <= node < self._size:
+            return _NONE
+        start, stop = self._starts[node], self._starts[node + 1]
+        return self._others[start:stop], self._roles[start:stop]
+
+    def counts(self, nodes: Keys) -> NDArray[np.int64]:
+        known = np.minimum(nodes, max(self._size - 1, 0))
+        counts = np.where(nodes < self._size, self._starts[known + 1] - self._starts[known], 0) if self._size else 0
+        counts = np.broadcast_to(np.asarray(counts, np.int64), nodes.shape).copy()
+        for place, node in self._changed_among(nodes):
+            counts[place] = len(self.changed[node][0])
+        return counts
+
+    def gather(self, nodes: Keys) -> Neighbours:
+        changed = self._changed_among(nodes)
+        if not changed:
+            return self._from_arrays(nodes)
+        places = [place for place, _ in changed]
+        unchanged = np.delete(np.arange(len(nodes)), places)
+        base = self._from_arrays(nodes[unchanged])
+        pairs = [self.changed[node] for _, node in changed]
+        origins = np.repeat(places, [len(keys) for keys, _ in pairs])
+        return Neighbours(
+            np.concatenate([unchanged[base.origins], origins]),
+            np.concatenate([base.keys, *(keys for keys, _ in pairs)]),
+            np.concatenate([base.roles, *(roles for _, roles in pairs)]),
+        )
+
+    def _changed_among(self, nodes: Keys) -> list[tuple[int, int]]:
+        if not self.changed:
+            return []
+        return [(place, node) for place, node in enumerate(nodes.tolist()) if node in self.changed]
+
+    def _from_arrays(self, nodes: Keys) -> Neighbours:
+        places = np.flatnonzero(nodes < self._size)
+        inside = nodes[places]
+        starts = self._starts[inside]
+        counts = (self._starts[inside + 1] - starts).astype(np.int64) if len(inside) else np.zeros(0, np.int64)
+        ends = np.cumsum(counts)
+        rows = np.repeat(starts - (ends - counts), counts) + np.arange(int(ends[-1]) if len(ends) else 0)
+        return Neighbours(np.repeat(places, counts), self._others[rows], self._roles[rows])
+
+    @property
+    def bytes(self) -> int:
+        arrays = self._starts.nbytes + self._others.nbytes + self._roles.nbytes
+        return arrays + sum(200 + keys.nbytes + roles.nbytes for keys, roles in self.changed.values())
+
+
+class Network:
+    """The mentions from both sides, and the links between memories."""
+
+    def __init__(self, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> None:
+        self.edges = len(memories)
+        self.of_memory = Side(memories, concepts, roles)
+        self.of_concept = Side(concepts, memories, roles)
+        self.links = dict(links)
+
+    def replace(self, mentions: Mapping[int, Pair], links: Mapping[int, Keys]) -> None:
+        """Takes in the present state of some memories, those that are gone with no mentions at all.
+
+        Dictionaries are filled with new arrays and old ones stay whole, so a walk under way sees each node as it
+        was or as it is.
+        """
+        for memory, (concepts, roles) in mentions.items():
+            before, _ = self.of_memory.of(memory)
+            self.of_memory.changed[memory] = (concepts, roles)
+            self.edges += len(concepts) - len(before)
+            now = dict(zip(concepts.tolist(), roles.tolist(), strict=True))
+            for concept in {*before.tolist(), *now}:
+                self.of_concept.changed[concept] = _with(self.of_concept.of(concept), memory, now.get(concept))
+        for memory, others in links.items():
+            if len(others):
+                self.links[memory] = others
+            else:
+                self.links.pop(memory, None)
+
+    def links_of(self, memories: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Places among the memories asked, and the memories they are linked with."""
+        places: list[int] = []
+        others: list[int] = []
+        if self.links:
+            for place, memory in enumerate(memories):
+                linked = self.links.get(memory)
+                if linked is not None:
+                    places += [place] * len(linked)
+                    others += linked.tolist()
+        return places, others
+
+    @property
+    def changed(self) -> int:
+        """How many nodes have changed since the arrays were made."""
+        return len(self.of_memory.changed) + len(self.of_concept.changed)
+
+    @property
+    def bytes(self) -> int:
+        links = sum(100 + others.nbytes for others in self.links.values())
+        return self.of_memory.bytes + self.of_concept.bytes + links
+
+
+def _with(pair: Pair, memory: int, role: int | None) -> Pair:
+    """A concept's memories without this one, and with it again if it still mentions the concept."""
+    keys, roles = pair
+    kept = keys != memory
+    if role is None:
+        return keys[kept], roles[kept]
+    place = int(np.searchsorted(keys[kept], memory))
+    return np.insert(keys[kept], place, memory), np.insert(roles[kept], place, role)

@@ -1,0 +1,232 @@
+"""The concept graph: written with the memories it is derived from, walked in memory, kept fresh by the change record."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.clock import now
+from trivet.graph.canonical import canonical, form
+from trivet.graph.path import Step, path_to
+from trivet.graph.values import ROLES, Mention, Reader, Triple
+from trivet.graph.walk import HUB, Walk, walk, weigh_concepts
+from trivet.store.base import Backlog, Named, Reading, Seeds
+from trivet.store.sqlite.changes import Changes
+from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.graph_traces import drop_orphans
+from trivet.store.sqlite.identity import Identities
+from trivet.store.sqlite.living_network import LivingNetwork
+from trivet.store.sqlite.memories import note_change
+from trivet.store.sqlite.queries import queries
+from trivet.store.sqlite.rows import as_json, strings
+from trivet.store.sqlite.visible import Visibility
+from trivet.types import Candidate, Filter, PathStep
+
+# Less than this cannot lift a memory by a single place.
+LEAST_MASS = 1e-6
+
+
+class SqliteGraph:
+    def __init__(self, database: Database, visibility: Visibility, changes: Changes, identities: Identities) -> None:
+        self._database = database
+        self._visibility = visibility
+        self._identities = identities
+        self._network = LivingNetwork(database, changes)
+        self._sql = queries("graph")
+
+    def named(self, forms: Sequence[str], filter: Filter, how: Walk) -> tuple[Named, ...]:
+        """The concepts known by these forms, as far as visible memories mention them."""
+        with self._database.errors():
+            rows = self._database.read().execute(self._sql["concepts_of_forms"], {"forms": as_json(forms)}).fetchall()
+        found = [(row[0], row[1]) for row in rows if row[1] is not None]
+        if not found:
+            return ()
+        concepts = np.array([concept for _, concept in found], np.int32)
+        spread = weigh_concepts(self._network.fresh(), self._visibility.of(filter).mask, concepts, how)
+        held = np.bincount(spread.memories.origins, minlength=len(concepts))
+        return tuple(
+            Named(concept, name, int(count), float(weight))
+            for (name, concept), count, weight in zip(found, held, spread.weights, strict=True)
+            if weight > 0 and count <= HUB
+        )
+
+    def walk(self, seeds: Seeds, filter: Filter, how: Walk, depth: int) -> list[Candidate]:
+        """The memories that most arrives at; the score is the square root of what arrived, so that few do not swamp."""
+        network, visible = self._network.fresh(), self._visibility.of(filter).mask
+        mass = walk(network, visible, self._hits(seeds.memories), _shares(seeds.concepts), how)
+        found = np.flatnonzero(mass > LEAST_MASS)
+        if len(found) > depth:
+            cut = np.partition(mass[found], len(found) - depth)[len(found) - depth]
+            found = found[mass[found] >= cut]  # everything tied at the cut stays until ids decide
+        ids = self._identities.of(found.tolist())
+        ranked = [
+            Candidate(id=ids[key], score=min(1.0, float(mass[key]) ** 0.5)) for key in found.tolist() if key in ids
+        ]
+        ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
+        return ranked[:depth]
+
+    def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, how: Walk) -> dict[str, tuple[PathStep, ...]]:
+        network, visible = self._network.fresh(), self._visibility.of(filter).mask
+        keys = self._keys([*ids, *seeds.memories])
+        hits = {keys[id] for id in seeds.memories if id in keys}
+        found = {
+            id: path_to(network, visible, keys[id], hits - {keys[id]}, set(seeds.concepts), how)
+            for id in ids
+            if id in keys
+        }
+        return self._spelled_out({id: steps for id, steps in found.items() if steps})
+
+    def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[Reading, ...]:
+        moment = time.time()
+        with self._database.errors():
+            due = self._database.read().execute(self._sql["next_due"], {"reader": reader}).fetchone()[0]
+        if due is None or due > moment:  # nothing to do must not cost a write transaction
+            return ()
+        with self._database.write() as connection:
+            parameters = {"reader": reader, "moment": moment, "limit": limit}
+            rows = connection.execute(self._sql["due"], parameters).fetchall()
+            keys = as_json(row["memory"] for row in rows)
+            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "not_before": moment + seconds})
+        return tuple(
+            Reading(
+                row["memory"], row["revision"], row["attempts"], row["title"], row["content"], strings(row["tags"]),
+                row["since"],
+            )
+            for row in rows
+        )  # fmt: skip
+
+    def finish_mentions(self, done: Sequence[tuple[Reading, Sequence[Mention]]]) -> None:
+        """Stores what the rules found, unless the memory has changed or gone since: then a newer reading waits."""
+        with self._database.write() as connection:
+            concepts = self._concepts(connection, [mention.name for _, found in done for mention in found])
+            touched = set(concepts.values())
+            for reading, mentions in done:
+                if self._taken(connection, "rules", reading, touched):
+                    rows = [_mention_row(reading.key, concepts[one.name], "rules", one) for one in mentions]
+                    connection.executemany(self._sql["insert_mention"], rows)
+                    note_change(connection, reading.key)
+            drop_orphans(connection, touched)
+
+    def finish_triples(self, done: Sequence[tuple[Reading, Sequence[Triple]]]) -> None:
+        """Stores what a language model found: its concepts as mentions, its statements with the memory as evidence."""
+        names = [canonical(end) for _, found in done for one in found for end in (one.subject, one.object)]
+        recorded_at = now()
+        with self._database.write() as connection:
+            concepts = self._concepts(connection, names)
+            touched = set(concepts.values())
+            for reading, triples in done:
+                if self._taken(connection, "triples", reading, touched):
+                    self._write_triples(connection, reading, triples, concepts, recorded_at)
+                    note_change(connection, reading.key)
+            drop_orphans(connection, touched)
+
+    def fail(self, reader: Reader, readings: Sequence[Reading], error: str, retry_after: float) -> None:
+        not_before = time.time() + retry_after
+        with self._database.write() as connection:
+            for reading in readings:
+                values = {"memory": reading.key, "reader": reader, "revision": reading.revision, "error": error}
+                connection.execute(self._sql["fail"], {**values, "not_before": not_before})
+
+    def release(self, reader: Reader, readings: Sequence[Reading]) -> None:
+        with self._database.write() as connection:
+            keys = as_json(reading.key for reading in readings)
+            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "not_before": 0.0})
+
+    def backlog(self, reader: Reader) -> Backlog:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["pending"], {"reader": reader}).fetchone()
+        return Backlog(row[0], row[1], row[2])
+
+    def ask_for_triples(self) -> int:
+        """Queues every memory that no language model has read as it is now; says how many were added."""
+        with self._database.write() as connection:
+            return connection.execute(self._sql["enqueue_unread"]).rowcount
+
+    def _taken(self, connection: sqlite3.Connection, reader: Reader, reading: Reading, touched: set[int]) -> bool:
+        """Whether the reading is still wanted; then what this reader found before goes, and a mark says it was read."""
+        values = {"memory": reading.key, "reader": reader, "revision": reading.revision}
+        if not connection.execute(self._sql["finish"], values).rowcount:
+            return False
+        names = {"key": reading.key, "reader": reader}
+        touched.update(row[0] for row in connection.execute(self._sql["concepts_of_memory"], names).fetchall())
+        connection.execute(self._sql["delete_mentions_of_reader"], names)
+        if reader == "triples":
+            connection.execute(self._sql["delete_statements"], names)
+        connection.execute(self._sql["mark_read"], values)
+        return True
+
+    def _concepts(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, int]:
+        parameters = {"names": as_json(dict.fromkeys(name for name in names if name))}
+        connection.execute(self._sql["insert_concepts"], parameters)
+        return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
+
+    def _write_triples(
+        self,
+        connection: sqlite3.Connection,
+        reading: Reading,
+        triples: Sequence[Triple],
+        concepts: Mapping[str, int],
+        recorded_at: str,
+    ) -> None:
+        for triple in triples:
+            ends = [(end, concepts[canonical(end)]) for end in (triple.subject, triple.object)]
+            for label, concept in ends:
+                mention = Mention(name=canonical(label), label=label, kind="name", role="in")
+                connection.execute(self._sql["insert_mention"], _mention_row(reading.key, concept, "triples", mention))
+            values = {
+                "source": ends[0][1],
+                "relation": triple.relation,
+                "target": ends[1][1],
+                "memory": reading.key,
+                "weight": 1.0,
+                "single": int(triple.single),
+                "valid_from": triple.valid_from or reading.since,
+                "valid_to": triple.valid_to,
+                "recorded_at": recorded_at,
+            }
+            connection.execute(self._sql["insert_statement"], values)
+
+    def _hits(self, seeds: Mapping[str, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        keys = self._keys(list(seeds))
+        known = sorted((keys[id], share) for id, share in seeds.items() if id in keys)
+        return _shares(dict(known))
+
+    def _keys(self, ids: Sequence[str]) -> dict[str, int]:
+        with self._database.errors():
+            rows = self._database.read().execute(queries("memories")["keys_of_ids"], {"ids": as_json(ids)}).fetchall()
+        return {row[0]: row[1] for row in rows}
+
+    def _spelled_out(self, paths: Mapping[str, tuple[Step, ...]]) -> dict[str, tuple[PathStep, ...]]:
+        steps = [step for path in paths.values() for step in path]
+        ids = self._identities.of([key for kind, key in steps if kind == "memory"])
+        wanted = {"concepts": as_json({key for kind, key in steps if kind == "concept"})}
+        with self._database.errors():
+            labels = {row[0]: row[1] for row in self._database.read().execute(self._sql["labels"], wanted)}
+        return {
+            id: tuple(
+                PathStep(kind="concept", name=labels[key]) if kind == "concept" else PathStep(kind="memory", name=ids[key])
+                for kind, key in path
+            )
+            for id, path in paths.items()
+            if all((labels if kind == "concept" else ids).get(key) for kind, key in path)
+        }
+
+
+def _mention_row(memory: int, concept: int, reader: Reader, mention: Mention) -> dict[str, object]:
+    return {
+        "memory": memory,
+        "concept": concept,
+        "reader": reader,
+        "role": ROLES.index(mention.role),
+        "kind": mention.kind,
+        "label": mention.label,
+        "form": form(mention.label),
+    }
+
+
+def _shares(seeds: Mapping[int, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    return np.array(list(seeds), np.int32), np.array(list(seeds.values()), np.float64)
