@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from texts import memories, queries
+from texts import memories, named_queries, queries
 from trivet import Trivet
 from trivet.embed import load
 
@@ -82,10 +82,12 @@ def measure(path: Path) -> Figures:
                 times.setdefault(f"stage {stage}", []).append(took)
             for leg in answer.health.legs:
                 times.setdefault(f"leg {leg.leg}", []).append(leg.took_ms)
-        dense = _dense_search_only(trivet, asked)
-    times["dense search without embedding"] = dense
+        times["dense search without embedding"] = _dense_search_only(trivet, asked)
+        times["leg graph, of queries that name something"] = _named_walks(trivet)
+        graph = _graph(trivet)
     bare = statistics.median(times["embedding"])
     figures: Figures = {name: _summary(values, bare) for name, values in times.items()}
+    figures["graph"] = graph
     figures["resident_mb"] = round(psutil.Process().memory_info().rss / 2**20)
     figures["store_mb"] = round(path.stat().st_size / 2**20)
     return figures
@@ -98,6 +100,28 @@ def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
         answer = trivet.recall(f"{query} {number}", recipe="legs(dense)")
         times.append(answer.health.legs[0].took_ms)
     return times
+
+
+def _named_walks(trivet: Trivet) -> list[float]:
+    """Only recalls in which the graph had something to walk from count; the others take a lookup."""
+    asked = named_queries(QUERIES, sum(trivet.stats().memories.values()))
+    legs = [leg for query in asked for leg in trivet.recall(query).health.legs if leg.leg == "graph"]
+    return [leg.took_ms for leg in legs if leg.candidates]
+
+
+def _graph(trivet: Trivet) -> Figures:
+    """What the graph in memory weighs, how long it takes to load, and what a recall pays for one changed memory."""
+    living: Any = trivet.engine.store.graph._network  # type: ignore[attr-defined]
+    network = living.fresh()
+    loads = [_milliseconds(living._load) for _ in range(3)]
+    keys = list(range(1, 101))
+    taken_in = [_milliseconds(lambda key=key: living._take_in({key})) for key in keys]  # type: ignore[misc]
+    return {
+        "edges": network.edges,
+        "bytes_an_edge": round(network.bytes / max(1, network.edges), 1),
+        "load_ms": round(statistics.median(loads)),
+        "change_ms": round(statistics.median(taken_in), 3),
+    }
 
 
 def _bulk(work: Path) -> Figures:

@@ -41,6 +41,20 @@ def queries(count: int, seed: int = 11) -> list[str]:
     return asked
 
 
+def named_queries(count: int, size: int, seed: int = 13) -> list[str]:
+    """Questions that name people and tickets of the first `size` memories, so that the graph has something to walk."""
+    chance = random.Random(seed)
+    wanted = set(chance.sample(range(size), count))
+    asked = []
+    for number, text in enumerate(memories(size)):
+        if number in wanted:
+            said, _, particulars = text.removesuffix(".").rpartition(". ")
+            name, ticket = particulars.split()[0], particulars.split(" in ")[-1].split()[0]
+            words = said.split()
+            asked.append(f"what did {name} say about {' '.join(words[1:5])} in {ticket}?")
+    return asked
+
+
 def _chain() -> tuple[list[str], dict[str, list[str]]]:
     text = resources.files("trivet.demo").joinpath("memories.jsonl").read_text(encoding="utf-8")
     starts: list[str] = []

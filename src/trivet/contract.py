@@ -15,11 +15,15 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trivet.errors import InvalidInput
+from trivet.graph.values import Kind as ConceptKind
 from trivet.types import (
     Answer,
+    ConceptPage,
+    ConceptSort,
     Link,
     LinkKind,
     Memory,
+    Neighbourhood,
     Page,
     Remembered,
     Revision,
@@ -66,6 +70,7 @@ Query = Annotated[
     ),
 ]
 Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
+ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
 
 
@@ -193,6 +198,20 @@ class WhyNotRequest(Recall, frozen=True, kw_only=True):
     id: Id
 
 
+class ConceptsRequest(Selection, frozen=True, kw_only=True):
+    text: Annotated[ConceptText | None, Meta(description="Only concepts with this in their name; all if none.")] = None
+    kind: Annotated[ConceptKind | None, Meta(description="Only concepts of this kind.")] = None
+    sort: Annotated[ConceptSort, Meta(description="Order: by the number of memories, or by name.")] = "memories"
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many to return.")] = 50
+    offset: Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")] = 0
+
+
+class GraphRequest(Selection, frozen=True, kw_only=True):
+    start: Annotated[str, Meta(min_length=1, max_length=200, description="A memory's id, or a concept in any writing.")]
+    depth: Annotated[int, Meta(ge=1, le=4, description="How many steps to go from there.")] = 2
+    limit: Annotated[int, Meta(ge=2, le=500, description="How many memories and concepts to show at most.")] = 40
+
+
 class StatsRequest(Request, frozen=True, kw_only=True):
     pass
 
@@ -275,6 +294,20 @@ OPERATIONS: tuple[Operation, ...] = (
         request=WhyNotRequest,
         result=WhyNot,
         summary="Explain why a memory did not come back for a query, or where it came.",
+        read_only=True,
+    ),
+    Operation(
+        name="concepts",
+        request=ConceptsRequest,
+        result=ConceptPage,
+        summary="List the concepts that memories mention, those mentioned most first.",
+        read_only=True,
+    ),
+    Operation(
+        name="graph",
+        request=GraphRequest,
+        result=Neighbourhood,
+        summary="Show what a memory or a concept is connected with, and how.",
         read_only=True,
     ),
     Operation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,11 @@ from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
 from trivet.store.sqlite import SqliteStore
 from trivet.worker import Worker
+
+if TYPE_CHECKING:
+    from trivet.chat import Chat
+    from trivet.embed.base import Embedder
+    from trivet.triples.reader import Triples
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -34,9 +40,30 @@ def open_engine(settings: Settings) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
     recipe = parse_recipe(settings.recipe)
     embedder = load(settings.embedder)
+    chat = _language_model(settings)
     store = SqliteStore(Path(settings.path).expanduser(), settings.busy_time_limit_ms)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    worker = Worker(store, embedding)
+    worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
     return Engine(settings, store, embedding, worker, SideBySide(), recipe)
+
+
+def _language_model(settings: Settings) -> Chat | None:
+    if not settings.graph_llm:
+        return None
+    from trivet.chat import Chat
+    from trivet.triples.reader import LIMITS
+
+    return Chat(settings.graph_llm, LIMITS)
+
+
+def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: Chat | None) -> Triples | None:
+    if chat is None:
+        return None
+    from trivet.triples.reader import Triples
+
+    # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
+    names = embedder if settings.embedder == "bundled" else load("bundled")
+    assert names is not None, "the bundled model is always there"
+    return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

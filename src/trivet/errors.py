@@ -10,7 +10,7 @@ class InvalidInput(TrivetError):
 
 
 class NotFound(TrivetError):
-    """There is no such memory, link or revision in this store."""
+    """There is no such memory, concept, link or revision in this store."""
 
 
 class Conflict(TrivetError):

@@ -1,11 +1,16 @@
-"""Reading memories for their concepts: takes what waits, reads it by the rules, stores what was found."""
+"""Reading memories for their concepts: by the rules, and by a language model for triples where one is configured."""
 
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
-from trivet.graph.extract import EXTRACTION_VERSION, extract
+from trivet.errors import TrivetError
+from trivet.graph.extract import extract
 from trivet.store.base import Store
+
+if TYPE_CHECKING:
+    from trivet.triples.reader import Triples
 
 # Read and stored at a time, each batch one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200
@@ -15,17 +20,29 @@ LEASE_SECONDS = 60.0
 class Extraction:
     """The rules need no model and no network, and cannot fail: what they read is in the graph."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
+        self.triples = triples
 
     def drain(self, stop: threading.Event) -> int:
-        """Reads everything that waits, and returns how many memories that were."""
+        """Reads everything that waits by the rules, and returns how many memories that were."""
         done = 0
         while not stop.is_set():
             readings = self._store.graph.lease("rules", READ_AT_ONCE, LEASE_SECONDS)
             if not readings:
                 break
-            found = [(reading, extract(reading.title, reading.content, reading.tags)) for reading in readings]
-            self._store.graph.finish_mentions(found)
+            try:
+                found = [(reading, extract(reading.title, reading.content, reading.tags)) for reading in readings]
+                self._store.graph.finish_mentions(found)
+            except TrivetError:  # a full disk, say: give them back, so that nobody has to wait for the lease to end
+                self._store.graph.release("rules", readings)
+                raise
             done += len(readings)
         return done
+
+    def drain_triples(self, stop: threading.Event) -> int:
+        """Has the language model read what waits, after the rules: it compares its names with theirs."""
+        if self.triples is None:
+            return 0
+        self.drain(stop)
+        return self.triples.drain(stop)

@@ -11,28 +11,34 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.answer.choose import Choice, choose, sort_hits
 from trivet.answer.health import health_of
+from trivet.answer.paths import paths_to
 from trivet.answer.present import present, within_budget
 from trivet.answer.weigh import Weighed, weigh
 from trivet.contract import Recall
 from trivet.engine import Engine
 from trivet.fuse import fuse
 from trivet.legs.dense import dense
-from trivet.legs.graph import graph
+from trivet.legs.graph import graph, seeds_of
 from trivet.legs.lexical import lexical
 from trivet.legs.phrase import only_holders
 from trivet.recipe import Recipe, parse_recipe
 from trivet.select import filter_of
 from trivet.side_by_side import Leg
+from trivet.store.base import Seeds
 from trivet.types import Answer, Filter, Fused, LegHealth, Ranking
 
 
 class Retrieved(msgspec.Struct, frozen=True):
-    """What the legs gave. `narrowed`: quoted words were found, so only memories that hold them are left."""
+    """What the legs gave. `narrowed`: quoted words were found, so only memories that hold them are left.
+
+    `seeds` is where the walk through the graph started, if it did.
+    """
 
     rankings: list[Ranking]
     health: list[LegHealth]
     notes: tuple[str, ...] = ()
     narrowed: bool = False
+    seeds: Seeds | None = None
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -69,8 +75,9 @@ def follow(engine: Engine, request: Recall) -> Trail:
         models = engine.embedding.models()
         serving = next((model for model in models if model.serving), None)
         chosen = sort_hits(decision.choice.hits, request.sort)
+        paths = paths_to(engine.store, chosen, retrieved.seeds, decision.filter, decision.recipe.walk)
         hits = present(
-            engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal
+            engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal, paths
         )
         hits, truncated = within_budget(hits, request.token_budget)
         health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
@@ -131,9 +138,15 @@ def walk_on(engine: Engine, question: Question, filter: Filter, recipe: Recipe, 
     """What the other legs found, and what the graph leads to from there."""
     if "graph" not in recipe.legs:
         return found
-    leg: dict[str, Leg] = {"graph": lambda: graph(engine.store, question, found.rankings, filter, recipe)}
-    rankings, health = engine.legs.run(leg, engine.settings.leg_time_limit_ms, here="graph")
-    return Retrieved([*found.rankings, *rankings], [*found.health, *health], found.notes, found.narrowed)
+    seeds: Seeds | None = None
+
+    def walk() -> Ranking:
+        nonlocal seeds
+        seeds = seeds_of(engine.store, question, found.rankings, filter, recipe)
+        return graph(engine.store, seeds, filter, recipe)
+
+    rankings, health = engine.legs.run({"graph": walk}, engine.settings.leg_time_limit_ms, here="graph")
+    return Retrieved([*found.rankings, *rankings], [*found.health, *health], found.notes, found.narrowed, seeds)
 
 
 class Stopwatch:

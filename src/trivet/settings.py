@@ -42,6 +42,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "bundled"
     )
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
+    graph_llm: Annotated[
+        str,
+        Meta(description="A language model that reads memories for the graph, such as openai:MODEL@URL; empty: none."),
+    ] = ""
+    graph_llm_tokens_a_day: Annotated[
+        int, Meta(ge=0, le=10**12, description="Most tokens a day that memories are read with, as estimated.")
+    ] = 200_000
     leg_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="A leg, words or vectors, that takes longer is left out of the answer.")
     ] = 5_000

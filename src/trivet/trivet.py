@@ -15,11 +15,14 @@ from trivet import contract
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
+    ConceptPage,
+    ConceptSort,
     Finding,
     Imported,
     Link,
     LinkKind,
     Memory,
+    Neighbourhood,
     Page,
     Progress,
     Remembered,
@@ -32,6 +35,7 @@ from trivet.types import (
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
+    from trivet.graph.values import Kind as ConceptKind
 
 
 class Trivet:
@@ -46,7 +50,7 @@ class Trivet:
     ) -> Self:
         """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none"."""
         from trivet.engine import open_engine
-        from trivet.upkeep import refresh_analyser
+        from trivet.upkeep import refresh
 
         named = None if path is None else str(path)
         if settings is None:
@@ -55,8 +59,8 @@ class Trivet:
             given = {**overrides, "path": named} if named is not None else overrides
             settings = msgspec.structs.replace(settings, **given)
         engine = open_engine(settings)
-        refresh_analyser(engine)
-        if settings.background and engine.embedding.enabled:
+        refresh(engine)
+        if settings.background:
             engine.worker.start()
         return cls(engine)
 
@@ -261,6 +265,48 @@ class Trivet:
 
         return why_not(self._engine, _request(contract.WhyNotRequest, locals()))
 
+    def concepts(
+        self,
+        text: str | None = None,
+        *,
+        kind: ConceptKind | None = None,
+        sort: ConceptSort = "memories",
+        limit: int = 50,
+        offset: int = 0,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> ConceptPage:
+        """List the concepts that memories mention, those mentioned most first."""
+        from trivet.look import concepts
+
+        return concepts(self._engine, _request(contract.ConceptsRequest, locals()))
+
+    def graph(
+        self,
+        start: str,
+        *,
+        depth: int = 2,
+        limit: int = 40,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> Neighbourhood:
+        """Show what a memory or a concept is connected with, and how."""
+        from trivet.look import graph
+
+        return graph(self._engine, _request(contract.GraphRequest, locals()))
+
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
         from trivet.upkeep import stats
@@ -289,11 +335,13 @@ class Trivet:
 
         return doctor(self._engine)
 
-    def reindex(self, *, lexical: bool = True, vectors: bool = True, progress: Progress | None = None) -> int:
+    def reindex(
+        self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
+    ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
         from trivet.upkeep import reindex
 
-        return reindex(self._engine, lexical, vectors, progress)
+        return reindex(self._engine, lexical, vectors, graph, progress)
 
     def drain(self, *, progress: Progress | None = None) -> int:
         """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""

@@ -10,6 +10,7 @@ import msgspec
 State = Literal["active", "superseded", "archived", "deleted"]
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
+ConceptSort = Literal["memories", "name"]
 
 # Told how many more are done, again and again, by long work.
 Progress = Callable[[int], None]
@@ -261,6 +262,70 @@ class Page(Value, frozen=True, kw_only=True):
     memories: tuple[Memory, ...]
     total: int
     offset: int
+
+
+class Concept(Value, frozen=True, kw_only=True):
+    """Something memories speak of. `name` is what all its writings share, `label` the most frequent of them."""
+
+    name: str
+    label: str
+    aliases: tuple[str, ...] = ()
+    kind: str
+    memories: int
+
+
+class ConceptPage(Value, frozen=True, kw_only=True):
+    """One page of the concepts and the total behind it; memories that still wait to be read are counted apart."""
+
+    concepts: tuple[Concept, ...]
+    total: int
+    offset: int
+    not_in_graph: int = 0
+
+
+class GraphNode(Value, frozen=True, kw_only=True):
+    """A memory by its id, or a concept by its name with the number of memories that mention it.
+
+    `distance` is the number of steps from where the neighbourhood starts.
+    """
+
+    kind: Literal["memory", "concept"]
+    id: str
+    label: str
+    distance: int
+    concept_kind: str | None = None
+    memories: int | None = None
+    sensitive: bool = False
+
+
+class GraphEdge(Value, frozen=True, kw_only=True):
+    """A mention (memory to concept, `relation` is its role), a link between memories, or a statement on two concepts.
+
+    Of a statement: from when to when it holds, since when it is known, which memory says it and which one ended it.
+    """
+
+    kind: Literal["mention", "link", "statement"]
+    source: str
+    target: str
+    relation: str
+    weight: float = 1.0
+    valid_from: str | None = None
+    valid_to: str | None = None
+    recorded_at: str | None = None
+    evidence: str | None = None
+    ended_by: str | None = None
+
+
+class Neighbourhood(Value, frozen=True, kw_only=True):
+    """What lies around a memory or a concept. The first node is where it starts; the others come nearest first."""
+
+    start: str
+    depth: int
+    as_of: str | None = None
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    truncated: bool = False
+    not_in_graph: int = 0
 
 
 class Imported(Value, frozen=True, kw_only=True):

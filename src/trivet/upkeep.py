@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from trivet.analyse import ANALYSER_VERSION
 from trivet.engine import Engine
 from trivet.errors import TrivetError
+from trivet.extraction import Extraction
+from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.remember import document_of
 from trivet.store.base import Backlog, Document
 from trivet.types import Finding, Memory, Progress, Stats
@@ -26,17 +29,21 @@ def stats(engine: Engine) -> Stats:
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
         last_error=backlog.last_error or engine.worker.last_error,
+        not_in_graph=engine.store.graph.backlog("rules").waiting,
         embedder=serving.identity if serving else engine.embedding.identity,
     )
 
 
 def doctor(engine: Engine) -> tuple[Finding, ...]:
-    return (*engine.store.upkeep.findings(), _embedder(engine), _jobs(engine))
+    return (*engine.store.upkeep.findings(), _embedder(engine), _jobs(engine), _language_model(engine))
 
 
-def reindex(engine: Engine, lexical: bool, vectors: bool, progress: Progress | None) -> int:
+def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress: Progress | None) -> int:
     if lexical:
         rebuild_lexical(engine)
+    if graph:
+        engine.store.upkeep.rebuild_graph()
+        read_now(engine)
     if not vectors:
         return 0
     engine.embedding.renew()
@@ -44,19 +51,32 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, progress: Progress | N
     return engine.worker.drain(progress)
 
 
+def read_now(engine: Engine) -> int:
+    """Reads everything that waits for the graph. It needs no embedder, so it is never a wait for a server."""
+    return Extraction(engine.store).drain(threading.Event())
+
+
 def embed_now(engine: Engine, progress: Progress | None) -> int:
-    """Embeds everything that waits, also what is waiting out a failure."""
+    """Embeds everything that waits, also what is waiting out a failure; then the graph's language model reads."""
     engine.store.jobs.retry_now()
-    return engine.worker.drain(progress)
+    engine.store.graph.retry_now("rules")
+    embedded = engine.worker.drain(progress)
+    engine.worker.read_triples()
+    return embedded
 
 
-def refresh_analyser(engine: Engine) -> None:
-    """A store whose terms were made by another version of the analyser is searched wrongly: rebuild its index."""
-    version = engine.store.upkeep.analyser_version()
-    if version != ANALYSER_VERSION:
-        if version or engine.store.memories.stats().revisions:
+def refresh(engine: Engine) -> None:
+    """What another version of the analyser or of the extraction made would answer wrongly: it is made anew.
+
+    The lexical index at once, since every search needs it; the graph by the worker.
+    """
+    if engine.store.upkeep.version("analyser") != ANALYSER_VERSION:
+        if engine.store.memories.stats().revisions:
             rebuild_lexical(engine)
-        engine.store.upkeep.set_analyser_version(ANALYSER_VERSION)
+        engine.store.upkeep.set_version("analyser", ANALYSER_VERSION)
+    if engine.store.upkeep.version("extraction") != EXTRACTION_VERSION:
+        engine.store.upkeep.rebuild_graph()
+        engine.store.upkeep.set_version("extraction", EXTRACTION_VERSION)
 
 
 def rebuild_lexical(engine: Engine) -> int:
@@ -89,3 +109,17 @@ def _jobs(engine: Engine) -> Finding:
         detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
         return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet embed` retries now.")
     return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")
+
+
+def _language_model(engine: Engine) -> Finding:
+    check, triples = "language model for the graph", engine.worker.triples
+    if triples is None:
+        return Finding(check=check, ok=True, detail="none: concepts are found by rules alone")
+    backlog = engine.store.graph.backlog("triples")
+    used = f"{triples.budget.used()} of {triples.budget.tokens_a_day} tokens used today"
+    detail = f"{triples.chat.model} at {triples.chat.host}: {backlog.waiting} memories wait, {used}"
+    error = triples.probe() or (backlog.last_error if backlog.failing else None)
+    if error:
+        remedy = "Mend the endpoint or the setting graph_llm; the rules keep the graph meanwhile, memories wait."
+        return Finding(check=check, ok=False, detail=f"{detail}; last error: {error}", remedy=remedy)
+    return Finding(check=check, ok=True, detail=detail)

@@ -9,6 +9,7 @@ from trivet.contract import Recall, WhyNotRequest
 from trivet.engine import Engine
 from trivet.guard import masked
 from trivet.ids import check_id
+from trivet.legs.graph import named_concepts
 from trivet.legs.phrase import holds_phrases
 from trivet.recall import Trail, follow
 from trivet.types import Contribution, Memory, Ranking, WhyNot
@@ -21,7 +22,7 @@ def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
     rank = next((hit.rank for hit in trail.answer.hits if hit.id == memory.id), None)
     legs = _contributions(trail, memory.id)
     if rank is not None:
-        verdict, reasons = f"It came back at rank {rank}.", _seen_by_legs(trail, legs)
+        verdict, reasons = f"It came back at rank {rank}.", _seen_by_legs(engine, trail, legs)
     else:
         verdict, reasons = _verdict(engine, trail, memory, legs)
     return WhyNot(
@@ -41,7 +42,7 @@ def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contr
     filtered = _filtered(engine, trail, memory)
     if filtered:
         return "A filter keeps it out.", filtered
-    reasons = _seen_by_legs(trail, legs) + _words(trail, memory) + _embedded(engine, memory)
+    reasons = _seen_by_legs(engine, trail, legs) + _words(trail, memory) + _embedded(engine, memory)
     if any(hit.memory.id == memory.id for hit in trail.decision.choice.hits):
         return "It was found, but the token budget was used up before it.", reasons
     if trail.decision.retrieved.narrowed and not holds_phrases(memory, trail.decision.question):
@@ -98,7 +99,7 @@ def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
     return {contribution.leg: contribution for contribution in fused.contributions} if fused else {}
 
 
-def _seen_by_legs(trail: Trail, legs: dict[str, Contribution]) -> list[str]:
+def _seen_by_legs(engine: Engine, trail: Trail, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
     for health in trail.answer.health.legs:
         ranking = next((ranking for ranking in trail.decision.retrieved.rankings if ranking.leg == health.leg), None)
@@ -107,15 +108,24 @@ def _seen_by_legs(trail: Trail, legs: dict[str, Contribution]) -> list[str]:
         elif health.leg in legs and legs[health.leg].rank is not None:
             reasons.append(f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}")
         else:
-            reasons.append(_not_in(ranking))
+            reasons.append(_not_in(engine, trail, ranking))
     return reasons
 
 
-def _not_in(ranking: Ranking) -> str:
+def _not_in(engine: Engine, trail: Trail, ranking: Ranking) -> str:
+    if ranking.leg == "graph" and trail.decision.retrieved.seeds is None:
+        return f"the graph leg is silent: {_no_start(engine, trail)}"
     if not ranking.candidates:
         return f"the {ranking.leg} leg found nothing at all"
     last = ranking.candidates[-1].score
     return f"the {ranking.leg} leg has it not among its {len(ranking.candidates)}; the last of them scored {last:.3f}"
+
+
+def _no_start(engine: Engine, trail: Trail) -> str:
+    decision = trail.decision
+    if named_concepts(engine.store, decision.question, decision.filter, decision.recipe.walk):
+        return "the query names concepts, but no hit of the other legs stands out to start from"
+    return "the query names no concept the graph knows"
 
 
 def _words(trail: Trail, memory: Memory) -> list[str]:
@@ -130,7 +140,7 @@ def _words(trail: Trail, memory: Memory) -> list[str]:
 
 def _embedded(engine: Engine, memory: Memory) -> list[str]:
     if memory.sensitive:
-        return ["it is sensitive, so it has no vector and is found by its words alone"]
+        return ["it is sensitive, so it has no vector, is not in the graph and is found by its words alone"]
     serving = engine.embedding.serving()
     if serving is not None and not engine.store.vectors.spans(serving, [memory.id]):
         return ["it is not embedded yet"]

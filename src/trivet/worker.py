@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trivet.embed.base import Embedder
+    from trivet.triples.reader import Triples
 
 # Memories taken at a time, and passages embedded and stored at a time: small enough to stop and to show progress.
 LEASED = 64
@@ -40,43 +41,70 @@ Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
 
 
 class Worker:
-    """Drains the queue on demand, or in a background thread that a write wakes."""
+    """Drains the queue on demand, or in a background thread that a write wakes.
 
-    def __init__(self, store: Store, embedding: Embedding) -> None:
+    A language model that reads for the graph has a thread of its own: while it thinks, or hangs, embedding goes on.
+    """
+
+    def __init__(self, store: Store, embedding: Embedding, triples: Triples | None = None) -> None:
         self._store = store
         self._embedding = embedding
-        self._extraction = Extraction(store)
-        self._wake = threading.Event()
+        self._extraction = Extraction(store, triples)
+        self._wakes: list[threading.Event] = []
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[tuple[threading.Thread, float | None]] = []
         self._draining = threading.Lock()
-        self.last_error: str | None = None
+        self._error: str | None = None
+        self._triples_error: str | None = None
+
+    @property
+    def last_error(self) -> str | None:
+        """What went wrong last with the embedder, else with the graph's language model."""
+        triples = self._extraction.triples
+        return self._error or self._triples_error or (triples.last_error if triples else None)
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="trivet-worker", daemon=True)
-        self._thread.start()
+        # A server may hang until its own time limit; its jobs are safe, so closing does not wait for it.
+        self._start("trivet-worker", self._drain_in_background, None if self._embedding.local else 1.0)
+        if self._extraction.triples is not None:
+            self._start("trivet-triples", self._read_in_background, 1.0)
 
     def wake(self) -> None:
-        self._wake.set()
+        for event in self._wakes:
+            event.set()
 
     def stop(self) -> None:
         self._stop.set()
-        self._wake.set()
-        if self._thread is not None:
-            # A hosted embedder may hang until its own time limit; its jobs are safe, so do not wait for it.
-            self._thread.join(timeout=None if self._embedding.local else 1.0)
-            self._thread = None
+        self.wake()
+        for thread, patience in self._threads:
+            thread.join(timeout=patience)
+        self._threads.clear()
+        if self._extraction.triples is not None:
+            self._extraction.triples.let_go()
+
+    @property
+    def triples(self) -> Triples | None:
+        """The reading by a language model, where one is configured."""
+        return self._extraction.triples
+
+    def read_triples(self) -> int:
+        """Has the language model read everything that waits, also what failed before; waits for its answers."""
+        if self._extraction.triples is None:
+            return 0
+        self._extraction.triples.wake()
+        return self._extraction.drain_triples(self._stop)
 
     def drain(self, progress: Progress | None = None) -> int:
-        """Reads and embeds everything that is due, and returns how many memories this call embedded; `last_error` has the rest."""
+        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest."""
         with self._draining:
             self._extraction.drain(self._stop)
             try:
                 self._embedding.adopt()
             except EmbedderError as error:  # no model, no jobs: everything waits until it can be adopted
-                self.last_error = str(error)
+                self._error = str(error)
                 return 0
-            done = sum(self._drain_model(model, progress) for model in self._embedding.models())
+            models = self._embedding.models() if self._embedding.enabled else ()
+            done = sum(self._drain_model(model, progress) for model in models)
             self._embedding.promote()
             return done
 
@@ -105,20 +133,39 @@ class Worker:
         try:
             self._store.jobs.finish(_embedded(model, embedder, batch))
         except EmbedderError as error:
-            self.last_error = str(error)
+            self._error = str(error)
             self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
             return False
-        self.last_error = None
+        self._error = None
         return True
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.clear()
-            try:
-                self.drain()
-            except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
-                self.last_error = str(error)
-            self._wake.wait(POLL_SECONDS)
+    def _start(self, name: str, work: Callable[[], None], patience: float | None) -> None:
+        wake = threading.Event()
+        thread = threading.Thread(target=self._run, args=(work, wake), name=name, daemon=True)
+        self._wakes.append(wake)
+        self._threads.append((thread, patience))
+        thread.start()
+
+    def _run(self, work: Callable[[], None], wake: threading.Event) -> None:
+        while True:
+            wake.clear()  # before the look at `stop`, so that stopping is never waited out
+            if self._stop.is_set():
+                return
+            work()
+            wake.wait(POLL_SECONDS)
+
+    def _drain_in_background(self) -> None:
+        try:
+            self.drain()
+        except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
+            self._error = str(error)
+
+    def _read_in_background(self) -> None:
+        try:
+            self._extraction.drain_triples(self._stop)
+            self._triples_error = None
+        except TrivetError as error:
+            self._triples_error = str(error)
 
 
 class Cut(msgspec.Struct, frozen=True):

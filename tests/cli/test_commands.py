@@ -156,7 +156,7 @@ def test_stats_doctor_reindex(trivet: CommandLine, staging: str) -> None:
     assert "acme/shop 1" in trivet("stats").out
     assert all(finding["ok"] for finding in trivet.json("doctor"))
     assert "problem" not in trivet("doctor").out
-    assert trivet.json("reindex") == {"lexical": True, "vectors": True, "embedded": 0}
+    assert trivet.json("reindex") == {"lexical": True, "vectors": True, "graph": True, "embedded": 0}
     assert trivet("reindex", "--lexical").out == "Rebuilt the lexical index.\n"
     assert trivet.json("recall", "staging port")["hits"]
 

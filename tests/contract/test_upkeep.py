@@ -58,9 +58,9 @@ def test_rebuilding_vectors_keeps_the_old_ones_answering(store: Store) -> None:
 
 def test_the_version_of_the_analyser_is_kept(open_store: Open) -> None:
     store = open_store()
-    assert store.upkeep.analyser_version() == 0
-    store.upkeep.set_analyser_version(7)
-    assert open_store().upkeep.analyser_version() == 7
+    assert store.upkeep.version("analyser") == 0
+    store.upkeep.set_version("analyser", 7)
+    assert open_store().upkeep.version("analyser") == 7
 
 
 def test_a_backup_holds_everything_and_is_private(store: Store, tmp_path: Path) -> None:

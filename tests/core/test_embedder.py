@@ -289,7 +289,7 @@ def test_another_dimension_behind_the_same_name_is_an_error_and_reindex_mends_it
 def test_without_an_embedder_nothing_waits(trivet: Trivet) -> None:
     trivet.remember("zebra relay")
     answer = trivet.recall("zebra")
-    assert [one.leg for one in answer.health.legs] == ["lexical"]
+    assert [one.leg for one in answer.health.legs] == ["lexical", "graph"]
     assert (answer.health.degraded, answer.health.embedder, answer.health.not_embedded) == (False, None, 0)
     assert trivet.drain() == 0
 

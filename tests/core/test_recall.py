@@ -40,6 +40,7 @@ def test_an_answer_explains_itself(hybrid: Trivet) -> None:
     assert [(leg.leg, leg.answered, leg.candidates) for leg in answer.health.legs] == [
         ("lexical", True, 2),
         ("dense", True, 3),
+        ("graph", True, 0),
     ]
     assert (answer.health.degraded, answer.health.memories, answer.health.not_embedded) == (False, 3, 0)
 
@@ -145,7 +146,7 @@ def test_filters_of_the_request_reach_both_legs(hybrid: Trivet) -> None:
     ):
         assert ids(hybrid, "zebra relay", **options) == [kept], options
         answer = hybrid.recall("zebra relay", **options)
-        assert [leg.candidates for leg in answer.health.legs] == [1, 1]
+        assert [leg.candidates for leg in answer.health.legs] == [1, 1, 0]
         assert answer.health.memories == 1
     assert ids(hybrid, "zebra relay", scope="nobody") == []
 

@@ -54,7 +54,7 @@ def test_a_list_without_spread_has_a_defined_value(
     assert normalised.missing == missing
 
 
-@pytest.mark.parametrize("norm", NORMALISERS)
+@pytest.mark.parametrize("norm", [norm for norm in NORMALISERS if norm != "raw"])
 @pytest.mark.parametrize("top", [5e-324, 1e-300, 1e300])
 def test_no_scale_overflows_or_vanishes(norm: str, top: float) -> None:
     normalised = NORMALISERS[norm](ranking("lexical", -1e300, a=top, b=0.0))
@@ -68,6 +68,11 @@ def test_order_is_kept_and_missing_is_never_above_present(norm: str, ranking: Ra
     assert list(normalised.scores) == sorted(normalised.scores, reverse=True)
     assert normalised.missing <= normalised.scores[-1]
     assert len(normalised.scores) == len(ranking.candidates)
+
+
+def test_raw_takes_a_leg_at_its_word() -> None:
+    normalised = NORMALISERS["raw"](ranking("graph", 0.0, a=0.4, b=0.1))
+    assert (normalised.scores, normalised.missing) == ((0.4, 0.1), 0.0)
 
 
 def test_spread_by_hand() -> None:

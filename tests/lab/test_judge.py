@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from trivet.chat import Chat
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.embed.http import Limits
@@ -26,7 +27,6 @@ from trivet.lab.judge.export import export, final_grades
 from trivet.lab.judge.pool import APART, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
 from trivet.lab.judge.record import Record, record_file
 from trivet.lab.judge.terminal import judge_at_terminal
-from trivet.lab.tune.chat import Chat
 
 from .chat_server import chat_server
 from .small import write

@@ -16,13 +16,13 @@ import pytest
 
 from trivet import Trivet
 from trivet.analyse import analyse
+from trivet.chat import Chat
 from trivet.cli import main
 from trivet.demo import lines
 from trivet.embed.http import Limits
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.measures import Measured
 from trivet.lab.tune import adopt
-from trivet.lab.tune.chat import Chat
 from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
 from trivet.lab.tune.paraphrase import paraphrase
 from trivet.lab.tune.plan import Tuning

@@ -32,6 +32,7 @@ def health_of(
         memories=memories,
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
+        not_in_graph=engine.store.graph.backlog("rules").waiting,
         last_error=(backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR] or None,
         notes=tuple(said),
     )

@@ -11,7 +11,7 @@ from trivet.answer.weigh import Weighed
 from trivet.guard import masked
 from trivet.passages import cut
 from trivet.store.base import Model, Passage, Store
-from trivet.types import Filter, Hit, Memory, Ranking, Resolution, Why
+from trivet.types import Filter, Hit, Memory, PathStep, Ranking, Resolution, Why
 
 # A text this short is one passage for every embedder.
 ALWAYS_ONE_PASSAGE = 250
@@ -27,6 +27,7 @@ def present(
     model: Model | None,
     filter: Filter,
     reveal: bool,
+    paths: Mapping[str, tuple[PathStep, ...]],
 ) -> tuple[Hit, ...]:
     best = _best_passages(rankings)
     long = [hit.memory.id for hit in chosen if len(hit.memory.content) > ALWAYS_ONE_PASSAGE]
@@ -45,7 +46,7 @@ def present(
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
                 memory=memory,
-                why=_why(question, hit),
+                why=_why(question, hit, paths.get(hit.fused.id, ())),
                 resolved_by=resolutions.get(memory.id, ()),
             )
         )
@@ -101,7 +102,7 @@ def _passage(memory: Memory, passages: Sequence[Passage], best: int | None, ques
     return content[passages[best].start : passages[best].stop].strip()
 
 
-def _why(question: Question, hit: Weighed) -> Why:
+def _why(question: Question, hit: Weighed, path: tuple[PathStep, ...]) -> Why:
     memory = hit.memory
     around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
     held = {*analyse(memory.content), *analyse(around)}
@@ -115,6 +116,7 @@ def _why(question: Question, hit: Weighed) -> Why:
         prior=round(hit.prior, 6),
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
+        path=path,
     )
 
 

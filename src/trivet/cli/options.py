@@ -24,6 +24,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "scope": ("-s",),
     "expanded_keywords": ("--keyword", "-k"),
 }
+# What may be left out, and still has its place on the command line rather than a name.
+PLACED = ("text",)
 # Fields that hold prose: `-` reads them from standard input.
 PROSE = ("content", "query")
 
@@ -70,7 +72,7 @@ def fields_of(request: type[contract.Request]) -> tuple[Field, ...]:
 
 def parameters_of(request: type[contract.Request]) -> Iterator[inspect.Parameter]:
     for field in fields_of(request):
-        info = _argument(field) if field.required else _option(field)
+        info = _argument(field) if field.required or field.name in PLACED else _option(field)
         default = inspect.Parameter.empty if field.required else _shown_default(field)
         yield keyword(field.name, Annotated[field.kind if field.required else field.kind | None, info], default)
 

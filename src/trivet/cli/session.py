@@ -31,16 +31,18 @@ class Session:
             write_lines(lines())
 
     def embed_waiting(self) -> None:
-        """Does the embedding that a write left behind, unless it would mean waiting for a server.
+        """Does the reading and embedding that a write left behind, unless it would mean waiting for a server.
 
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
         from trivet.cli.progress import LateProgress
+        from trivet.upkeep import read_now
 
         engine = self.memory.engine
-        if not engine.embedding.local:
-            return
         try:
+            if not engine.embedding.local:
+                read_now(engine)
+                return
             with LateProgress("embedding", lambda done: done + self.memory.stats().not_embedded) as progress:
                 self.memory.drain(progress=progress)
         except TrivetError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trivet.types import Contribution, Health, Why
+from trivet.cli.output import one_line
+from trivet.types import Contribution, Health, PathStep, Why
 
 # Words can be checked by the reader's own eye, so their part is told before any other.
 SPOKEN_FIRST = ("lexical",)
@@ -26,7 +27,19 @@ def _evidence(leg: Contribution, why: Why) -> str:
         return f" (matched: {', '.join(why.matched_words)})"
     if leg.leg == "dense":
         return f" (cosine {leg.score:.2f})"
+    if leg.leg == "graph" and why.path:
+        return f" ({path_line(why.path)})"
     return ""
+
+
+def path_line(path: Sequence[PathStep]) -> str:
+    """Such as: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
+    return " -> ".join(("query", *map(_stop, path), "this"))
+
+
+def _stop(step: PathStep) -> str:
+    """Ids made in the same minute begin alike, so a memory is told by both ends of its id."""
+    return f"#{step.name[:8]}…{step.name[-4:]}" if step.kind == "memory" else one_line(step.name)
 
 
 def _afterwards(why: Why) -> Iterator[str]:
@@ -49,6 +62,8 @@ def health_lines(health: Health) -> Iterator[str]:
             yield f"The {leg.leg} leg did not answer: {leg.reason}."
     if health.not_embedded:
         yield f"{health.not_embedded} of {health.memories} memories are not embedded yet; words alone find them."
+    if health.not_in_graph:
+        yield f"{health.not_in_graph} of {health.memories} memories are not in the concept graph yet."
     if health.failing_jobs:
         yield f"{health.failing_jobs} embedding jobs fail: {health.last_error}."
     for note in health.notes:

@@ -35,6 +35,12 @@ SCENES: tuple[Scene, ...] = (
         expected="019a0668-e8d0-71ba-8dea-9af915d951f3",
     ),
     Scene(
+        title="Two steps away",
+        query="how long may the text in speech-v3.md be when spoken",
+        point="The file is in one memory, the four minutes in another; the graph leads there over the wedding.",
+        expected="01a00c63-a8c8-7892-a3b2-0896d9c96100",
+    ),
+    Scene(
         title="What was true once",
         query="may I deploy harbor on a Friday morning",
         point="An older memory allows it and fits better, but it was superseded: its successor is served, saying so.",

@@ -8,12 +8,21 @@ from functools import lru_cache
 from trivet.analyse import fold
 
 LONGEST_NAME = 80
+SHORTEST_SINGULAR = 3
 
 _possessive = re.compile(r"'s?(?=\s|$)")
 # Digits keep what stands between them (3.5 is not 35), and C, C++ and C# stay three.
 _kept = re.compile(r"(?<=\d)[.,:\-/](?=\d)|[+#]")
 _dropped = re.compile(r"[\W_]+")
 _between_words = re.compile(r"\W+")
+_last = re.compile(r"[^\W\d_]+$")
+_NOT_PLURAL = ("ss", "us", "is", "os", "as", "ws")
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", ""))
+_IRREGULAR = {
+    "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias", "statuses": "status", "buses": "bus",
+}  # fmt: skip
+# Names that people write in lower case too.
+_ENDS_IN_S = frozenset("postgres kubernetes jenkins rails sales express series species".split())
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 
@@ -28,6 +37,24 @@ def canonical(text: str) -> str:
     """The name that all its forms share: squeezed to letters and digits. Empty if that leaves too much to be a name."""
     name = _dropped.sub("", _plain(text))
     return name if len(name) <= LONGEST_NAME else ""
+
+
+def singular(text: str) -> str:
+    """A lower-case plural as its singular: tags and quoted terms come in both. Names keep theirs: Adams is not Adam."""
+    start, word = _last_word(text)
+    if not text.islower() or word.endswith(_NOT_PLURAL) or word in _ENDS_IN_S:
+        return text
+    if word in _IRREGULAR:
+        return start + _IRREGULAR[word]
+    for ending, instead in _PLURALS:
+        if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_SINGULAR:
+            return start + word.removesuffix(ending) + instead
+    return text
+
+
+def _last_word(text: str) -> tuple[str, str]:
+    match = _last.search(text)
+    return (text[: match.start()], match.group()) if match else (text, "")
 
 
 def _plain(text: str) -> str:

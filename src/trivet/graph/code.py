@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import re
 
-_fenced = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n(.*?)(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _code_line = re.compile(
-    r"^\s*(?:def|class|import|from \S+ import|return|if|elif|else|for|while|try|except|finally|with|raise|yield|async|await|"
-    r"function|const|let|var|public|private|static|void|int|func|fn|package|use|struct|impl|select|insert|update|create)\b"
+    r"^\s*(?:def|class|import|from \S+ import|return|if|elif|else|for|while|try|except|finally|with|raise|yield|async|"
+    r"await|function|const|let|var|public|private|static|void|int|func|fn|package|use|struct|impl|select|insert|update|create)\b"
     r".*[:;{})\]=]|[;{}]\s*$|^\s*[\w.\[\]\"']+\s*[-+*/|&]?=\s*\S|^\s*[\w.]+\(.*\)\s*;?\s*$|^\s*(?:@\w|#include|//|/\*)",
     re.IGNORECASE,
 )
 _defined = re.compile(
-    r"^\s*(?:export\s+|public\s+|private\s+|static\s+|async\s+|default\s+)*"
-    r"(?:def|class|function|func|fn|struct|interface|type|trait|module|namespace|CREATE\s+(?:TABLE|VIEW|INDEX))\s+"
+    r"[ \t]*(?:(?:export|public|private|static|async|default)[ \t]+){0,4}"
+    r"(?:def|class|function|func|fn|struct|interface|type|trait|module|namespace|CREATE[ \t]+(?:TABLE|VIEW|INDEX))"
+    r"[ \t]+"
     r"([A-Za-z_]\w{2,})",
-    re.MULTILINE | re.IGNORECASE,
+    re.IGNORECASE,
 )
 # A text of which so many lines look like code is code, also without a fence around it.
 SHARE_OF_CODE_LINES = 0.5
 FEWEST_LINES = 3
+# Code that people read has shorter lines; of a longer one the beginning tells enough.
+LONGEST_LINE = 300
+FENCES = ("```", "~~~")
 
 
 def without_code(text: str) -> tuple[str, str]:
-    """The prose of a text, and its code."""
-    fenced = "\n".join(match.group(2) for match in _fenced.finditer(text))
-    prose = _fenced.sub("\n", text)
-    return ("", f"{fenced}\n{prose}") if _is_code(prose) else (prose, fenced)
+    """The prose of a text, and its code: what stands in fences, or all of it if it looks like code."""
+    prose: list[str] = []
+    code: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        mark, after = line.strip()[:3], line.strip()[3:]
+        if mark in FENCES and mark == (fence or mark) and mark not in after:
+            fence = "" if fence else mark
+        else:
+            (code if fence else prose).append(line)
+    if _is_code(prose):
+        return "", "\n".join([*code, *prose])
+    return "\n".join(prose), "\n".join(code)
 
 
 def definitions(code: str) -> list[str]:
-    return _defined.findall(code)
+    return [match.group(1) for line in code.splitlines() if (match := _defined.match(line[:LONGEST_LINE]))]
 
 
-def _is_code(text: str) -> bool:
-    lines = [line for line in text.splitlines() if line.strip()]
+def _is_code(written: list[str]) -> bool:
+    lines = [line[:LONGEST_LINE] for line in written if line.strip()]
     if lines and _defined.match(lines[0]) and lines[0].rstrip().endswith((":", "{", "(", ",")):
         return True
     return len(lines) >= FEWEST_LINES and sum(map(_looks_like_code, lines)) >= SHARE_OF_CODE_LINES * len(lines)

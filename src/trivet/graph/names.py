@@ -12,8 +12,8 @@ from trivet.stopwords import STOP_WORDS
 # In front of a name these belong to the sentence.
 OPENERS = STOP_WORDS | frozenset(
     """
-    hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely definitely
-    exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
+    hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely
+    definitely exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
     however therefore moreover furthermore meanwhile instead otherwise thus hence despite due given following according
     another many several every either neither later eventually originally currently previously usually often sometimes
     always never objective objectives background method methods result results conclusion conclusions
@@ -22,25 +22,29 @@ OPENERS = STOP_WORDS | frozenset(
 # Alone a capital does not make these names: they open sentences, lists and docstrings, or stand for a time.
 NOT_NAMES = OPENERS | frozenset(
     """
-    great good nice cool awesome amazing look get got take make made use used using add added set run try keep check note
-    notes todo fixme tip warning one two three four five six seven eight nine ten first second third last next new old early
-    late update fix bug decision reminder question answer summary context reason problem solution step
-    none true false null nil self args kwargs return returns raise raises yield yields parameter parameters param example
-    examples default type value values usage deprecated introduction abstract design setting
+    great good nice cool awesome amazing look get got take make made use used using add added set run try keep check
+    note notes todo fixme tip warning one two three four five six seven eight nine ten first second third last next new
+    old early late update fix bug decision reminder question answer summary context reason problem solution step
+    none true false null nil self args kwargs return returns raise raises yield yields parameter parameters param
+    example examples default type value values usage deprecated introduction abstract design setting
     january february march april june july august september october november december
     jan feb mar apr jun jul aug sep sept oct nov dec
     monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
     am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
     """.split()
 )
+# Function words but for their capitals.
+ACRONYMS = frozenset({"US", "U.S.", "IT", "WHO", "W.H.O."})
 # Lower-case words that may stand inside a name.
-CONNECTORS = frozenset("of de la le les du des von van der den di da del della al bin ibn y e".split())
+CONNECTORS = frozenset("of de la le les du des do dos das von van der den di da del della al bin ibn".split())
+# Between two names these leave them two: English, Spanish, Italian, French, German, Nordic.
+JOINERS = frozenset("and & y e et und og och".split())
 LONGEST_IN_WORDS = 7
 
 _piece = re.compile(
-    r"(?P<initial>\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Mt|Ft|Prof|Gen|Col|Sgt|Rev|Jr|Sr)\.(?=\s?[A-Z]))"
+    r"(?P<initial>\b(?:[A-Z]\.){2,}|\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Mt|Ft|Prof|Gen|Col|Sgt|Rev|Jr|Sr)\.(?=\s?[A-Z]))"
     r"|(?P<word>[^\W_](?:[\w.\-/:@#+'’&\\]*[^\W_])?[+#]*)"
-    r"|(?P<end>[.!?…]+(?=[\s\"'”’)]|$)|[\n:;•|\"“”«»()\[\]{}<>=*]|\s[-–—]\s)"
+    r"|(?P<end>[.!?…]+|[\n:;•|\"“”«»()\[\]{}<>=*]|\s[-–—]\s)"
     r"|(?P<comma>,)"
     r"|(?P<ampersand>&)"
 )
@@ -65,6 +69,9 @@ def names_in(text: str) -> Iterator[Name]:
     for match in _piece.finditer(text):
         kind, piece = match.lastgroup, match.group()
         if kind in ("word", "initial") and (piece[0].isupper() or (run and not held and _is_number(piece))):
+            if run and run[-1].endswith(".") and _opens(piece):  # "... in N.Y. The ...": a sentence ended there
+                yield from _finished(run, opens)
+                run, held, at_start = [], [], True
             if not run:
                 opens = at_start
             run += [*held, piece]
@@ -94,7 +101,7 @@ def _may_stand_inside(piece: str, held: list[str]) -> bool:
 
 
 def _joins(piece: str) -> bool:
-    return piece in ("and", "&")
+    return piece in JOINERS
 
 
 def _is_number(piece: str) -> bool:
@@ -116,12 +123,20 @@ def _finished(run: list[str], opens: bool) -> Iterator[Name]:
 def _trimmed(words: list[str]) -> list[str]:
     """Without what the sentence put in front, and without function words and numbers left alone at the ends."""
     start, stop = 0, len(words)
-    while start < stop and (_plain(words[start]) in OPENERS or words[start].isdigit()):
+    while start < stop and (_opens(words[start]) or words[start].isdigit()):
         start += 1
-    while stop > start and _plain(words[stop - 1]) in OPENERS:
+    while stop > start and _opens(words[stop - 1]):
         stop -= 1
-    alone = stop - start == 1 and (_plain(words[start]) in NOT_NAMES or _contracted.search(words[start]))
-    return [] if alone else words[start:stop]
+    return [] if stop - start == 1 and not is_name(words[start]) else words[start:stop]
+
+
+def is_name(word: str) -> bool:
+    """Whether a single capitalised word can be a name by itself."""
+    return word in ACRONYMS or not (_plain(word) in NOT_NAMES or _contracted.search(word))
+
+
+def _opens(word: str) -> bool:
+    return word not in ACRONYMS and _plain(word) in OPENERS
 
 
 def _plain(word: str) -> str:

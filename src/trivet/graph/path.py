@@ -1,64 +1,88 @@
-"""By what way the walk reached a memory: the strongest short path back to the query, for people to read."""
+"""By what way the walk reached a memory: a short path back to the query over rare concepts, for people to read."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trivet.graph.network import Network
-from trivet.graph.walk import HUB, Walk, weigh_concepts
+from trivet.graph.walk import HUB, LOOKED_INTO, Walk, weigh_concepts
 
-# Nodes on a path, in order from the query: ("concept", key) and ("memory", key).
+# A stop on a path, in order from the query: ("concept", key) or ("memory", key).
 Step = tuple[str, int]
 
-# How many memories beyond the first ring are looked into; a longer way explains nothing.
-LOOKED_INTO = 60
+# A way over two concepts is looked for among so many of the rarest ones, and so many memories of each.
+CONCEPTS_TRIED = 8
+MEMORIES_TRIED = 20
 
 
-def path_to(
-    network: Network, visible: NDArray[np.bool_], memory: int, hits: Set[int], concepts: Set[int], how: Walk
-) -> tuple[Step, ...]:
-    """From the query to just before the memory. Empty if it was not reached within two concepts."""
-    ring = _by_weight(network, visible, memory, how)
-    for concept in ring:
-        if (start := _start_at(network, visible, concept, memory, hits, concepts)) is not None:
-            return start
-    looked = 0
-    for concept in ring:
-        for between in _memories_of(network, visible, concept, memory):
-            looked += 1
-            if looked > LOOKED_INTO:
-                return ()
-            for further in _by_weight(network, visible, between, how):
-                start = _start_at(network, visible, further, between, hits, concepts) if further != concept else None
-                if start is not None:
-                    return (*start, ("memory", between), ("concept", concept))
-    return ()
+class Paths:
+    """The ways from one query: its own concepts, and the hits that the walk started from, best first."""
 
+    def __init__(
+        self,
+        network: Network,
+        visible: NDArray[np.bool_],
+        hits: Sequence[int],
+        concepts: Sequence[int],
+        ends: Sequence[int],
+        how: Walk,
+    ) -> None:
+        self._network = network
+        self._visible = visible
+        self._named = set(concepts)
+        self._weights = self._weigh([*hits, *ends], how)
+        self._mentioned_by: dict[int, list[int]] = {}
+        for hit in hits:
+            for concept in self._concepts_of(hit):
+                self._mentioned_by.setdefault(concept, []).append(hit)
 
-def _start_at(
-    network: Network, visible: NDArray[np.bool_], concept: int, memory: int, hits: Set[int], concepts: Set[int]
-) -> tuple[Step, ...] | None:
-    """The way from the query to this concept, if it is named there or a hit mentions it."""
-    if concept in concepts:
-        return (("concept", concept),)
-    for other in _memories_of(network, visible, concept, memory):
-        if other in hits:
-            return (("memory", other), ("concept", concept))
-    return None
+    def to(self, memory: int) -> tuple[Step, ...]:
+        """From the query to just before the memory. Empty if there is none within two concepts."""
+        keys, _ = self._network.of_memory.of(memory)
+        named = next((key for key in keys.tolist() if key in self._named), None)
+        if named is not None:
+            return (("concept", named),)
+        ring = self._concepts_of(memory)
+        for concept in ring:
+            if start := self._start(concept, (memory,)):
+                return start
+        for concept in ring[:CONCEPTS_TRIED]:
+            for between in self._memories_of(concept, memory)[:MEMORIES_TRIED]:
+                keys, _ = self._network.of_memory.of(between)
+                for further in keys.tolist():
+                    if further != concept and (start := self._start(further, (memory, between))):
+                        return (*start, ("memory", between), ("concept", concept))
+        return ()
 
+    def _start(self, concept: int, but: Sequence[int]) -> tuple[Step, ...]:
+        """From the query to this concept, if it is named there or a hit other than these mentions it."""
+        if concept in self._named:
+            return (("concept", concept),)
+        hit = next((hit for hit in self._mentioned_by.get(concept, ()) if hit not in but), None)
+        if hit is None:
+            return ()
+        named = next((key for key in self._concepts_of(hit) if key in self._named), None)
+        start: tuple[Step, ...] = () if named is None else (("concept", named),)
+        return (*start, ("memory", hit), ("concept", concept))
 
-def _by_weight(network: Network, visible: NDArray[np.bool_], memory: int, how: Walk) -> list[int]:
-    keys, _ = network.of_memory.of(memory)
-    counts = network.of_concept.counts(keys)
-    kept = keys[(counts > 1) & (counts <= HUB)]
-    weights = weigh_concepts(network, visible, kept, how).weights
-    order = np.argsort(-weights, kind="stable")
-    return [int(kept[place]) for place in order if weights[place] > 0]
+    def _concepts_of(self, memory: int) -> list[int]:
+        """Those that the walk would follow, the rarest first."""
+        keys, _ = self._network.of_memory.of(memory)
+        followed = [key for key in keys.tolist() if key in self._weights]
+        return sorted(followed, key=lambda key: (-self._weights[key], key))
 
+    def _memories_of(self, concept: int, but: int) -> list[int]:
+        keys, _ = self._network.of_concept.of(concept)
+        return [key for key in keys.tolist() if key != but and key < len(self._visible) and self._visible[key]]
 
-def _memories_of(network: Network, visible: NDArray[np.bool_], concept: int, but: int) -> list[int]:
-    keys, _ = network.of_concept.of(concept)
-    return [key for key in keys.tolist() if key != but and key < len(visible) and visible[key]]
+    def _weigh(self, memories: Sequence[int], how: Walk) -> dict[int, float]:
+        mentioned = self._network.of_memory.gather(np.array(sorted(set(memories)), np.int32))
+        keys = np.unique(mentioned.keys)
+        counts = self._network.of_concept.counts(keys)
+        keys = keys[(counts > 1) & (counts <= LOOKED_INTO)]
+        spread = weigh_concepts(self._network, self._visible, keys, how)
+        followed = np.flatnonzero((spread.weights > 0) & (spread.held > 1) & (spread.held <= HUB))
+        return dict(zip(keys[followed].tolist(), spread.weights[followed].tolist(), strict=True))

@@ -38,3 +38,11 @@ class Triple(Value, frozen=True, kw_only=True):
     single: bool = False
     valid_from: str | None = None
     valid_to: str | None = None
+    # Canonical names of known concepts that the ends are other names of; None: each is its own.
+    subject_means: str | None = None
+    object_means: str | None = None
+
+    @property
+    def ends(self) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+        """Subject and object, each as written and with what it means."""
+        return (self.subject, self.subject_means), (self.object, self.object_means)

@@ -16,17 +16,22 @@ from trivet.graph.values import ROLES
 
 Mass = NDArray[np.float64]
 
-# Beyond this many mentions a concept passes on less than a thousandth to each: looking at them all would be wasted.
-HUB = 1_000
-# Bounds on the work of a walk: rounds, and memories pushed in each, the heaviest first.
-ROUNDS = 4
-PUSHED_AT_ONCE = 200
-# The least share of all the seeds' mass that is worth another push.
-LEAST_SHARE = 1e-4
+# Bounds on the work of a walk: rounds, and memories pushed in each, the heaviest first; the least share of the start
+# that is worth another push; and the mentions beyond which a concept is not followed, since it would pass on next to
+# nothing to each. Looser ones change nothing in the third decimal (docs/decisions/0010).
+ROUNDS = 2
+PUSHED_AT_ONCE = 50
+LEAST_SHARE = 1e-3
+HUB = 200
+# A concept with more mentions than this anywhere is not even looked into for how many of them are visible.
+LOOKED_INTO = 5_000
 # A capital at the start of sentences makes a name if the word stands capitalised within sentences this much as often.
 SURE_PER_MAYBE = 0.2
 # How much a link between two memories carries, beside their concepts: as a concept that only the two mention.
 LINK_WEIGHT = 0.6
+
+# Never divide by a concept that no visible memory holds.
+LEAST_PULL = 1e-9
 
 _MAYBE = ROLES.index("maybe")
 _ABOUT = ROLES.index("about")
@@ -46,30 +51,37 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """Concepts with what they weigh, and the visible memories they lead to with the share of each."""
+    """Concepts: what they weigh, how many visible memories hold them, and the share of each of those memories."""
 
     weights: Mass
+    held: NDArray[np.int64]
+    pull: Mass
     memories: Neighbours
     shares: Mass
 
 
-def walk(
-    network: Network, visible: NDArray[np.bool_], hits: tuple[Keys, Mass], concepts: tuple[Keys, Mass], how: Walk
-) -> Mass:
-    """What arrives at each memory, by key, within what is visible."""
-    arrived = np.zeros(len(visible))
-    least = LEAST_SHARE * float(hits[1].sum() + concepts[1].sum())
-    reached = _through_concepts(network, visible, *concepts, how)
-    arrived += reached
-    memories, mass = hits
+class Masses(msgspec.Struct, frozen=True):
+    """Memories, keys rising, and what is at each of them."""
+
+    keys: Keys
+    values: Mass
+
+
+def walk(network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: Masses, how: Walk) -> Masses:
+    """What arrives at the visible memories. `concepts` holds concepts and what starts at them."""
+    least = LEAST_SHARE * float(hits.values.sum() + concepts.values.sum())
+    reached = _from_concepts(network, visible, concepts, how)
+    arrived = [reached]
+    pushing = hits
     for number in range(ROUNDS):
-        if not len(memories):
-            break
-        pushed = _push(network, visible, memories, mass, how, leave_out_returns=number == 0)
-        arrived += pushed.counted
-        reached = reached + pushed.passed_on if number == 0 else pushed.passed_on
-        memories, mass = _heaviest(reached, least)
-    return arrived
+        passed_on, returned = _push(network, visible, pushing, how)
+        arrived.append(passed_on)
+        if number == 0:
+            arrived.append(Masses(pushing.keys, -returned))
+            passed_on = _added([reached, passed_on])
+        pushing = _heaviest(passed_on, least)
+    total = _added(arrived)
+    return Masses(total.keys, np.maximum(total.values, 0.0))
 
 
 def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: Walk) -> Spread:
@@ -77,84 +89,76 @@ def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys,
     found = network.of_concept.gather(concepts)
     seen = np.flatnonzero(_is_visible(visible, found.keys))
     memories = Neighbours(found.origins[seen], found.keys[seen], found.roles[seen])
-    held = np.bincount(memories.origins, minlength=len(concepts))
-    maybe = np.bincount(memories.origins[memories.roles == _MAYBE], minlength=len(concepts))
+    count = len(concepts)
+    held = np.bincount(memories.origins, minlength=count)
+    maybe = np.bincount(memories.origins[memories.roles == _MAYBE], minlength=count)
     sure = held - maybe
     is_name = (sure > 0) & (sure > SURE_PER_MAYBE * maybe)
     weights = np.where(is_name, np.maximum(held, 1) ** -how.rare, 0.0)
-    pull = np.where(memories.roles == _ABOUT, how.about, 1.0)
-    total = np.bincount(memories.origins, weights=pull, minlength=len(concepts))
-    return Spread(weights, memories, pull / np.maximum(total, 1.0)[memories.origins])
+    pulls = np.where(memories.roles == _ABOUT, how.about, 1.0)
+    pull = np.maximum(_sums(memories.origins, pulls, count), LEAST_PULL)
+    return Spread(weights, held, pull, memories, pulls / pull[memories.origins])
 
 
-class Pushed(msgspec.Struct, frozen=True):
-    passed_on: Mass
-    counted: Mass
-
-
-def _push(
-    network: Network, visible: NDArray[np.bool_], memories: Keys, mass: Mass, how: Walk, leave_out_returns: bool
-) -> Pushed:
-    mentioned = network.of_memory.gather(memories)
-    mentioned = _without_hubs(network, mentioned)
+def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk) -> tuple[Masses, Mass]:
+    """What the memories pass on through their concepts and links, and what of it comes straight back to each."""
+    mentioned = _shared(network, network.of_memory.gather(at.keys))
     concepts, place = np.unique(mentioned.keys, return_inverse=True)
-    spread = weigh_concepts(network, visible, concepts.astype(np.int32), how)
-    held = np.bincount(spread.memories.origins, minlength=len(concepts))
-    weights = np.where(held > 1, spread.weights, 0.0)[place]
-    origins, others = network.links_of(memories.tolist())
+    spread = weigh_concepts(network, visible, concepts, how)
+    weights = np.where((spread.held > 1) & (spread.held <= HUB), spread.weights, 0.0)[place]
+    origins, linked = _links(network, visible, at.keys)
+    count = len(at.keys)
+    room = how.rest + _sums(mentioned.origins, weights, count) + LINK_WEIGHT * np.bincount(origins, minlength=count)
+    flow = how.onward * at.values[mentioned.origins] * weights / room[mentioned.origins]
+    through_concepts = _onward(spread, how.onward * _sums(place, flow, len(concepts)))
+    through_links = _masses(linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / room[origins])
+    own = np.where(mentioned.roles == _ABOUT, how.about, 1.0) / spread.pull[place]
+    return _added([through_concepts, through_links]), _sums(mentioned.origins, how.onward * flow * own, count)
+
+
+def _from_concepts(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk) -> Masses:
+    return _onward(weigh_concepts(network, visible, at.keys, how), how.onward * at.values)
+
+
+def _onward(spread: Spread, at_concepts: Mass) -> Masses:
+    return _masses(spread.memories.keys, at_concepts[spread.memories.origins] * spread.shares)
+
+
+def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
+    places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
-    link_weights = np.where(_is_visible(visible, linked), LINK_WEIGHT, 0.0)
-    origins_array = np.array(origins, np.int64)
-    room = how.rest + np.bincount(mentioned.origins, weights=weights, minlength=len(memories))
-    room = room + np.bincount(origins_array, weights=link_weights, minlength=len(memories))
-    flow = how.onward * mass[mentioned.origins] * weights / room[mentioned.origins]
-    at_concepts = np.bincount(place, weights=flow, minlength=len(concepts))
-    passed_on = _arrivals(visible, spread, how.onward * at_concepts)
-    if len(linked):
-        by_link = how.onward**2 * mass[origins_array] * link_weights / room[origins_array]
-        np.add.at(passed_on, linked[link_weights > 0], by_link[link_weights > 0])
-    counted = passed_on
-    if leave_out_returns:
-        counted = passed_on.copy()
-        np.subtract.at(counted, memories, _returns(spread, mentioned, place, flow, how, len(memories)))
-        np.maximum(counted, 0.0, out=counted)
-    return Pushed(passed_on, counted)
+    seen = np.flatnonzero(_is_visible(visible, linked))
+    return np.array(places, np.int64)[seen], linked[seen]
 
 
-def _through_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, mass: Mass, how: Walk) -> Mass:
-    if not len(concepts):
-        return np.zeros(len(visible))
-    return _arrivals(visible, weigh_concepts(network, visible, concepts, how), how.onward * mass)
+def _added(parts: list[Masses]) -> Masses:
+    return _masses(np.concatenate([part.keys for part in parts]), np.concatenate([part.values for part in parts]))
 
 
-def _arrivals(visible: NDArray[np.bool_], spread: Spread, at_concepts: Mass) -> Mass:
-    parts = at_concepts[spread.memories.origins] * spread.shares
-    # Without a single part numpy counts in integers.
-    return np.bincount(spread.memories.keys, weights=parts, minlength=len(visible)).astype(np.float64, copy=False)
+def _masses(keys: Keys, values: Mass) -> Masses:
+    """One entry a key. In the order of keys, so that the same parts always add up to the same sum."""
+    found, place = np.unique(keys, return_inverse=True)
+    return Masses(found, _sums(place, values, len(found)))
 
 
-def _returns(
-    spread: Spread, mentioned: Neighbours, place: NDArray[np.int64], flow: Mass, how: Walk, count: int
-) -> Mass:
-    """What comes straight back to a memory through its own concepts, which says nothing about it."""
-    pull = np.where(spread.memories.roles == _ABOUT, how.about, 1.0)
-    total = np.bincount(spread.memories.origins, weights=pull, minlength=int(place.max()) + 1 if len(place) else 0)
-    own = np.where(mentioned.roles == _ABOUT, how.about, 1.0) / np.maximum(total[place], 1.0)
-    return np.bincount(mentioned.origins, weights=how.onward * flow * own, minlength=count)
+def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
+    # Without a single value numpy would count in integers.
+    return np.bincount(places, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _without_hubs(network: Network, mentioned: Neighbours) -> Neighbours:
+def _shared(network: Network, mentioned: Neighbours) -> Neighbours:
+    """Without the concepts that lead nowhere else, and those that lead everywhere."""
     counts = network.of_concept.counts(mentioned.keys)
-    kept = np.flatnonzero((counts > 1) & (counts <= HUB))
+    kept = np.flatnonzero((counts > 1) & (counts <= LOOKED_INTO))
     return Neighbours(mentioned.origins[kept], mentioned.keys[kept], mentioned.roles[kept])
 
 
-def _heaviest(reached: Mass, least: float) -> tuple[Keys, Mass]:
-    found = np.flatnonzero(reached > least)
+def _heaviest(reached: Masses, least: float) -> Masses:
+    found = np.flatnonzero(reached.values > least)
     if len(found) > PUSHED_AT_ONCE:
         # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
-        found = np.sort(found[np.argsort(-reached[found], kind="stable")[:PUSHED_AT_ONCE]])
-    return found.astype(np.int32), reached[found]
+        found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:PUSHED_AT_ONCE]])
+    return Masses(reached.keys[found], reached.values[found])
 
 
 def _is_visible(visible: NDArray[np.bool_], keys: Keys | Roles) -> NDArray[np.bool_]:

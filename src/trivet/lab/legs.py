@@ -28,7 +28,8 @@ class CachedLegs:
         rankings = [_head(ranking, recipe.depth) for part in parts for ranking in part.rankings]
         health = [leg for part in parts for leg in part.health]
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        return Retrieved(rankings, health, notes, any(part.narrowed for part in parts))
+        seeds = next((part.seeds for part in parts if part.seeds is not None), None)
+        return Retrieved(rankings, health, notes, any(part.narrowed for part in parts), seeds)
 
     def leg_times(self, leg: str) -> list[float]:
         """How long each retrieval of a leg took, in milliseconds."""
@@ -55,7 +56,7 @@ class CachedLegs:
             seeds = Retrieved([_head(ranking, recipe.depth) for part in parts for ranking in part.rankings], [])
             walked = _answered(walk_on(engine, question, filter, recipe, seeds))
             graph = [ranking for ranking in walked.rankings if ranking.leg == "graph"]
-            self._kept[name] = Retrieved(graph, walked.health)
+            self._kept[name] = Retrieved(graph, walked.health, seeds=walked.seeds)
         return self._kept[name]
 
 

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from trivet.analyse import Question, analyse, tokens_of
 from trivet.fuse.normalise import spread
-from trivet.graph.canonical import canonical, form
-from trivet.graph.names import NOT_NAMES
+from trivet.graph.canonical import canonical, form, singular
+from trivet.graph.dates import dates_in
+from trivet.graph.marks import marks_in
+from trivet.graph.names import is_name
 from trivet.graph.walk import Walk
 from trivet.recipe import Recipe
 from trivet.store.base import Named, Seeds, Store
@@ -30,8 +32,7 @@ TRUST: Mapping[str, float] = {"lexical": 1 / 9, "dense": 8 / 9}
 Span = tuple[int, int]
 
 
-def graph(store: Store, question: Question, rankings: Sequence[Ranking], filter: Filter, recipe: Recipe) -> Ranking:
-    seeds = seeds_of(store, question, rankings, filter, recipe)
+def graph(store: Store, seeds: Seeds | None, filter: Filter, recipe: Recipe) -> Ranking:
     if seeds is None:
         return Ranking(leg="graph", floor=FLOOR)
     found = store.graph.walk(seeds, filter, recipe.walk, recipe.depth)
@@ -60,23 +61,29 @@ def seeds_of(
 
 def named_concepts(store: Store, question: Question, filter: Filter, how: Walk) -> dict[int, float]:
     """The concepts the query names, the longest names first, each by how rare it is and how surely it is meant."""
-    words = tokens_of(question.text)[:WORDS_LOOKED_AT]
-    spans = [(start, start + length) for length in range(LONGEST_NAME, 0, -1) for start in range(len(words) - length + 1)]
-    forms = {span: _form(words[span[0] : span[1]]) for span in spans}
-    known = {one.form: one for one in store.graph.named(list({text for text in forms.values() if text}), filter, how)}
-    chosen = _not_overlapping([span for span in spans if forms[span] in known], len(words))
-    alone = {words[start]: known[forms[start, stop]] for start, stop in chosen if stop - start == 1}
+    dates, rest = dates_in(question.text)
+    marks = [canonical(text) for text in (*dates, *(mark for mark, kind in marks_in(rest) if kind != "quoted"))]
+    words = tokens_of(rest)[:WORDS_LOOKED_AT]
+    spans = [
+        (start, start + length) for length in range(LONGEST_NAME, 0, -1) for start in range(len(words) - length + 1)
+    ]
+    forms = {span: _forms(words[span[0] : span[1]]) for span in spans}
+    wanted = {text for texts in forms.values() for text in texts} | set(marks[:WORDS_LOOKED_AT])
+    known = {one.form: one for one in store.graph.named(sorted(wanted - {""}), filter, how)}
+    meant = {span: known[text] for span, texts in forms.items() for text in reversed(texts) if text in known}
+    chosen = _not_overlapping([span for span in spans if span in meant], len(words))
+    alone = {words[start]: meant[start, stop] for start, stop in chosen if stop - start == 1}
     sureness = _sureness(store, alone, filter)
-    return {
-        known[forms[span]].concept: known[forms[span]].weight * sureness.get(forms[span], 1.0) for span in chosen
-    }
+    names = [meant[span] for span in chosen] + [known[mark] for mark in marks if mark in known]
+    return {one.concept: one.weight * sureness.get(one.form, 1.0) for one in names}
 
 
-def _form(words: Sequence[str]) -> str:
+def _forms(words: Sequence[str]) -> tuple[str, ...]:
     """Several words must stand in a memory as they stand here; a single one may be written another way there."""
     if len(words) > 1:
-        return form(" ".join(words))
-    return "" if words[0].lower() in NOT_NAMES else canonical(words[0])
+        return (form(" ".join(words)),)
+    word = words[0]
+    return tuple(dict.fromkeys((canonical(word), canonical(singular(word))))) if is_name(word) else ()
 
 
 def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
@@ -91,7 +98,7 @@ def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
 
 
 def _sureness(store: Store, alone: Mapping[str, Named], filter: Filter) -> dict[str, float]:
-    """Of the memories that hold a word, the share that mentions it as a concept: 1 for `postgres`, little for `list`."""
+    """Of the memories that hold a word, the share that mentions it as a concept: all for `postgres`, few for `list`."""
     terms = {word: analyse(word) for word in alone}
     holders = store.lexical.holders(sorted({term for found in terms.values() for term in found}), filter)
     return {

@@ -91,6 +91,8 @@ def counted(stats: Stats) -> Counted:
         sensitive=stats.sensitive,
         not_embedded=stats.not_embedded,
         failing_jobs=stats.failing_jobs,
+        concepts=stats.concepts,
+        not_in_graph=stats.not_in_graph,
         embedder=stats.embedder,
     )
 
@@ -106,6 +108,7 @@ def _found(hit: Hit) -> Found:
         "content": content,
         "whole_characters": whole if len(content) < whole else None,
         "why": _why(hit.why),
+        "path": " -> ".join(step.name for step in hit.why.path) or None,
         "redirected_from": hit.why.redirected_from,
         "same_as": hit.why.collapsed,
         "resolved_by": tuple(_resolved(resolution) for resolution in hit.resolved_by),
@@ -132,6 +135,8 @@ def _health(health: Health) -> str | None:
     said = [f"the {leg.leg} leg did not answer ({leg.reason})" for leg in health.legs if not leg.answered]
     if health.not_embedded:
         said.append(f"{health.not_embedded} not embedded yet, found by words alone")
+    if health.not_in_graph:
+        said.append(f"{health.not_in_graph} not in the concept graph yet")
     if health.last_error:
         said.append(f"last error: {health.last_error}")
     said.extend(health.notes)

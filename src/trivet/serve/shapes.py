@@ -66,6 +66,9 @@ class Found(Shape, frozen=True, kw_only=True):
     state: State = "active"
     sensitive: bool = False
     why: Annotated[str, Meta(description="Its rank in each leg and the words of the query it holds.")]
+    path: Annotated[
+        str | None, Meta(description="How the concept graph led here: concepts and ids of memories in between.")
+    ] = None
     redirected_from: Annotated[
         tuple[str, ...], Meta(description="Ids of outdated memories that matched and led to this one.")
     ] = ()
@@ -154,4 +157,6 @@ class Counted(Shape, frozen=True, kw_only=True):
     sensitive: int
     not_embedded: Annotated[int, Meta(description="Waiting for vectors; found by words until then.")]
     failing_jobs: int = 0
+    concepts: Annotated[int, Meta(description="Names, terms and identifiers that memories are connected by.")] = 0
+    not_in_graph: Annotated[int, Meta(description="Waiting to be read for their concepts.")] = 0
     embedder: str | None = None

@@ -40,7 +40,9 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
     lines = [wrapper.notice] if result.hits else ["Nothing stored matches this query."]
     for hit in result.hits:
         lines.append(_headline(hit))
-        lines.append(wrapper.wrap(f"{_label(hit)}\n{hit.content}", hit.id))
+        # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
+        path = f"by way of {hit.path}\n" if hit.path else ""
+        lines.append(wrapper.wrap(f"{_label(hit)}\n{path}{hit.content}", hit.id))
         for resolution in hit.resolved_by:
             lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
     if result.truncated:
@@ -93,7 +95,9 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
     names = ("memories", "categories", "scopes", "tags")
     stored = "\n".join(f"{name}: {_counts(getattr(result, name))}" for name in names)
     waiting = f"{result.not_embedded} waiting for vectors, {result.failing_jobs} failing"
-    summary = f"{result.links} links, {result.sensitive} sensitive, {waiting}; embedder: {result.embedder or 'none'}"
+    waiting += f", {result.not_in_graph} for the concept graph" if result.not_in_graph else ""
+    counts = f"{result.links} links, {result.concepts} concepts, {result.sensitive} sensitive"
+    summary = f"{counts}, {waiting}; embedder: {result.embedder or 'none'}"
     return f"{wrapper.notice}\n{wrapper.wrap(stored)}\n{summary}."
 
 

@@ -1,6 +1,7 @@
 """What every store can do. The facade, the two paths and the worker know this and nothing below it.
 
-A store keeps memories, their links, their jobs, two searchable indexes and a graph. Every write method is one transaction.
+A store keeps memories, their links, their jobs, two searchable indexes and a graph of concepts. Every write method is
+one transaction.
 """
 
 from __future__ import annotations
@@ -13,11 +14,31 @@ import msgspec
 
 from trivet.graph.values import Mention, Reader, Triple
 from trivet.graph.walk import Walk
-from trivet.types import Candidate, Filter, Finding, Link, LinkKind, Memory, Page, PathStep, Revision, Sort, Stats
+from trivet.types import (
+    Candidate,
+    Concept,
+    ConceptPage,
+    ConceptSort,
+    Filter,
+    Finding,
+    Link,
+    LinkKind,
+    Memory,
+    Neighbourhood,
+    Page,
+    PathStep,
+    Revision,
+    Sort,
+    Stats,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# What made the derived data of a store; another version of it makes them anew.
+Maker = Literal["analyser", "extraction"]
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -191,9 +212,26 @@ class GraphIndex(Protocol):
     def release(self, reader: Reader, readings: Sequence[Reading]) -> None: ...
     def backlog(self, reader: Reader) -> Backlog: ...
     def ask_for_triples(self) -> int: ...
+    def retry_now(self, reader: Reader) -> None: ...
+    def means(self, labels: Sequence[str]) -> dict[str, str]: ...
+    def names_with(self, terms: Sequence[str]) -> tuple[tuple[str, str], ...]: ...
+    def spend(self, tokens: int, most: int) -> bool: ...
+    def spent(self) -> int: ...
     def named(self, forms: Sequence[str], filter: Filter, walk: Walk) -> tuple[Named, ...]: ...
     def walk(self, seeds: Seeds, filter: Filter, walk: Walk, depth: int) -> list[Candidate]: ...
-    def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, walk: Walk) -> dict[str, tuple[PathStep, ...]]: ...
+    def paths(
+        self, ids: Sequence[str], seeds: Seeds, filter: Filter, walk: Walk
+    ) -> dict[str, tuple[PathStep, ...]]: ...
+
+
+class Concepts(Protocol):
+    """What people look at of the graph, within what a filter lets them see."""
+
+    def page(
+        self, filter: Filter, contains: str | None, kind: str | None, sort: ConceptSort, limit: int, offset: int
+    ) -> ConceptPage: ...
+    def find(self, name: str, form: str, filter: Filter) -> Concept | None: ...
+    def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood: ...
 
 
 class Upkeep(Protocol):
@@ -202,8 +240,8 @@ class Upkeep(Protocol):
     def rebuild_vectors(self) -> int: ...
     def rebuild_graph(self) -> int: ...
     def findings(self) -> tuple[Finding, ...]: ...
-    def analyser_version(self) -> int: ...
-    def set_analyser_version(self, version: int) -> None: ...
+    def version(self, maker: Maker) -> int: ...
+    def set_version(self, maker: Maker, version: int) -> None: ...
 
 
 class Store(Protocol):
@@ -219,6 +257,8 @@ class Store(Protocol):
     def vectors(self) -> VectorIndex: ...
     @property
     def graph(self) -> GraphIndex: ...
+    @property
+    def concepts(self) -> Concepts: ...
     @property
     def jobs(self) -> Jobs: ...
     @property

@@ -128,8 +128,8 @@ def _tolerant(stream: TextIO) -> TextIO:
 
 
 def _by_endpoint(llm: str, pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
+    from trivet.chat import Chat
     from trivet.lab.judge.endpoint import judge_by_endpoint
-    from trivet.lab.tune.chat import Chat
 
     with LateProgress("judging", lambda _: len(pool.entries) - len(record.grades)) as progress:
         return judge_by_endpoint(Chat(llm), pool, dataset, record, progress)

@@ -50,8 +50,8 @@ def tune(
 
 
 def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: int) -> int:
+    from trivet.chat import Chat
     from trivet.lab.tune import adopt
-    from trivet.lab.tune.chat import Chat
     from trivet.lab.tune.plan import Tuning
 
     chat = Chat(llm) if llm else None

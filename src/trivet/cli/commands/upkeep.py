@@ -28,22 +28,29 @@ def doctor(session: Session) -> int:
 
 @command(
     "reindex",
-    "Rebuild what is derived from the memories: the lexical index, the vectors, or both.",
+    "Rebuild what is derived from the memories: the lexical index, the vectors, the concept graph, or all three.",
     more="No memory is changed, and recalls go on meanwhile.",
-    example="trivet reindex\ntrivet reindex --lexical",
+    example="trivet reindex\ntrivet reindex --lexical\ntrivet reindex --graph",
 )
 def reindex(
     session: Session,
     lexical: Annotated[bool, typer.Option("--lexical", help="Only the lexical index.")] = False,
     vectors: Annotated[bool, typer.Option("--vectors", help="Only the vectors.")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="Only the concept graph.")] = False,
 ) -> None:
-    both = lexical == vectors
+    chosen = {"lexical": lexical, "vectors": vectors, "graph": graph}
+    if not any(chosen.values()):
+        chosen = dict.fromkeys(chosen, True)
     with LateProgress("embedding", lambda done: done + session.memory.stats().not_embedded) as progress:
-        embedded = session.memory.reindex(lexical=lexical or both, vectors=vectors or both, progress=progress)
-    value = {"lexical": lexical or both, "vectors": vectors or both, "embedded": embedded}
-    done = ["the lexical index"] if value["lexical"] else []
-    done += [f"the vectors ({embedded} memories embedded)"] if value["vectors"] else []
-    session.show(value, lambda: [line(f"Rebuilt {' and '.join(done)}.")])
+        embedded = session.memory.reindex(**chosen, progress=progress)
+    done = ["the lexical index"] if chosen["lexical"] else []
+    done += [f"the vectors ({embedded} memories embedded)"] if chosen["vectors"] else []
+    done += [f"the concept graph ({session.memory.stats().concepts} concepts)"] if chosen["graph"] else []
+    session.show({**chosen, "embedded": embedded}, lambda: [line(f"Rebuilt {_listed(done)}.")])
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 @command(

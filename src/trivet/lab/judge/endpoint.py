@@ -9,10 +9,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from trivet.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.errors import EmbedderError
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import BEST, Record
-from trivet.lab.tune.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.lab.values import Dataset, Document
 
 AT_ONCE = 5

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.chat import Chat
 from trivet.engine import Engine
 from trivet.errors import InvalidInput
 from trivet.lab.extra import MEASURING, need
-from trivet.lab.tune.chat import Chat
 from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
 from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories

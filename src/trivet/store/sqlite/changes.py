@@ -1,9 +1,14 @@
-"""What changed since a cache last looked, whichever process changed it."""
+"""The record of changes, and what changed since a cache last looked, whichever process changed it."""
 
 from __future__ import annotations
 
+import sqlite3
+
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.queries import queries
+
+# Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
+CHANGES_KEPT = 20_000
 
 
 class Changes:
@@ -25,3 +30,9 @@ class Changes:
         if rows and rows[0][0] != sequence + 1:
             return None
         return [(row[0], row[1]) for row in rows]
+
+
+def note_change(connection: sqlite3.Connection, key: int) -> None:
+    sequence = connection.execute(queries("memories")["insert_change"], {"key": key}).lastrowid or 0
+    if sequence % 1000 == 0:
+        connection.execute(queries("memories")["trim_changes"], {"keep": CHANGES_KEPT})

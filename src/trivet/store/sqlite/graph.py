@@ -1,4 +1,4 @@
-"""The concept graph: written with the memories it is derived from, walked in memory, kept fresh by the change record."""
+"""The concept graph: written with the memories it derives from, walked in memory, kept fresh by the change record."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trivet.clock import now
-from trivet.graph.canonical import canonical, form
-from trivet.graph.path import Step, path_to
-from trivet.graph.values import ROLES, Mention, Reader, Triple
-from trivet.graph.walk import HUB, Walk, walk, weigh_concepts
+from trivet.graph.canonical import canonical
+from trivet.graph.path import Paths, Step
+from trivet.graph.values import Mention, Reader, Triple
+from trivet.graph.walk import HUB, Masses, Walk, walk, weigh_concepts
 from trivet.store.base import Backlog, Named, Reading, Seeds
-from trivet.store.sqlite.changes import Changes
+from trivet.store.sqlite import triple_names
+from trivet.store.sqlite.changes import Changes, note_change
 from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.graph_rows import mention_row, write_triples
 from trivet.store.sqlite.graph_traces import drop_orphans
 from trivet.store.sqlite.identity import Identities
 from trivet.store.sqlite.living_network import LivingNetwork
-from trivet.store.sqlite.memories import note_change
 from trivet.store.sqlite.queries import queries
 from trivet.store.sqlite.rows import as_json, strings
 from trivet.store.sqlite.visible import Visibility
@@ -35,6 +35,8 @@ class SqliteGraph:
         self._database = database
         self._visibility = visibility
         self._identities = identities
+        self._changes = changes
+        self._asked_at: int | None = None  # the last change when memories were last queued for a language model
         self._network = LivingNetwork(database, changes)
         self._sql = queries("graph")
 
@@ -47,38 +49,35 @@ class SqliteGraph:
             return ()
         concepts = np.array([concept for _, concept in found], np.int32)
         spread = weigh_concepts(self._network.fresh(), self._visibility.of(filter).mask, concepts, how)
-        held = np.bincount(spread.memories.origins, minlength=len(concepts))
         return tuple(
             Named(concept, name, int(count), float(weight))
-            for (name, concept), count, weight in zip(found, held, spread.weights, strict=True)
+            for (name, concept), count, weight in zip(found, spread.held, spread.weights, strict=True)
             if weight > 0 and count <= HUB
         )
 
     def walk(self, seeds: Seeds, filter: Filter, how: Walk, depth: int) -> list[Candidate]:
         """The memories that most arrives at; the score is the square root of what arrived, so that few do not swamp."""
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
-        mass = walk(network, visible, self._hits(seeds.memories), _shares(seeds.concepts), how)
-        found = np.flatnonzero(mass > LEAST_MASS)
+        mass = walk(network, visible, self._hits(seeds.memories), _masses(seeds.concepts), how)
+        found = np.flatnonzero(mass.values > LEAST_MASS)
         if len(found) > depth:
-            cut = np.partition(mass[found], len(found) - depth)[len(found) - depth]
-            found = found[mass[found] >= cut]  # everything tied at the cut stays until ids decide
-        ids = self._identities.of(found.tolist())
-        ranked = [
-            Candidate(id=ids[key], score=min(1.0, float(mass[key]) ** 0.5)) for key in found.tolist() if key in ids
-        ]
+            cut = np.partition(mass.values[found], len(found) - depth)[len(found) - depth]
+            found = found[mass.values[found] >= cut]  # everything tied at the cut stays until ids decide
+        keys, scores = mass.keys[found].tolist(), np.minimum(np.sqrt(mass.values[found]), 1.0).tolist()
+        ids = self._identities.of(keys)
+        ranked = [Candidate(id=ids[key], score=score) for key, score in zip(keys, scores, strict=True) if key in ids]
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return ranked[:depth]
 
     def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, how: Walk) -> dict[str, tuple[PathStep, ...]]:
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
         keys = self._keys([*ids, *seeds.memories])
-        hits = {keys[id] for id in seeds.memories if id in keys}
-        found = {
-            id: path_to(network, visible, keys[id], hits - {keys[id]}, set(seeds.concepts), how)
-            for id in ids
-            if id in keys
-        }
-        return self._spelled_out({id: steps for id, steps in found.items() if steps})
+        best_first = sorted(seeds.memories, key=lambda id: -seeds.memories[id])
+        hits = [keys[id] for id in best_first if id in keys]
+        ends = {id: keys[id] for id in ids if id in keys}
+        paths = Paths(network, visible, hits, sorted(seeds.concepts), list(ends.values()), how)
+        found = {id: steps for id, key in ends.items() if (steps := paths.to(key))}
+        return self._spelled_out(found, list(ends.values()))
 
     def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[Reading, ...]:
         moment = time.time()
@@ -106,21 +105,22 @@ class SqliteGraph:
             touched = set(concepts.values())
             for reading, mentions in done:
                 if self._taken(connection, "rules", reading, touched):
-                    rows = [_mention_row(reading.key, concepts[one.name], "rules", one) for one in mentions]
+                    rows = [mention_row(reading.key, concepts[one.name], "rules", one) for one in mentions]
                     connection.executemany(self._sql["insert_mention"], rows)
                     note_change(connection, reading.key)
             drop_orphans(connection, touched)
 
     def finish_triples(self, done: Sequence[tuple[Reading, Sequence[Triple]]]) -> None:
         """Stores what a language model found: its concepts as mentions, its statements with the memory as evidence."""
-        names = [canonical(end) for _, found in done for one in found for end in (one.subject, one.object)]
+        ends = [end for _, found in done for one in found for end in one.ends]
         recorded_at = now()
         with self._database.write() as connection:
-            concepts = self._concepts(connection, names)
+            concepts = self._known(connection, [means for _, means in ends if means])
+            concepts |= self._concepts(connection, [canonical(label) for label, _ in ends])
             touched = set(concepts.values())
             for reading, triples in done:
                 if self._taken(connection, "triples", reading, touched):
-                    self._write_triples(connection, reading, triples, concepts, recorded_at)
+                    write_triples(connection, reading, triples, concepts, recorded_at)
                     note_change(connection, reading.key)
             drop_orphans(connection, touched)
 
@@ -143,8 +143,33 @@ class SqliteGraph:
 
     def ask_for_triples(self) -> int:
         """Queues every memory that no language model has read as it is now; says how many were added."""
+        changed = self._changes.last()
+        if changed == self._asked_at:
+            return 0
+        added = 0
+        with self._database.errors():
+            unread = self._database.read().execute(queries("triples")["unread"]).fetchone()[0]
+        if unread:
+            with self._database.write() as connection:
+                added = connection.execute(self._sql["enqueue_unread"]).rowcount
+        self._asked_at = changed
+        return added
+
+    def retry_now(self, reader: Reader) -> None:
         with self._database.write() as connection:
-            return connection.execute(self._sql["enqueue_unread"]).rowcount
+            connection.execute(queries("triples")["retry_now"], {"reader": reader})
+
+    def means(self, labels: Sequence[str]) -> dict[str, str]:
+        return triple_names.means(self._database, labels)
+
+    def names_with(self, terms: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        return triple_names.names_with(self._database, terms)
+
+    def spend(self, tokens: int, most: int) -> bool:
+        return triple_names.spend(self._database, tokens, most)
+
+    def spent(self) -> int:
+        return triple_names.spent(self._database)
 
     def _taken(self, connection: sqlite3.Connection, reader: Reader, reading: Reading, touched: set[int]) -> bool:
         """Whether the reading is still wanted; then what this reader found before goes, and a mark says it was read."""
@@ -160,55 +185,39 @@ class SqliteGraph:
         return True
 
     def _concepts(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, int]:
-        parameters = {"names": as_json(dict.fromkeys(name for name in names if name))}
-        connection.execute(self._sql["insert_concepts"], parameters)
+        wanted = [name for name in names if name]
+        connection.execute(self._sql["insert_concepts"], {"names": as_json(dict.fromkeys(wanted))})
+        return self._known(connection, wanted)
+
+    def _known(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, int]:
+        parameters = {"names": as_json(dict.fromkeys(names))}
         return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
 
-    def _write_triples(
-        self,
-        connection: sqlite3.Connection,
-        reading: Reading,
-        triples: Sequence[Triple],
-        concepts: Mapping[str, int],
-        recorded_at: str,
-    ) -> None:
-        for triple in triples:
-            ends = [(end, concepts[canonical(end)]) for end in (triple.subject, triple.object)]
-            for label, concept in ends:
-                mention = Mention(name=canonical(label), label=label, kind="name", role="in")
-                connection.execute(self._sql["insert_mention"], _mention_row(reading.key, concept, "triples", mention))
-            values = {
-                "source": ends[0][1],
-                "relation": triple.relation,
-                "target": ends[1][1],
-                "memory": reading.key,
-                "weight": 1.0,
-                "single": int(triple.single),
-                "valid_from": triple.valid_from or reading.since,
-                "valid_to": triple.valid_to,
-                "recorded_at": recorded_at,
-            }
-            connection.execute(self._sql["insert_statement"], values)
-
-    def _hits(self, seeds: Mapping[str, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _hits(self, seeds: Mapping[str, float]) -> Masses:
         keys = self._keys(list(seeds))
-        known = sorted((keys[id], share) for id, share in seeds.items() if id in keys)
-        return _shares(dict(known))
+        return _masses({keys[id]: share for id, share in seeds.items() if id in keys})
 
     def _keys(self, ids: Sequence[str]) -> dict[str, int]:
         with self._database.errors():
             rows = self._database.read().execute(queries("memories")["keys_of_ids"], {"ids": as_json(ids)}).fetchall()
         return {row[0]: row[1] for row in rows}
 
-    def _spelled_out(self, paths: Mapping[str, tuple[Step, ...]]) -> dict[str, tuple[PathStep, ...]]:
+    def _spelled_out(
+        self, paths: Mapping[str, tuple[Step, ...]], ends: Sequence[int]
+    ) -> dict[str, tuple[PathStep, ...]]:
+        """Concepts as the memories on the paths write them: how others write them is not for the caller to know."""
         steps = [step for path in paths.values() for step in path]
-        ids = self._identities.of([key for kind, key in steps if kind == "memory"])
-        wanted = {"concepts": as_json({key for kind, key in steps if kind == "concept"})}
+        between = [key for kind, key in steps if kind == "memory"]
+        ids = self._identities.of(between)
+        concepts = {key for kind, key in steps if kind == "concept"}
+        wanted = {"concepts": as_json(concepts), "memories": as_json([*between, *ends])}
         with self._database.errors():
             labels = {row[0]: row[1] for row in self._database.read().execute(self._sql["labels"], wanted)}
         return {
             id: tuple(
-                PathStep(kind="concept", name=labels[key]) if kind == "concept" else PathStep(kind="memory", name=ids[key])
+                PathStep(kind="concept", name=labels[key])
+                if kind == "concept"
+                else PathStep(kind="memory", name=ids[key])
                 for kind, key in path
             )
             for id, path in paths.items()
@@ -216,17 +225,6 @@ class SqliteGraph:
         }
 
 
-def _mention_row(memory: int, concept: int, reader: Reader, mention: Mention) -> dict[str, object]:
-    return {
-        "memory": memory,
-        "concept": concept,
-        "reader": reader,
-        "role": ROLES.index(mention.role),
-        "kind": mention.kind,
-        "label": mention.label,
-        "form": form(mention.label),
-    }
-
-
-def _shares(seeds: Mapping[int, float]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    return np.array(list(seeds), np.int32), np.array(list(seeds.values()), np.float64)
+def _masses(seeds: Mapping[int, float]) -> Masses:
+    keys = sorted(seeds)
+    return Masses(np.array(keys, np.int32), np.array([seeds[key] for key in keys], np.float64))

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from trivet.store.sqlite.queries import queries
+from trivet.store.sqlite.renaming import rename_unowned
 from trivet.store.sqlite.rows import as_json
 
 
@@ -20,4 +21,6 @@ def clear_graph(connection: sqlite3.Connection, key: int) -> None:
 
 def drop_orphans(connection: sqlite3.Connection, concepts: Iterable[int]) -> None:
     """Concepts that nothing mentions any more: the name of what was forgotten must not stay behind."""
-    connection.execute(queries("graph")["delete_orphans"], {"concepts": as_json(concepts)})
+    touched = list(concepts)
+    connection.execute(queries("graph")["delete_orphans"], {"concepts": as_json(touched)})
+    rename_unowned(connection, touched)

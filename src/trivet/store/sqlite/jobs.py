@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.store.base import Backlog, Job, Model, Passage
+from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.memories import note_change
 from trivet.store.sqlite.queries import queries
 from trivet.store.sqlite.rows import as_json
 

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from trivet.errors import Conflict, NotFound
+from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.memories import note_change, restate
+from trivet.store.sqlite.memories import restate
 from trivet.store.sqlite.queries import queries
 from trivet.store.sqlite.rows import as_json
 from trivet.types import Link, LinkKind

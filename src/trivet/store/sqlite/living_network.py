@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from trivet.errors import StoreError
 from trivet.graph.network import Keys, Network, Pair
 from trivet.store.sqlite.changes import Changes
 from trivet.store.sqlite.database import Database
@@ -55,7 +56,10 @@ class LivingNetwork:
             self._renewal.start()
 
     def _replace(self) -> None:
-        sequence, network = self._load()
+        try:
+            sequence, network = self._load()
+        except StoreError:  # closed or in trouble: what recalls do with the store says so; the next one tries again
+            return
         with self._lock:
             self._sequence, self._network = sequence, network
 

@@ -10,15 +10,13 @@ import msgspec
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
 from trivet.store.base import Added, Document, Entry
+from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import SCHEMA_VERSION, Database
 from trivet.store.sqlite.graph_traces import clear_graph
 from trivet.store.sqlite.queries import queries, visible_query
 from trivet.store.sqlite.rows import as_json, filter_parameters, to_memory, to_row
 from trivet.store.sqlite.visible import Visibility
 from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
-
-# Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
-CHANGES_KEPT = 20_000
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
@@ -222,12 +220,6 @@ def write_lexical(connection: sqlite3.Connection, key: int, document: Document) 
     )
     hashes = as_json(document.fingerprint)
     connection.execute(queries("lexical")["insert_fingerprint"], {"key": key, "hashes": hashes})
-
-
-def note_change(connection: sqlite3.Connection, key: int) -> None:
-    sequence = connection.execute(queries("memories")["insert_change"], {"key": key}).lastrowid or 0
-    if sequence % 1000 == 0:
-        connection.execute(queries("memories")["trim_changes"], {"keep": CHANGES_KEPT})
 
 
 def restate_targets(connection: sqlite3.Connection, key: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trivet.store.sqlite.changes import Changes
+from trivet.store.sqlite.concepts import SqliteConcepts
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.graph import SqliteGraph
 from trivet.store.sqlite.identity import Identities
@@ -29,6 +30,7 @@ class SqliteStore:
         self.lexical = SqliteLexicalIndex(self._database, visibility, PostingCache(self._database, changes), identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
         self.graph = SqliteGraph(self._database, visibility, changes, identities)
+        self.concepts = SqliteConcepts(self._database)
         self.jobs = SqliteJobs(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trivet.errors import StoreError
-from trivet.store.base import Document
+from trivet.store.base import Document, Maker
+from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.memories import note_change, write_lexical
+from trivet.store.sqlite.memories import write_lexical
 from trivet.store.sqlite.queries import queries
 from trivet.types import Finding, Memory
 
@@ -69,16 +70,18 @@ class SqliteUpkeep:
     def rebuild_graph(self) -> int:
         """Asks for every memory to be read anew; says how many. Statements of a language model stay."""
         with self._database.write() as connection:
+            for name in ("forget_hidden_mentions", "forget_hidden_statements", "forget_orphans"):
+                connection.execute(queries("graph")[name])
             connection.execute(queries("graph")["enqueue_all"], {"reader": "rules"})
             return int(connection.execute(queries("graph")["pending"], {"reader": "rules"}).fetchone()[0])
 
-    def set_analyser_version(self, version: int) -> None:
+    def set_version(self, maker: Maker, version: int) -> None:
         with self._database.write() as connection:
-            connection.execute(queries("upkeep")["set_meta"], {"name": "analyser", "value": str(version)})
+            connection.execute(queries("upkeep")["set_meta"], {"name": maker, "value": str(version)})
 
-    def analyser_version(self) -> int:
+    def version(self, maker: Maker) -> int:
         with self._database.errors():
-            row = self._database.read().execute(queries("upkeep")["get_meta"], {"name": "analyser"}).fetchone()
+            row = self._database.read().execute(queries("upkeep")["get_meta"], {"name": maker}).fetchone()
         return int(row[0]) if row else 0
 
     def findings(self) -> tuple[Finding, ...]:

@@ -98,10 +98,9 @@ SELECT wanted.value, coalesce(
 FROM json_each(:forms) AS wanted;
 
 -- name: labels
--- How a concept is written most often.
-SELECT wanted.value, (SELECT m.label FROM mention AS m WHERE m.concept = wanted.value
-                      GROUP BY m.label ORDER BY count(*) DESC, m.label LIMIT 1)
-FROM json_each(:concepts) AS wanted;
+SELECT concept, min(label) FROM mention
+WHERE concept IN (SELECT value FROM json_each(:concepts)) AND memory IN (SELECT value FROM json_each(:memories))
+GROUP BY concept;
 
 -- name: orphans
 SELECT count(*) FROM mention AS n JOIN memory AS m ON m.key = n.memory WHERE m.state = 'deleted' OR m.sensitive;
@@ -117,3 +116,14 @@ SELECT count(*) FROM memory AS m
 WHERE m.state != 'deleted' AND NOT m.sensitive
   AND NOT EXISTS (SELECT 1 FROM reading AS r WHERE r.memory = m.key AND r.reader = 'rules')
   AND NOT EXISTS (SELECT 1 FROM was_read AS r WHERE r.memory = m.key AND r.reader = 'rules' AND r.revision = m.revision);
+
+-- name: forget_hidden_mentions
+DELETE FROM mention WHERE memory IN (SELECT key FROM memory WHERE state = 'deleted' OR sensitive);
+
+-- name: forget_hidden_statements
+DELETE FROM statement WHERE memory IN (SELECT key FROM memory WHERE state = 'deleted' OR sensitive);
+
+-- name: forget_orphans
+DELETE FROM concept
+WHERE NOT EXISTS (SELECT 1 FROM mention AS m WHERE m.concept = concept.concept)
+  AND NOT EXISTS (SELECT 1 FROM statement AS s WHERE s.source = concept.concept OR s.target = concept.concept);

@@ -30,7 +30,7 @@ CREATE TABLE statement (
     valid_from TEXT NOT NULL,
     valid_to TEXT,
     recorded_at TEXT NOT NULL,
-    UNIQUE (source, relation, target, memory)
+    UNIQUE (source, relation, target, memory, valid_from)
 );
 CREATE INDEX statement_by_target ON statement (target);
 CREATE INDEX statement_by_memory ON statement (memory);

@@ -43,7 +43,7 @@ class Chat:
         self._limits = limits
         self._wait = wait
 
-    def ask(self, instruction: str, content: Any) -> Any:
+    def ask(self, instruction: str, content: Any, most_tokens: int = MOST_TOKENS, limits: Limits | None = None) -> Any:
         """The JSON value in the model's answer. EmbedderError if none is to be had, BadAnswer if it is no JSON."""
         body = {
             "model": self.model,
@@ -52,10 +52,10 @@ class Chat:
                 {"role": "user", "content": json.dumps(content, ensure_ascii=False)},
             ],
             "temperature": 0,
-            "max_tokens": MOST_TOKENS,
+            "max_tokens": most_tokens,
             "response_format": {"type": "json_object"},
         }
-        return _value(_text(post_json(self.endpoint, body, self._key, self._limits, self._wait)))
+        return _value(_text(post_json(self.endpoint, body, self._key, limits or self._limits, self._wait)))
 
     @staticmethod
     def _is_openai(base: str) -> bool:

@@ -1,0 +1,56 @@
+"""Tables of the graph's evidence as Markdown: figures with their intervals, a corpus a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+Figures = Mapping[str, Any]
+# Rows by corpus, then by arm.
+Corpora = Mapping[str, Mapping[str, Figures]]
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in body)])
+
+
+def interval(figures: Figures) -> str:
+    """`+.043 (+.035 to +.052)`."""
+    return f"{signed(figures['difference'])} ({signed(figures['low'])} to {signed(figures['high'])})"
+
+
+def signed(value: float) -> str:
+    """Three digits without the zero in front; what rounds to nothing has no sign."""
+    text = f"{value:+.3f}".replace("0.", ".", 1)
+    return text if text.strip("+-.0") else ".000"
+
+
+def share(value: float) -> str:
+    text = f"{value:.3f}"
+    return text.removeprefix("0") if value < 1 else text
+
+
+def chance(p: float) -> str:
+    return "< .001" if p < 0.001 else share(p)
+
+
+def marked(figures: Figures) -> str:
+    """A difference with a mark where its interval leaves out zero."""
+    mark = " ▲" if figures["low"] > 0 else " ▼" if figures["high"] < 0 else ""
+    return f"{signed(figures['difference'])}{mark}"
+
+
+def by_corpus(corpora: Corpora, arms: Mapping[str, str], measure: str, full: bool = True) -> str:
+    """One row an arm (by its label), one column a corpus, and the mean of the differences."""
+    cell = interval if full else marked
+    body = [
+        [
+            f"`{label}`",
+            *(cell(one[arm][measure]) for one in corpora.values()),
+            signed(fmean(one[arm][measure]["difference"] for one in corpora.values())),
+        ]
+        for label, arm in arms.items()
+    ]
+    return table(["", *corpora, "mean"], body)

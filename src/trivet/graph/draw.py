@@ -1,0 +1,164 @@
+"""A neighbourhood as a drawing: the start in the middle, each step a ring around it, the same picture every time."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from html import escape
+
+from trivet.graph.tree import Branch, tree_of
+from trivet.types import GraphEdge, GraphNode, Neighbourhood
+
+# Sizes in pixels: room for a label beside its node, and between two nodes of a ring.
+RING = 240
+BETWEEN = 26
+BESIDE = 230
+ABOVE = 30
+LABEL_CHARACTERS = 32
+RADIUS = {"memory": 6, "concept": 8}
+
+# Not allowed in XML at all, or turning the direction of the text around them.
+_unprintable = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+STYLE = """
+  svg { background: #ffffff; font: 12px system-ui, sans-serif; }
+  text { fill: #1b1f24; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; }
+  .relation { fill: #59636e; font-size: 10px; }
+  .mention { stroke: #b8c0c8; } .link { stroke: #d55e00; } .statement { stroke: #009e73; }
+  .memory { fill: #0072b2; } .concept { fill: #e69f00; } .start { stroke: #1b1f24; stroke-width: 3; }
+  @media (prefers-color-scheme: dark) {
+    svg { background: #0d1117; }
+    text { fill: #e6edf3; stroke: #0d1117; } .relation { fill: #9198a1; }
+    .mention { stroke: #4a525a; } .start { stroke: #e6edf3; }
+    .memory { fill: #56b4e9; }
+  }
+"""
+
+Place = tuple[float, float]
+
+
+def dot(neighbourhood: Neighbourhood) -> str:
+    """For Graphviz."""
+    rows = ["digraph trivet {", "  rankdir=LR; node [fontname=Helvetica];"]
+    for node in neighbourhood.nodes:
+        shape = "box" if node.kind == "memory" else "ellipse"
+        rows.append(f"  {_quoted(node.id)} [label={_quoted(_short(node.label))}, shape={shape}];")
+    for edge in neighbourhood.edges:
+        label = "" if edge.kind == "mention" else f", label={_quoted(_said(edge))}"
+        rows.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [style={_STROKES[edge.kind]}{label}];")
+    return "\n".join([*rows, "}"]) + "\n"
+
+
+_STROKES = {"mention": "solid", "link": "bold", "statement": "dashed"}
+
+
+def svg(neighbourhood: Neighbourhood) -> str:
+    """Stands alone: no script, no font and no picture from elsewhere; light or dark as the reader's screen is."""
+    places = _places(tree_of(neighbourhood), _ring(neighbourhood))
+    left, right = min(x for x, _ in places.values()) - BESIDE, max(x for x, _ in places.values()) + BESIDE
+    top, bottom = min(y for _, y in places.values()) - ABOVE, max(y for _, y in places.values()) + ABOVE
+    width, height = right - left, bottom - top
+    start = neighbourhood.nodes[0]
+    rows = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" role="img">',
+        f"<title>{_text(f'What lies around {start.label}')}</title>",
+        f"<style>{STYLE}</style>",
+        *_lines(neighbourhood, places),
+        *(_dot(node, places[node.id], node is start) for node in neighbourhood.nodes),
+        "</svg>",
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def _ring(neighbourhood: Neighbourhood) -> float:
+    """How far the rings are apart: so that the fullest of them has room for its labels."""
+    full: dict[int, int] = {}
+    for node in neighbourhood.nodes[1:]:
+        full[node.distance] = full.get(node.distance, 0) + 1
+    return max([RING, *(count * BETWEEN / (2 * math.pi * distance) for distance, count in full.items())])
+
+
+def _places(branch: Branch, ring: float) -> dict[str, Place]:
+    """Every branch gets a slice of the circle as wide as what hangs on it needs."""
+    places: dict[str, Place] = {}
+    deepest = _deepest(branch)
+
+    def put(branch: Branch, begin: float, end: float) -> None:
+        middle, away, width = (begin + end) / 2, ring * branch.node.distance, end - begin
+        places[branch.node.id] = (away * math.cos(middle), away * math.sin(middle))
+        needed = sum(_need(child, deepest) for child in branch.children)
+        for child in branch.children:
+            stop = begin + width * _need(child, deepest) / needed
+            put(child, begin, stop)
+            begin = stop
+
+    put(branch, -math.pi / 2, 1.5 * math.pi)
+    return places
+
+
+def _deepest(branch: Branch) -> int:
+    return max([branch.node.distance, *map(_deepest, branch.children)])
+
+
+def _need(branch: Branch, deepest: int) -> float:
+    """A slice is narrower near the middle, so a node there needs more of it."""
+    return max(sum(_need(child, deepest) for child in branch.children), deepest / branch.node.distance)
+
+
+def _lines(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[str]:
+    for edge in neighbourhood.edges:
+        (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
+        width = 2 if edge.kind != "mention" or edge.relation == "about" else 1
+        yield (
+            f'<line class="{edge.kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+            f'stroke-width="{width}"><title>{_text(_said(edge))}</title></line>'
+        )
+        if edge.kind != "mention":
+            yield (
+                f'<text class="relation" x="{(x1 + x2) / 2:.1f}" y="{(y1 + y2) / 2 - 3:.1f}" '
+                f'text-anchor="middle">{_text(_short(edge.relation))}</text>'
+            )
+
+
+def _dot(node: GraphNode, place: Place, is_start: bool) -> str:
+    x, y = place
+    side = "end" if x < -1 else "start"
+    beside = x - 12 if side == "end" else x + 12
+    marked = f"{node.kind} start" if is_start else node.kind
+    return (
+        f"<g><title>{_text(_told(node))}</title>"
+        f'<circle class="{marked}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS[node.kind]}"/>'
+        f'<text x="{beside:.1f}" y="{y + 4:.1f}" text-anchor="{side}">{_text(_short(node.label))}</text></g>'
+    )
+
+
+def _told(node: GraphNode) -> str:
+    """What a reader sees who points at a node."""
+    if node.kind == "memory":
+        return f"{node.id}: {node.label}"
+    return f"{node.label} ({node.concept_kind}, {node.memories} memories)"
+
+
+def _said(edge: GraphEdge) -> str:
+    since = f" since {edge.valid_from}" if edge.valid_from else ""
+    until = f" until {edge.valid_to}" if edge.valid_to else ""
+    return f"{edge.relation}{since}{until}"
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= LABEL_CHARACTERS else words[: LABEL_CHARACTERS - 1].rstrip() + "…"
+
+
+def _text(text: str) -> str:
+    return escape(_unprintable.sub("\ufffd", text))
+
+
+def _quoted(text: str) -> str:
+    """A quoted name of the DOT language, in which only the quote and the backslash mean something."""
+    clean = _unprintable.sub("\ufffd", " ".join(text.split()))
+    return '"' + clean.replace("\\", "\\\\").replace('"', '\\"') + '"'

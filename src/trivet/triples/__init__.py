@@ -1,0 +1,1 @@
+"""Triples from a language model: what memories say to hold between concepts, read off the caller's path."""

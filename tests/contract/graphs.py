@@ -1,0 +1,66 @@
+"""Short ways to fill a store's graph, to look at it, and to compare it with one that was never anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from trivet.graph.extract import extract
+from trivet.graph.walk import Walk
+from trivet.store.base import Reading, Seeds, Store
+from trivet.types import Filter, Memory
+
+from .stores import STORES, add
+
+Four = tuple[Memory, Memory, Memory, Memory]
+
+HOW = Walk()
+EVERYTHING = Filter(states=("active", "superseded", "archived"))
+NAMES = ("acme", "berlin", "clara", "dresden", "emil", "acmecorp")
+
+
+def read_all(store: Store) -> int:
+    done = 0
+    while readings := store.graph.lease("rules", 100, 60):
+        finish(store, readings)
+        done += len(readings)
+    return done
+
+
+def finish(store: Store, readings: Sequence[Reading]) -> None:
+    store.graph.finish_mentions([(one, extract(one.title, one.content, one.tags)) for one in readings])
+
+
+def held(store: Store, *names: str, filter: Filter = EVERYTHING) -> dict[str, int]:
+    """How many memories mention each concept of these names."""
+    return {one.form: one.held for one in store.graph.named(names or NAMES, filter, HOW)}
+
+
+def reached(store: Store, *starts: Memory, filter: Filter = EVERYTHING) -> dict[str, float]:
+    seeds = Seeds(memories={one.id: 1 / len(starts) for one in starts}, concepts={})
+    return {one.id: one.score for one in store.graph.walk(seeds, filter, HOW, 100)}
+
+
+def counts(store: Store) -> tuple[int, int]:
+    stats = store.memories.stats()
+    return stats.concepts, stats.mentions
+
+
+def assert_as_if_new(store: Store, folder: Path) -> None:
+    """Compares with a store that never knew anything but what there is now."""
+    memories = list(store.memories.everything())
+    new = STORES["sqlite"](folder)
+    try:
+        add(new, *memories)
+        for link in store.links.everything():
+            new.links.add(link)
+        read_all(new)
+        assert counts(store) == counts(new)
+        assert held(store) == held(new)
+        for one in memories:
+            assert reached(store, one) == pytest.approx(reached(new, one))
+        assert [finding.check for finding in store.upkeep.findings() if not finding.ok] == []
+    finally:
+        new.close()

@@ -1,0 +1,109 @@
+"""Readings: given to one reader at a time, never lost, and never finished with stale words."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trivet.store.base import Store
+
+from .graphs import assert_as_if_new, counts, finish, held, read_all
+from .stores import Open, add, memory, replace
+
+
+def test_a_leased_reading_is_given_to_nobody_else(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    add(ours, memory("one"), memory("two"), memory("three"))
+    first, second = ours.graph.lease("rules", 2, 60), theirs.graph.lease("rules", 2, 60)
+    assert (len(first), len(second)) == (2, 1)
+    assert not {one.key for one in first} & {one.key for one in second}
+    assert ours.graph.lease("rules", 2, 60) == ()
+    assert ours.graph.backlog("rules").waiting == 3
+    assert ours.graph.lease("triples", 2, 60) == (), "each reader has its own queue"
+
+
+def test_many_take_readings_at_once_and_each_is_taken_once(open_store: Open) -> None:
+    stores = [open_store() for _ in range(4)]
+    add(stores[0], *(memory(f"number {number}") for number in range(60)))
+    taken: list[int] = []
+    together = threading.Barrier(len(stores))
+
+    def take(store: Store) -> None:
+        together.wait()
+        while readings := store.graph.lease("rules", 7, 60):
+            taken.extend(one.key for one in readings)
+
+    threads = [threading.Thread(target=take, args=(store,)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == len(set(taken)) == 60
+
+
+def test_a_lease_that_ran_out_or_was_given_back_falls_due_again(store: Store) -> None:
+    add(store, memory("relay"))
+    assert len(store.graph.lease("rules", 10, 0)) == 1
+    readings = store.graph.lease("rules", 10, 60)
+    assert len(readings) == 1
+    assert store.graph.lease("rules", 10, 60) == ()
+    store.graph.release("rules", readings)
+    (again,) = store.graph.lease("rules", 10, 60)
+    assert again.attempts == 0
+    assert store.upkeep.rebuild_graph() == 1
+    assert len(store.graph.lease("rules", 10, 60)) == 1
+
+
+def test_a_failed_reading_waits_and_is_counted(store: Store) -> None:
+    add(store, memory("relay"), memory("door"))
+    first, second = store.graph.lease("rules", 10, 60)
+    store.graph.fail("rules", [first], "the model is down", 300.0)
+    backlog = store.graph.backlog("rules")
+    assert (backlog.waiting, backlog.failing, backlog.last_error) == (2, 1, "the model is down")
+    store.graph.release("rules", [second])
+    assert [one.key for one in store.graph.lease("rules", 10, 60)] == [second.key]
+    store.graph.fail("rules", [first], "again", 0.0)
+    (again,) = store.graph.lease("rules", 10, 60)
+    assert (again.key, again.attempts) == (first.key, 2)
+
+
+def test_a_reading_of_older_words_is_dropped(store: Store, tmp_path: Path) -> None:
+    one = memory("we met Clara at Acme")
+    add(store, one)
+    stale = store.graph.lease("rules", 10, 60)
+    replace(store, msgspec.structs.replace(one, content="we met Emil in Berlin"))
+    finish(store, stale)
+    assert (counts(store), held(store)) == ((0, 0), {})
+    store.graph.fail("rules", stale, "a failure of the past", 300.0)
+    assert store.graph.backlog("rules").failing == 0
+    assert read_all(store) == 1
+    finish(store, stale)
+    assert held(store) == {"emil": 1, "berlin": 1}
+    assert_as_if_new(store, tmp_path / "new")
+
+
+@pytest.mark.parametrize("end", ["forgotten", "purged", "made sensitive"])
+def test_a_reading_of_what_has_gone_is_dropped(store: Store, end: str) -> None:
+    one = memory("we met Clara at Acme")
+    add(store, one)
+    stale = store.graph.lease("rules", 10, 60)
+    if end == "purged":
+        store.memories.purge(one.id)
+    else:
+        change = {"state": "deleted"} if end == "forgotten" else {"sensitive": True}
+        replace(store, msgspec.structs.replace(one, **change))
+    finish(store, stale)
+    assert counts(store) == (0, 0)
+    assert store.graph.backlog("rules").waiting == 0
+    assert all(finding.ok for finding in store.upkeep.findings())
+
+
+def test_finishing_twice_stores_once(store: Store) -> None:
+    add(store, memory("we met Clara at Acme"))
+    readings = store.graph.lease("rules", 10, 60)
+    finish(store, readings)
+    finish(store, readings)
+    assert counts(store) == (2, 2)

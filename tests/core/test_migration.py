@@ -1,0 +1,106 @@
+"""A store of an earlier version is brought up to this one, wholly or not at all; a later one is left alone."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trivet import StoreError
+from trivet.store.sqlite import SqliteStore
+from trivet.store.sqlite.database import SCHEMA_VERSION, _statements
+from trivet.store.sqlite.queries import migration
+
+from .conftest import Opened
+from .version_one import contents, make_version_one
+
+
+def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
+    make_version_one(path)
+    before = contents(path)
+    SqliteStore(path).close()
+    after = contents(path)
+    assert after.pop("version") == [(SCHEMA_VERSION,)]
+    assert set(before.pop("names")) < set(after.pop("names"))
+    del before["version"]
+    assert after == before
+
+
+def test_its_memories_come_into_the_graph(path: Path, open_trivet: Opened) -> None:
+    met, office, secret, forgotten, _ = make_version_one(path)
+    trivet = open_trivet()
+    assert trivet.stats().schema == SCHEMA_VERSION
+    assert trivet.stats().not_in_graph == 3, "neither the sensitive one nor the forgotten one"
+    assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
+    assert trivet.recall("Rostock").hits[0].id == office.id
+    trivet.drain()
+    assert trivet.stats().not_in_graph == 0
+    names = {concept.name for concept in trivet.concepts().concepts}
+    assert names >= {"clara", "acme", "rostock", "spring"}
+    assert "xyzzy" not in names
+    assert "emil" not in names
+    assert office.id in {hit.id for hit in trivet.recall("where did we meet Clara").hits}
+    assert trivet.get(met.id) == met
+    assert trivet.get(secret.id).sensitive
+    trivet.restore(forgotten.id)
+    trivet.drain()
+    assert "emil" in {concept.name for concept in trivet.concepts().concepts}
+    assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
+
+
+def test_it_is_migrated_once_by_many(path: Path) -> None:
+    make_version_one(path, more=50)
+    stores = [SqliteStore(path) for _ in range(3)]
+    assert stores[0].graph.backlog("rules").waiting == 53
+    assert len(stores[0].graph.lease("rules", 1_000, 60)) == 53
+    assert SqliteStore(path).graph.lease("rules", 1_000, 60) == ()
+    for store in stores:
+        store.close()
+
+
+# Opens a store, and is killed after so many statements of the migration.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from trivet.store.sqlite import SqliteStore, database
+
+def until(script, whole=database._statements):
+    for number, statement in enumerate(whole(script)):
+        if number == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield statement
+    os.kill(os.getpid(), signal.SIGKILL)
+
+database._statements = until
+SqliteStore(Path(sys.argv[1]))
+"""
+STEPS = len(list(_statements(migration(2))))
+
+
+@pytest.mark.parametrize("after", [0, 1, STEPS // 2, STEPS - 1, STEPS])
+def test_killed_in_the_middle_it_is_the_old_store_whole(path: Path, after: int) -> None:
+    memories = make_version_one(path, more=20)
+    before = contents(path)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
+    assert killed.returncode == -signal.SIGKILL
+    assert contents(path) == before
+    store = SqliteStore(path)
+    assert list(store.memories.everything()) == list(memories)
+    assert store.graph.backlog("rules").waiting == 23
+    assert [finding.check for finding in store.upkeep.findings() if not finding.ok] == []
+    store.close()
+
+
+def test_a_later_version_is_refused_and_left_alone(path: Path) -> None:
+    SqliteStore(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION + 1}.*upgrade"):
+        SqliteStore(path)
+    assert path.read_bytes() == before

@@ -1,0 +1,161 @@
+"""Reading for the graph, killed or out of room: a memory is read wholly or not at all, and in the end all are read."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from trivet import StoreError, Trivet
+from trivet.extraction import Extraction
+from trivet.graph.extract import extract
+from trivet.store.sqlite import SqliteStore
+
+from .acts import open_store
+from .conftest import Start
+from .test_killed_work import kill, problems
+
+NAMES = ("Clara", "Acme", "Berlin", "Dresden", "Emil", "Rostock")
+
+
+def said(number: int) -> str:
+    """Words of which every memory mentions several concepts, some of its own and some that others mention too."""
+    random = Random(number)
+    return f"we met {random.choice(NAMES)} in {random.choice(NAMES)}, and Person{number}x saw Thing{number}y"
+
+
+def memories(path: Path, count: int) -> list[str]:
+    with open_store(str(path)) as trivet:
+        return [one.id for one in trivet.remember_many({"content": said(number)} for number in range(count))]
+
+
+def read(path: str, tell: Connection) -> None:
+    with open_store(path) as trivet:
+        tell.send("reading")
+        trivet.drain()
+        tell.send("read")
+
+
+def read_until_killed(path: str, mentions: int, tell: Connection) -> None:
+    """Dies in the middle of a transaction, with so many mentions written."""
+    written = 0
+
+    def count(statement: str) -> None:
+        nonlocal written
+        written += "INTO mention" in statement
+        if written > mentions:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store = SqliteStore(Path(path))
+    tell.send("reading")
+    store._database.read().set_trace_callback(count)
+    Extraction(store).drain(threading.Event())
+
+
+def read_on_a_full_disk(path: str, tell: Connection) -> None:
+    """No file may grow, as on a full disk; then it may again, and the same store object goes on."""
+    with open_store(path) as trivet:
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        try:
+            trivet.drain()
+            tell.send("it was never refused")
+        except StoreError as error:
+            tell.send(str(error))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        tell.send((trivet.stats().mentions, trivet.stats().not_in_graph))
+        trivet.drain()
+        tell.send((trivet.stats().mentions, trivet.stats().not_in_graph))
+
+
+def mentions_by_memory(path: Path) -> dict[str, set[str]]:
+    """What the graph holds for each memory, straight from its tables."""
+    store = SqliteStore(path)
+    rows = store._database.read().execute(
+        "SELECT m.id, c.name FROM memory AS m JOIN mention AS n ON n.memory = m.key JOIN concept AS c USING (concept)"
+    )
+    found: dict[str, set[str]] = {}
+    for id, name in rows.fetchall():
+        found.setdefault(id, set()).add(name)
+    store.close()
+    return found
+
+
+def wholly_read(path: Path, ids: list[str]) -> list[str]:
+    """The memories that were read; none of them in part."""
+    found = mentions_by_memory(path)
+    for number, id in enumerate(ids):
+        if id in found:
+            assert found[id] == {mention.name for mention in extract(None, said(number))}
+    return list(found)
+
+
+def finish(path: Path, ids: list[str]) -> None:
+    """The next one to come along ends the work, with what a killed one had leased."""
+    store = SqliteStore(path)
+    store.graph.retry_now("rules")
+    store.close()
+    with open_store(str(path)) as trivet:
+        trivet.drain()
+        assert problems(trivet) == []
+        assert trivet.stats().not_in_graph == 0
+    assert sorted(wholly_read(path, ids)) == sorted(ids)
+
+
+@pytest.mark.parametrize("mentions", [0, 1, 500, 801, 1_600])
+def test_killed_between_two_mentions(start: Start, path: Path, mentions: int) -> None:
+    ids = memories(path, 450)
+    process, pipe = start(read_until_killed, str(path), mentions)
+    assert pipe.recv() == "reading"
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert len(wholly_read(path, ids)) < len(ids)
+    with open_store(str(path)) as trivet:
+        assert problems(trivet) == []
+    finish(path, ids)
+
+
+def test_killed_at_any_moment(start: Start, path: Path) -> None:
+    random = Random(5)
+    ids = memories(path, 600)
+    for _ in range(5):
+        kill(start(read, str(path)), 1, random.uniform(0, 0.1))
+        wholly_read(path, ids)
+        with open_store(str(path)) as trivet:
+            assert problems(trivet) == []
+    finish(path, ids)
+
+
+def test_what_a_killed_one_had_taken_is_embedded_and_read_on_demand(path: Path) -> None:
+    """`embed` and `reindex` do not wait until the lease of one that died runs out."""
+    ids = memories(path, 10)
+    for again in (Trivet.embed, Trivet.reindex):
+        store = SqliteStore(path)
+        store.upkeep.rebuild_graph()
+        assert len(store.graph.lease("rules", 100, 600)) == len(ids)
+        store.close()
+        with open_store(str(path)) as trivet:
+            again(trivet)
+            assert trivet.stats().not_in_graph == 0
+    assert len(wholly_read(path, ids)) == len(ids)
+
+
+def test_a_full_disk(start: Start, path: Path) -> None:
+    ids = memories(path, 600)
+    _, pipe = start(read_on_a_full_disk, str(path))
+    error, (mentions, waiting), (all_mentions, left) = pipe.recv(), pipe.recv(), pipe.recv()
+    assert "disk" in error
+    assert "rollback" not in error
+    assert mentions < all_mentions
+    assert waiting > 0
+    assert left == 0, "as soon as there is room"
+    assert len(wholly_read(path, ids)) == len(ids)
+    with open_store(str(path)) as trivet:
+        assert problems(trivet) == []

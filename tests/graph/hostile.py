@@ -1,0 +1,24 @@
+"""Reads texts that tempt a pattern to try every place against every other. A program, so that it can be stopped."""
+
+from __future__ import annotations
+
+from trivet.graph.extract import extract
+
+# Each is repeated until it fills the longest memory.
+PIECES = (
+    *".!?…,;:-–/\\_@#+'’&\"“”«»()[]{}<>=*|`~^%$1aAéЖ三 \t\n\r\x0b\u00a0",
+    *("A ", "a ", "Aa ", "A. ", "A.", "A and ", "A & ", "A of the ", "of ", "A'", "Dr. ", "St."),
+    *("a.", "a_", "_a", "a/", "/a", "@a", "#a ", "--a ", "() ", "a()", "0x1 ", "A1 ", "A_B"),
+    *("http://", "http://a ", "www.", "may ", "1 may ", "1 may 2024 ", "may 1, ", "2024-01"),
+    *('"a', '"a" ', "“a", "「a", "`a`", "```\n", "~~~\n```\n", "```\n\n", " \n", "\t\n", "\n;"),
+    *("def ", "def\n", "def a\n", "export ", "export\n", "public static ", "CREATE ", "CREATE TABLE "),
+    *("; ", "{ ", "a = ", "a=", "a(", "if "),
+)
+LONGEST = 32_700
+
+if __name__ == "__main__":
+    for piece in PIECES:
+        body = piece * (LONGEST // len(piece.encode()))
+        for prefix in ("", "A", "```\n"):
+            extract(body[:300], f"{prefix}{body}x", (body[:64],))
+    print("read")

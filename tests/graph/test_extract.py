@@ -1,0 +1,131 @@
+"""From a memory to its concepts: each once, in its strongest role, whatever the text, and quickly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
+from trivet.graph.values import Mention
+
+
+def found(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, Mention]:
+    mentions = extract(title, content, tags)
+    by_name = {mention.name: mention for mention in mentions}
+    assert len(by_name) == len(mentions), "every concept once"
+    return by_name
+
+
+def roles(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, str]:
+    return {name: mention.role for name, mention in found(content, title, tags).items()}
+
+
+def test_talk_about_code_names_what_it_is_about() -> None:
+    concepts = found("The relay fails with E4012 in src/net/relay.py when get_user() calls Postgres.")
+    assert {name: one.kind for name, one in concepts.items()} == {
+        "e4012": "code",
+        "srcnetrelaypy": "path",
+        "relaypy": "path",
+        "getuser": "identifier",
+        "postgres": "name",
+    }
+
+
+def test_chat_names_who_speaks_and_who_is_spoken_to() -> None:
+    assert roles("Caroline: Hey Mel! I joined the LGBTQ group on 7 May 2023.") == {
+        "caroline": "in",
+        "mel": "in",
+        "lgbtq": "in",
+        "2023dot05dot07": "in",
+    }
+
+
+@pytest.mark.parametrize("text", ["E4012 came back", "we saw E4012 and HB-2231", "ERR_CONN: again"])
+def test_a_code_is_a_code_wherever_it_stands(text: str) -> None:
+    kinds = {one.label: one.kind for one in extract(None, text)}
+    assert all(kinds[code] == "code" for code in ("E4012", "HB-2231", "ERR_CONN") if code in text)
+
+
+@pytest.mark.parametrize("date", ["2024-03-05", "March 5, 2024", "5 March 2024", "the 5th of March 2024"])
+def test_a_date_is_one_concept(date: str) -> None:
+    (mention,) = extract(None, f"it was on {date} that we met")
+    assert (mention.label, mention.kind) == ("2024-03-05", "date")
+
+
+def test_one_thing_written_two_ways_is_one_concept() -> None:
+    concepts = found("we met Li Hua, then LiHua again; call get_user or getUser")
+    assert set(concepts) == {"lihua", "getuser"}
+    assert concepts["lihua"].label in ("Li Hua", "LiHua")
+
+
+def test_the_strongest_role_counts_and_the_first_writing_stays() -> None:
+    assert roles("Postgres is slow.") == {"postgres": "maybe"}
+    assert roles("Postgres is slow. We like Postgres.") == {"postgres": "in"}
+    assert roles("We like Postgres.", title="Postgres") == {"postgres": "about"}
+    assert roles("We like Postgres.", tags=("postgres",)) == {"postgres": "about"}
+
+
+def test_a_word_that_also_stands_small_is_no_name() -> None:
+    assert roles("Deploys are slow, and deploys fail.") == {}
+    assert roles("Deploys are slow.") == {"deploys": "maybe"}
+    assert roles("We met Grace. By her grace we stayed.") == {"grace": "in"}
+
+
+def test_titles_are_what_a_memory_is_about() -> None:
+    concepts = found("it is small", title="Mercury (planet)")
+    assert {name: one.role for name, one in concepts.items()} == {"mercury": "about"}
+    assert found("x", title="Moving to Berlin (2019)")["berlin"].role == "about"
+    assert found("x", title="How we fixed E4012")["e4012"].kind == "code"
+    long = " ".join(["words"] * LONGEST_TITLE_IN_WORDS)
+    assert [one.kind for one in extract(long, "x")] == ["title"]
+    assert extract(f"{long} more", "x") == ()
+
+
+def test_tags_are_concepts() -> None:
+    assert found("x", tags=("release-notes", "1"))["releasenote"].kind == "tag"
+    assert set(found("x", tags=("12", "a", "!?"))) == set()
+    assert set(found("x", tags=("carriers", "policies", "postgres", "status"))) == {
+        "carrier", "policy", "postgres", "status",
+    }  # fmt: skip
+
+
+def test_other_scripts() -> None:
+    assert found("他说「三体」很好看")["三体"].kind == "quoted"
+    assert found("мы видели Анну в Москве") == found("мы видели Анну  в  Москве")
+    assert set(found("we met José Müller and Jose Muller")) >= {"josemuller"}
+
+
+def test_the_united_states_are_a_concept() -> None:
+    assert "us" in found("she moved to the U.S. in spring")
+    assert "us" in found("she moved to the US in spring")
+    assert "us" not in found("she moved with us. Us too.")
+
+
+def test_numbers_and_small_words_are_no_concepts() -> None:
+    assert roles("I've 3 of 12, e.g. 3.5 at 10:30am. On Monday it'll do. Yes!") == {}
+
+
+def test_no_more_than_is_useful() -> None:
+    text = " and ".join(f"Name{number}x went" for number in range(3 * MOST_CONCEPTS))
+    assert len(extract(None, f"so {text}")) == MOST_CONCEPTS
+
+
+def test_labels_stay_short() -> None:
+    for text in (f"we saw A{'-' * 5_000}b there", f"see http://a.io{'/' * 5_000}b there", f'"a{" " * 50}b"'):
+        assert all(len(mention.label) <= 200 for mention in extract(None, text))
+
+
+def test_reading_twice_finds_the_same() -> None:
+    text = 'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
+    assert extract("A title", text, ("one", "two")) == extract("A title", text, ("one", "two"))
+
+
+def test_no_text_takes_long_to_read() -> None:
+    """Some 350 texts of 32 KiB; a pattern that backtracks needs minutes for a single one of them."""
+    result = subprocess.run(
+        [sys.executable, Path(__file__).with_name("hostile.py")], capture_output=True, text=True, timeout=300
+    )
+    assert result.stdout == "read\n", result.stderr[-500:]

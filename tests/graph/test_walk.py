@@ -1,0 +1,275 @@
+"""The walk: what it computes, what it must not see, and how much work it may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from trivet.graph import walk as walking
+from trivet.graph.network import Keys, Neighbours, Network, Side
+from trivet.graph.walk import HUB, LINK_WEIGHT, PUSHED_AT_ONCE, ROUNDS, SURE_PER_MAYBE, Masses, Walk, walk
+
+from .test_network import State, built, pair
+
+HOW = Walk()
+MEMORIES = 10
+Links = Mapping[int, set[int]]
+
+mentions = st.dictionaries(st.integers(0, 6), st.integers(0, 2), max_size=4)
+states = st.dictionaries(st.integers(0, MEMORIES - 1), mentions, max_size=MEMORIES)
+pairs = st.sets(
+    st.tuples(st.integers(0, MEMORIES - 1), st.integers(0, MEMORIES - 1)).filter(lambda p: p[0] != p[1]), max_size=4
+)
+starts = st.dictionaries(st.integers(0, MEMORIES - 1), st.floats(0.01, 1), max_size=4)
+named = st.dictionaries(st.integers(0, 6), st.floats(0.01, 1), max_size=3)
+hidden = st.sets(st.integers(0, MEMORIES - 1), max_size=4)
+ways = st.builds(
+    Walk,
+    onward=st.floats(0, 1),
+    rare=st.floats(0, 2),
+    rest=st.floats(0.01, 2),
+    about=st.floats(0, 10),
+)  # fmt: skip
+
+
+def masses(of: Mapping[int, float]) -> Masses:
+    keys = sorted(of)
+    return Masses(np.array(keys, np.int32), np.array([of[key] for key in keys], np.float64))
+
+
+def seen(*not_seen: int, size: int = MEMORIES) -> NDArray[np.bool_]:
+    mask = np.ones(size, bool)
+    mask[list(not_seen)] = False
+    return mask
+
+
+def both_ways(links: set[tuple[int, int]]) -> dict[int, set[int]]:
+    linked: dict[int, set[int]] = {}
+    for one, other in links:
+        linked.setdefault(one, set()).add(other)
+        linked.setdefault(other, set()).add(one)
+    return linked
+
+
+def walked(
+    network: Network,
+    visible: NDArray[np.bool_],
+    hits: Mapping[int, float],
+    concepts: Mapping[int, float],
+    how: Walk = HOW,
+) -> NDArray[np.float64]:
+    """What arrives, by key."""
+    arrived = walk(network, visible, masses(hits), masses(concepts), how)
+    dense = np.zeros(max(len(visible), *(key + 1 for key in arrived.keys.tolist()), 1))
+    dense[arrived.keys] = arrived.values
+    return dense
+
+
+def reference(
+    state: State,
+    links: Links,
+    visible: Sequence[bool],
+    hits: Mapping[int, float],
+    concepts: Mapping[int, float],
+    how: Walk,
+) -> NDArray[np.float64]:
+    """The same walk by plain sums over everything, with no bound on the work."""
+    count = len(visible)
+    every = sorted({concept for found in state.values() for concept in found} | set(concepts))
+    holders = {c: [m for m in sorted(state) if c in state[m] and m < count and visible[m]] for c in every}
+    weight = {c: _weight([state[m][c] for m in holders[c]], how) for c in every}
+
+    def pull(memory: int, concept: int) -> float:
+        return how.about if state[memory][concept] == 2 else 1.0
+
+    total = {c: max(sum(pull(m, c) for m in holders[c]), walking.LEAST_PULL) for c in every}
+
+    def spread(at: Mapping[int, float]) -> NDArray[np.float64]:
+        arrived = np.zeros(count)
+        for concept, mass in at.items():
+            for memory in holders[concept]:
+                arrived[memory] += mass * pull(memory, concept) / total[concept]
+        return arrived
+
+    def push(mass: Mapping[int, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        arrived, returned = np.zeros(count), np.zeros(count)
+        for memory, amount in mass.items():
+            through = {c: weight[c] for c in state.get(memory, {}) if len(holders[c]) > 1}
+            linked = [other for other in links.get(memory, ()) if other < count and visible[other]]
+            room = how.rest + sum(through.values()) + LINK_WEIGHT * len(linked)
+            flow = {c: how.onward**2 * amount * w / room for c, w in through.items()}
+            arrived += spread(flow)
+            for other in linked:
+                arrived[other] += how.onward**2 * amount * LINK_WEIGHT / room
+            returned[memory] += sum(part * pull(memory, c) / total[c] for c, part in flow.items())
+        return arrived, returned
+
+    first = spread({concept: how.onward * mass for concept, mass in concepts.items()})
+    passed_on, returned = push(hits)
+    arrived = first + passed_on - returned
+    at = first + passed_on
+    for _ in range(ROUNDS - 1):
+        at, _ = push({memory: mass for memory, mass in enumerate(at.tolist()) if mass})
+        arrived += at
+    return np.maximum(arrived, 0.0)
+
+
+def _weight(roles: Sequence[int], how: Walk) -> float:
+    maybe = sum(role == 0 for role in roles)
+    sure = len(roles) - maybe
+    return float(len(roles)) ** -how.rare if sure > SURE_PER_MAYBE * maybe else 0.0
+
+
+@given(states, pairs, hidden, starts, named, ways)
+def test_the_walk_is_the_plain_sum(
+    state: State,
+    links: set[tuple[int, int]],
+    hidden: set[int],
+    hits: dict[int, float],
+    concepts: dict[int, float],
+    how: Walk,
+) -> None:
+    hits = {memory: mass for memory, mass in hits.items() if memory not in hidden}
+    linked, visible = both_ways(links), seen(*hidden)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walking, "LEAST_SHARE", 0.0)
+        arrived = walked(built(state, linked), visible, hits, concepts, how)
+    assert np.allclose(arrived, reference(state, linked, visible.tolist(), hits, concepts, how), atol=1e-9, rtol=0)
+
+
+@given(states, pairs, hidden, starts, named)
+def test_what_is_not_seen_is_as_if_it_were_not_there(
+    state: State, links: set[tuple[int, int]], hidden: set[int], hits: dict[int, float], concepts: dict[int, float]
+) -> None:
+    hits = {memory: mass for memory, mass in hits.items() if memory not in hidden}
+    without = {memory: found for memory, found in state.items() if memory not in hidden}
+    fewer = {pair for pair in links if not hidden & set(pair)}
+    arrived = walked(built(state, both_ways(links)), seen(*hidden), hits, concepts)
+    assert np.array_equal(arrived, walked(built(without, both_ways(fewer)), seen(*hidden), hits, concepts))
+    assert not arrived[list(hidden)].any()
+
+
+@given(states, pairs, hidden, starts, named)
+def test_no_more_arrives_than_started(
+    state: State, links: set[tuple[int, int]], hidden: set[int], hits: dict[int, float], concepts: dict[int, float]
+) -> None:
+    arrived = walked(built(state, both_ways(links)), seen(*hidden), hits, concepts)
+    assert np.isfinite(arrived).all()
+    assert (arrived >= 0).all()
+    assert arrived.sum() <= sum(hits.values()) + sum(concepts.values()) + 1e-9
+
+
+@given(states, starts, named, st.lists(st.tuples(st.integers(0, MEMORIES - 1), mentions), max_size=5))
+def test_a_network_that_has_changed_walks_like_a_new_one(
+    state: State, hits: dict[int, float], concepts: dict[int, float], changes: list[tuple[int, dict[int, int]]]
+) -> None:
+    network = built(state)
+    for memory, found in changes:
+        network.replace({memory: pair(found)}, {})
+        state = {**state, memory: found}
+    expected = walked(built(state), seen(), hits, concepts)
+    assert np.allclose(walked(network, seen(), hits, concepts), expected, atol=1e-12, rtol=0)
+
+
+def test_a_memory_two_steps_away_is_reached() -> None:
+    network = built({1: {1: 1}, 2: {1: 1, 2: 1}, 3: {2: 1}, 4: {3: 1}})
+    arrived = walked(network, seen(), {1: 1.0}, {})
+    assert arrived[2] > arrived[3] > 0
+    assert arrived[4] == 0
+
+
+def test_what_comes_straight_back_is_not_counted() -> None:
+    network = built({1: {1: 1}, 2: {1: 1}, 3: {1: 1}})
+    twice = walked(network, seen(), {1: 1.0}, {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walking, "ROUNDS", 1)
+        once = walked(network, seen(), {1: 1.0}, {})
+    assert once[1] == pytest.approx(0)
+    assert once[2] == once[3] > 0
+    assert 0 < twice[1] < twice[2], "what other memories lead back is"
+
+
+def test_a_rare_concept_leads_further_than_a_common_one() -> None:
+    common = {memory: {2: 1} for memory in range(3, 40)}
+    network = built({1: {1: 1, 2: 1}, 2: {1: 1}, **common})
+    arrived = walked(network, seen(size=40), {1: 1.0}, {})
+    assert arrived[2] > 5 * arrived[3] > 0
+
+
+def test_what_a_memory_is_about_leads_to_it() -> None:
+    arrived = walked(built({1: {1: 1}, 2: {1: 2}, 3: {1: 1}}), seen(), {1: 1.0}, {})
+    assert arrived[2] > arrived[3] > 0
+
+
+def test_a_capital_at_sentence_starts_alone_leads_nowhere() -> None:
+    assert not walked(built({1: {1: 0}, 2: {1: 0}, 3: {1: 0}}), seen(), {1: 1.0}, {}).any()
+    assert walked(built({1: {1: 0}, 2: {1: 0}, 3: {1: 1}}), seen(), {1: 1.0}, {})[2] > 0
+
+
+def test_a_link_leads_both_ways_and_around() -> None:
+    network = built({}, both_ways({(1, 2), (2, 3), (3, 1)}))
+    arrived = walked(network, seen(), {1: 1.0}, {})
+    assert arrived[2] == pytest.approx(arrived[3])
+    assert arrived[2] > 0
+
+
+def test_a_hub_is_not_followed() -> None:
+    state: State = {memory: {1: 1} for memory in range(HUB + 1)}
+    visible = seen(size=HUB + 1)
+    assert not walked(built(state), visible, {1: 1.0}, {}).any()
+    del state[HUB]
+    assert walked(built(state), visible, {1: 1.0}, {})[2] > 0
+
+
+def test_a_hub_among_what_is_not_seen_is_none_here() -> None:
+    """How often others mention a name must not change what is found here."""
+    state: State = {memory: {1: 1} for memory in range(2 * HUB)}
+    visible = np.zeros(2 * HUB, bool)
+    visible[:3] = True
+    alone = walked(built({memory: {1: 1} for memory in range(3)}), visible, {1: 1.0}, {})
+    assert alone[2] > 0
+    assert np.array_equal(walked(built(state), visible, {1: 1.0}, {}), alone)
+
+
+def test_nothing_to_walk() -> None:
+    assert not walked(built({}), seen(), {1: 1.0}, {3: 1.0}).any()
+    assert not walked(built({1: {1: 1}, 2: {1: 1}}), seen(), {}, {}).any()
+    assert not walked(built({1: {1: 1}, 2: {1: 1}}), np.zeros(1, bool), {1: 1.0}, {1: 1.0}).any()
+
+
+def test_seeds_that_are_gone_or_newer_than_the_mask() -> None:
+    network = built({1: {1: 1}, 2: {1: 1}, 500: {1: 1}})
+    arrived = walked(network, seen(), {1: 0.5, 99: 0.3, 500: 0.2, 100_000: 0.1}, {1: 0.2, 77: 0.2})
+    assert arrived[2] > 0
+    assert not arrived[MEMORIES:].any()
+
+
+class Counting(Side):
+    """Tells how many nodes were asked for at a time."""
+
+    asked: list[int]
+
+    def gather(self, nodes: Keys) -> Neighbours:
+        self.asked.append(len(nodes))
+        return super().gather(nodes)
+
+
+def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walking, "LEAST_SHARE", 0.0)
+    count = 20 * PUSHED_AT_ONCE
+    state: State = {memory: {memory // 10: 1, 1_000_000 + memory // 7: 1} for memory in range(count)}
+    network = built(state)
+    network.of_memory.__class__ = Counting
+    network.of_memory.asked = []  # type: ignore[attr-defined]  # it is a Counting by now
+    hits = dict.fromkeys(range(0, count, count // 300), 1 / 300)
+    arrived = walked(network, seen(size=count), hits, {})
+    pushed = network.of_memory.asked  # type: ignore[attr-defined]
+    assert len(pushed) == ROUNDS
+    assert pushed[0] == len(hits)
+    assert max(pushed[1:]) == PUSHED_AT_ONCE
+    assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), "and the same each time"

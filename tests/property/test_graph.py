@@ -1,0 +1,79 @@
+"""Whatever a text holds: reading it never fails, and what is found stands in it."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
+from trivet.graph.extract import LONGEST_LABEL, MOST_CONCEPTS, extract
+from trivet.graph.names import names_in
+from trivet.graph.values import Kind, Role
+
+WORDS = (
+    "Alice Bob Clara Acme of the and & Bank America J. K. Dr. St. Louis U.S. US I've don't Monday May 5 2024 "
+    "2024-03-05 get_user getUser src/main.py E4012 ERR_CONN 0x1f https://a.io/b www.c.de @mel #tag --dry-run foo() "
+    'C++ C# "blue door" `code` “curly” 「三体」 Анну José Ἀθῆναι ǅ ß İstanbul ﬁne ， 。 '
+    ": ; ( ) [ ] ``` ~~~ def class { } = . ! ? …"
+).split(" ")
+spoken = st.lists(st.sampled_from([*WORDS, "\n", "\t", "said", "went"]), max_size=30).map(" ".join)
+texts = spoken | st.text(max_size=200) | st.text(alphabet="AaB. '’\"`_-/:@#+&\\(\n", max_size=80)
+titles = st.none() | texts.map(lambda text: text[:300])
+tags = st.lists(texts.map(lambda text: text[:64]), max_size=3)
+
+
+@given(titles, texts, tags)
+@example(None, "İ" * 50, [])
+@example("(", "```", ["("])
+@example(None, "\x00A\x00 met\ud800 Bob", [])
+def test_any_text_can_be_read(title: str | None, content: str, tags: list[str]) -> None:
+    found = extract(title, content, tags)
+    assert len(found) <= MOST_CONCEPTS
+    assert len({mention.name for mention in found}) == len(found)
+    for mention in found:
+        assert 2 <= len(mention.name) <= LONGEST_NAME
+        assert 0 < len(mention.label) <= LONGEST_LABEL
+        assert mention.name in (canonical(mention.label), canonical(singular(mention.label)))
+        assert mention.label == " ".join(mention.label.split())
+        assert mention.kind in get_args(Kind)
+        assert mention.role in get_args(Role)
+    assert extract(title, content, tags) == found
+
+
+@given(titles, texts, tags)
+def test_what_is_found_stands_there(title: str | None, content: str, tags: list[str]) -> None:
+    whole = _letters("\n".join([title or "", content, *tags]))
+    for mention in extract(title, content, tags):
+        assert mention.kind == "date" or _letters(mention.label) in whole
+
+
+def _letters(text: str) -> str:
+    """Words of a name may have anything between them that is no word itself."""
+    return re.sub(r"[\W_]+", "", text)
+
+
+@given(texts)
+def test_names_are_runs_of_the_words_that_stand_there(text: str) -> None:
+    for name in names_in(text):
+        assert name.words
+        place = 0
+        for word in name.words:
+            place = text.index(word, place) + len(word)
+        assert any(word[0].isupper() for word in name.words)
+
+
+@given(spoken, spoken)
+def test_what_stands_apart_is_found_apart(one: str, other: str) -> None:
+    """Two paragraphs mention no name that neither mentions alone."""
+    alone = {name.text for text in (one, other) for name in names_in(f"{text}\n")}
+    assert {name.text for name in names_in(f"{one}\n\n{other}")} <= alone
+
+
+@given(texts)
+def test_a_query_can_name_what_was_found(text: str) -> None:
+    """A concept is looked up by the form of its label, whose own name is the concept's."""
+    for mention in extract(None, text):
+        assert mention.name in (canonical(form(mention.label)), canonical(singular(form(mention.label))))
