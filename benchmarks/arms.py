@@ -23,7 +23,14 @@ from trivet.types import Candidate, Filter, Ranking
 MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 DEEP = 20
 STARTING_FUSION = "convex(norm=zscore)"
-STARTING_STEPS = ("legs(lexical, dense)", "bm25(k1=1.2, b=0.75)", "depth(50)", "match(all-then-any)", "bonus(0)", "prior(0)")
+STARTING_STEPS = (
+    "legs(lexical, dense)",
+    "bm25(k1=1.2, b=0.75)",
+    "depth(50)",
+    "match(all-then-any)",
+    "bonus(0)",
+    "prior(0)",
+)
 
 Answer = list[tuple[str, float]]
 

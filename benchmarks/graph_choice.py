@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -14,6 +14,7 @@ HEADLINE = "nDCG@10"
 
 # Differences by corpus, then by arm.
 Sweep = Mapping[str, Mapping[str, Mapping[str, Any]]]
+Barred = Callable[[Mapping[str, Any]], bool]
 
 
 def harms(row: Mapping[str, Any]) -> bool:
@@ -26,9 +27,13 @@ def is_safe(row: Mapping[str, Any]) -> bool:
     return float(row[HEADLINE]["low"]) > -TOLERATED
 
 
-def chosen_on(sweep: Sweep, corpora: Sequence[str], arms: Iterable[str]) -> str | None:
-    """The arm with the largest mean gain among those that are shown to harm none of these corpora."""
-    allowed = [arm for arm in arms if not any(harms(sweep[corpus][arm]) for corpus in corpora)]
+def is_unsure(row: Mapping[str, Any]) -> bool:
+    return not is_safe(row)
+
+
+def chosen_on(sweep: Sweep, corpora: Sequence[str], arms: Iterable[str], barred: Barred = harms) -> str | None:
+    """The arm with the largest mean gain among those that are barred by none of these corpora."""
+    allowed = [arm for arm in arms if not any(barred(sweep[corpus][arm]) for corpus in corpora)]
     return max(allowed, key=lambda arm: mean_gain(sweep, corpora, arm)) if allowed else None
 
 
@@ -36,12 +41,12 @@ def mean_gain(sweep: Sweep, corpora: Sequence[str], arm: str) -> float:
     return fmean(sweep[corpus][arm][HEADLINE]["difference"] for corpus in corpora)
 
 
-def leave_one_out(sweep: Sweep, arms: Sequence[str]) -> dict[str, dict[str, Any]]:
+def leave_one_out(sweep: Sweep, arms: Sequence[str], barred: Barred = harms) -> dict[str, dict[str, Any]]:
     """For each corpus, what the others would choose, and what that does here."""
     folds: dict[str, dict[str, Any]] = {}
     for corpus in sweep:
         others = [other for other in sweep if other != corpus]
-        arm = chosen_on(sweep, others, arms)
+        arm = chosen_on(sweep, others, arms, barred)
         if arm is None:
             folds[corpus] = {"chosen": None}
             continue

@@ -9,8 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from graph import WEIGHTS, arm_name
 from graph_choice import TOLERATED, is_safe, verdict
+from graph_evidence import WEIGHTS, arm_name
 from graph_plots import strata_gains, weight_curves
 from graph_sections import BOTH, Results, fusion, left_out, sources, strata, switch, weights, whole
 from graph_tables import chance, interval, share, table

@@ -6,9 +6,19 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
-from graph import CONSTANTS, MASS_WEIGHTS, NAMED, NORMS, RANK_WEIGHTS, SOURCE_WEIGHTS, SOURCES, WEIGHTS, arm_name
 from graph_arms import EVERYWHERE
 from graph_choice import TOLERATED, chosen_on, is_safe, mean_gain
+from graph_evidence import (
+    CONSTANTS,
+    MASS_WEIGHTS,
+    NAMED,
+    NORMS,
+    RANK_WEIGHTS,
+    SOURCE_WEIGHTS,
+    SOURCES,
+    WEIGHTS,
+    arm_name,
+)
 from graph_tables import by_corpus, chance, interval, share, signed, table
 from graph_words import FUSION, GRAPHS, LEFT_OUT, STRATA, SWEEP, SWITCH, WHOLE
 

@@ -9,7 +9,7 @@ query, with 95 % bootstrap intervals in brackets; ▲ and ▼ mark an interval t
 is of the randomisation test, corrected over the corpora or strata of its table. `all@10` is the share of queries with
 every relevant passage among the first ten. Made by
 
-    TRIVET_DATA=... python benchmarks/graph.py && python benchmarks/graph_report.py docs/results/graph.json
+    TRIVET_DATA=... python benchmarks/graph_evidence.py && python benchmarks/graph_report.py docs/results/graph.json
 """
 
 SWEEP = """

@@ -89,3 +89,10 @@ def test_every_step_of_a_path_is_there(
         mentions, mentioned = (node, following) if kind == "memory" else (following, node)
         assert mentioned in state[mentions]
         assert kind == "concept" or node not in hidden
+
+
+def test_a_link_is_a_way_too() -> None:
+    network = built({1: {1: 1}, 2: {2: 1}, 3: {1: 1}})
+    network.replace({}, {1: np.array([2], np.int32), 2: np.array([1], np.int32)})
+    assert path_to(network, seen(), 2, {1}, set()) == (("memory", 1),)
+    assert path_to(network, seen(), 2, {1}, {1}) == (("concept", 1), ("memory", 1))

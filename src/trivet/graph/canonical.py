@@ -22,7 +22,7 @@ _IRREGULAR = {
     "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias", "statuses": "status", "buses": "bus",
 }  # fmt: skip
 # Names that people write in lower case too.
-_ENDS_IN_S = frozenset("postgres kubernetes jenkins rails sales express series species".split())
+_ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales express series species".split())
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 

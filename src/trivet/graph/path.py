@@ -32,6 +32,7 @@ class Paths:
     ) -> None:
         self._network = network
         self._visible = visible
+        self._hits = hits
         self._named = set(concepts)
         self._weights = self._weigh([*hits, *ends], how)
         self._mentioned_by: dict[int, list[int]] = {}
@@ -42,13 +43,15 @@ class Paths:
     def to(self, memory: int) -> tuple[Step, ...]:
         """From the query to just before the memory. Empty if there is none within two concepts."""
         keys, _ = self._network.of_memory.of(memory)
-        named = next((key for key in keys.tolist() if key in self._named), None)
-        if named is not None:
-            return (("concept", named),)
+        if named := [key for key in keys.tolist() if key in self._named]:
+            counts = self._network.of_concept.counts(np.array(named, np.int32))
+            return (("concept", named[int(counts.argmin())]),)
         ring = self._concepts_of(memory)
         for concept in ring:
             if start := self._start(concept, (memory,)):
                 return start
+        if by_link := self._by_link(memory):
+            return by_link
         for concept in ring[:CONCEPTS_TRIED]:
             for between in self._memories_of(concept, memory)[:MEMORIES_TRIED]:
                 keys, _ = self._network.of_memory.of(between)
@@ -57,6 +60,11 @@ class Paths:
                         return (*start, ("memory", between), ("concept", concept))
         return ()
 
+    def _by_link(self, memory: int) -> tuple[Step, ...]:
+        linked = self._network.links.get(memory, ())
+        hit = next((hit for hit in self._hits if hit in linked), None)
+        return () if hit is None else (*self._named_in(hit), ("memory", hit))
+
     def _start(self, concept: int, but: Sequence[int]) -> tuple[Step, ...]:
         """From the query to this concept, if it is named there or a hit other than these mentions it."""
         if concept in self._named:
@@ -64,9 +72,11 @@ class Paths:
         hit = next((hit for hit in self._mentioned_by.get(concept, ()) if hit not in but), None)
         if hit is None:
             return ()
-        named = next((key for key in self._concepts_of(hit) if key in self._named), None)
-        start: tuple[Step, ...] = () if named is None else (("concept", named),)
-        return (*start, ("memory", hit), ("concept", concept))
+        return (*self._named_in(hit), ("memory", hit), ("concept", concept))
+
+    def _named_in(self, hit: int) -> tuple[Step, ...]:
+        """What of the query's concepts a hit mentions, if it does; otherwise words or meaning alone led to it."""
+        return next(((("concept", key),) for key in self._concepts_of(hit) if key in self._named), ())
 
     def _concepts_of(self, memory: int) -> list[int]:
         """Those that the walk would follow, the rarest first."""

@@ -43,9 +43,7 @@ def resolve(
     known = graph.means(list(texts))
     near = _neighbours(graph, embedder, [label for label in texts if label not in known])
     decided = _decided(near, texts, ask)
-    plurals = {
-        label: canonical(singular(label)) for label in texts
-    }  # as the rules take them, if they know the singular
+    plurals = {label: canonical(singular(label)) for label in texts}  # as the rules take them
     return [
         tuple(_resolved(triple, {**plurals, **decided, **known, **_spelled_out(text)}) for triple in triples)
         for text, triples in found

@@ -1,6 +1,6 @@
 """Does the graph leg earn its place? Every arm on every corpus, its weight chosen on the others and tested on each.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/graph.py
+    TRIVET_DATA=/path/to/originals python benchmarks/graph_evidence.py
     python benchmarks/graph_report.py docs/results/graph.json
 
 Stores are kept in the lab's cache; a first run embeds about 45,000 documents. Corpora that are not asked for keep the
