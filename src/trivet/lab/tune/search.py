@@ -28,6 +28,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
     dense_weights: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
     spread_dense_weights: tuple[float, ...] = (3, 5, 8, 12, 20)
+    graph_weights: tuple[float, ...] = (0, 4, 8, 12)
     ks: tuple[int, ...] = (10, 20, 60)
     rrf_dense_weights: tuple[float, ...] = (0.3, 0.5, 0.7)
     bs: tuple[float, ...] = (0.4, 0.75)
@@ -35,14 +36,17 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     bonuses: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
 
     def fusions(self) -> Iterator[Fusion]:
+        """The graph's scores are on the scale of `spread`; beside other norms and ranks it is left out."""
         for norm in self.norms:
             for dense in self.dense_weights:
-                yield parse_fusion(f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g})")
+                yield parse_fusion(f"convex(norm={norm}, lexical={1 - dense:g}, dense={dense:g}, graph=0)")
         for dense in self.spread_dense_weights:
-            yield parse_fusion(f"convex(norm=spread, lexical=1, dense={dense:g})")
+            for graph in self.graph_weights:
+                weights = f"lexical=1, dense={dense:g}, graph={graph:g}"
+                yield parse_fusion(f"convex(norm=spread, norm.graph=raw, {weights})")
         for k in self.ks:
             for dense in self.rrf_dense_weights:
-                yield parse_fusion(f"rrf(k={k}, lexical={1 - dense:g}, dense={dense:g})")
+                yield parse_fusion(f"rrf(k={k}, lexical={1 - dense:g}, dense={dense:g}, graph=0)")
 
     def steps(self, present: Recipe) -> Sequence[Callable[[Recipe], list[Recipe]]]:
         """From the best recipe so far to its neighbours, a step for each parameter. One leg needs no fusion."""
