@@ -24,8 +24,8 @@ import msgspec
 
 import trivet
 from graph_arms import COMPARED, EVERYWHERE, GRAPH_ONLY, MEASURES, TWO_LEGS, Arms, Row, fewer, rows, three
-from graph_choice import leave_one_out, over_corpora
-from graph_stores import FILES, Source, open_with, size_of_graph
+from graph_choice import is_unsure, leave_one_out, over_corpora
+from graph_stores import FILES, Source, open_with, open_without_links, size_of_graph
 from graph_strata import by_nearness, compared, farthest_hops, moved, relevant
 from trivet.graph import extract, walk
 from trivet.lab.bench import Bench, cache_folder, open_bench
@@ -70,12 +70,14 @@ DEFAULT_NAMED = DEFAULT.walk.named
 def main() -> None:
     options = _options()
     results = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {"corpora": {}}
-    results["manifest"] = manifest() | {"measured": results.get("manifest", {}).get("measured", {})}
+    if options.only:
+        results["manifest"] = manifest() | {"measured": results.get("manifest", {}).get("measured", {})}
     for name in options.only:
         started = time.monotonic()
         results["corpora"][name] = measure_corpus(name, options)
         results["manifest"]["measured"][name] = {
             "dataset_sha256": _dataset(name).fingerprint,
+            "commit": results["manifest"]["commit"],
             "code_sha256": results["manifest"]["code_sha256"],
             "date": results["manifest"]["date"],
             "queries": options.queries or len(_dataset(name).queries),
@@ -105,6 +107,9 @@ def measure_corpus(name: str, options: argparse.Namespace) -> dict[str, Any]:
     if name in FILES:
         _say(f"{name}: graphs")
         measured["graphs"] = graphs(dataset, cache, options.queries)
+    if any(document.links for document in dataset.documents):
+        _say(f"{name}: links")
+        measured["links"] = links(dataset, cache, options.queries)
     return measured
 
 
@@ -217,6 +222,18 @@ def graphs(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Any]
     }
 
 
+def links(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Row]:
+    """The gain over two legs with the memories' links in the graph, and with concepts alone."""
+    found: dict[str, Measured] = {}
+    asked = fewer(dataset, queries) if queries else dataset
+    with open_bench(dataset, cache) as opened:
+        arms = Arms(Bench(asked, opened.trivet))
+        two, found["concepts and links"] = arms.two_legs(), arms.three_legs(three(DEFAULT_WEIGHT))
+    with tempfile.TemporaryDirectory() as folder, open_without_links(dataset, cache, Path(folder)) as trivet:
+        found["concepts alone"] = Arms(Bench(asked, trivet)).three_legs(three(DEFAULT_WEIGHT))
+    return rows(found, dict.fromkeys(found, two))
+
+
 def conclusions(sweeps: Mapping[str, Mapping[str, Row]]) -> dict[str, Any]:
     everything = [arm_name(weight, named) for named in NAMED for weight in WEIGHTS]
     weights_alone = [arm_name(weight, DEFAULT_NAMED) for weight in WEIGHTS]
@@ -224,6 +241,7 @@ def conclusions(sweeps: Mapping[str, Mapping[str, Row]]) -> dict[str, Any]:
         "left_out": {
             "weight and switch": leave_one_out(sweeps, everything),
             "weight": leave_one_out(sweeps, weights_alone),
+            "weight, where a larger loss must be ruled out": leave_one_out(sweeps, weights_alone, is_unsure),
         },
         "holm": {str(weight): over_corpora(sweeps, arm_name(weight, DEFAULT_NAMED), COMPARED) for weight in WEIGHTS},
     }
@@ -285,7 +303,9 @@ def _write(path: Path, results: Mapping[str, Any]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=list(CORPORA), choices=CORPORA, help="corpora to measure anew")
+    parser.add_argument(
+        "--only", nargs="*", default=list(CORPORA), choices=CORPORA, help="corpora to measure anew; none: conclude"
+    )
     parser.add_argument("--queries", type=int, help="the first so many queries of each alone: a trial")
     parser.add_argument("--reread", action="store_true", help="read all memories for their concepts anew first")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")

@@ -84,9 +84,10 @@ def manifest(results: Results) -> str:
     minutes = sum(one["seconds"] for one in measured.values()) / 60
     queries = {name: f"{one['queries']:,}" for name, one in measured.items()}
     about = results["manifest"]
+    commits = sorted({one["commit"][:12] for one in measured.values()})
     text = (
-        f"Commit {about['commit'][:12]} or just after, code {', '.join(sorted(codes))} (SHA-256 over graph, legs and "
-        f"fusion), {about['date']}, {minutes:.0f} minutes on one core. {about['resamples']:,} resamples, seed "
+        f"Commit {', '.join(commits)}, code {', '.join(sorted(codes))} (SHA-256 over graph, legs and fusion), "
+        f"{about['date']}, {minutes:.0f} minutes on one of two shared cores. {about['resamples']:,} resamples, seed "
         f"{about['seed']}. Versions, constants and checksums of the data are in `graph.json`."
     )
     return f"## 8. How it was measured\n\n{table(['', *queries], [['queries', *queries.values()]])}\n\n{text}"

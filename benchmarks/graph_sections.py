@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from graph_arms import EVERYWHERE
-from graph_choice import TOLERATED, chosen_on, is_safe, mean_gain
+from graph_choice import TOLERATED, chosen_on, is_unsure, mean_gain
 from graph_evidence import (
     CONSTANTS,
     MASS_WEIGHTS,
@@ -20,7 +20,7 @@ from graph_evidence import (
     arm_name,
 )
 from graph_tables import by_corpus, chance, interval, share, signed, table
-from graph_words import FUSION, GRAPHS, LEFT_OUT, STRATA, SWEEP, SWITCH, WHOLE
+from graph_words import FUSION, GRAPHS, LEFT_OUT, RECOMMENDED, STRATA, SWEEP, SWITCH, WHOLE
 
 Results = Mapping[str, Any]
 BOTH = ("nDCG@10", "recall@10")
@@ -113,7 +113,14 @@ def strata(results: Results) -> str:
     for name, corpus in results["corpora"].items():
         if len(corpus["strata"]) > 1:
             parts.append(f"### {name}\n\n{_strata(corpus['strata'])}")
+        if "links" in corpus:
+            parts.append(_links(corpus["links"]))
     return "\n\n".join(parts)
+
+
+def _links(rows: Results) -> str:
+    body = [[arm, *(interval(rows[arm][one]) for one in BOTH)] for arm in rows]
+    return f"With and without the links between its memories, against two legs:\n\n{table(['', *BOTH], body)}"
 
 
 def _strata(rows: Results) -> str:
@@ -189,22 +196,22 @@ def _flatness(tables: Mapping[str, Results], arms: Mapping[str, str]) -> str:
 
 def left_out(results: Results) -> str:
     parts = [f"## 6. Leave one corpus out\n\n{LEFT_OUT.strip()}"]
+    head = ["left out", "chosen on the others", "nDCG@10 here", "recall@10 here", "harms", "best here"]
     for title, folds in results["left_out"].items():
-        body = [
-            [
-                name,
-                f"`{fold['chosen']}`",
-                interval(fold["here"]["nDCG@10"]),
-                interval(fold["here"]["recall@10"]),
-                "yes" if fold["harms here"] else "no",
-                f"`{fold['best here']}` {signed(fold['best difference here'])}",
-            ]
-            for name, fold in folds.items()
-            if fold["chosen"]
-        ]
-        head = ["left out", "chosen on the others", "nDCG@10 here", "recall@10 here", "harms", "best here"]
-        parts.append(f"Chosen: {title}.\n\n{table(head, body)}")
+        parts.append(f"Chosen: {title}.\n\n{table(head, [_fold(name, fold) for name, fold in folds.items()])}")
     return "\n\n".join([*parts, _recommended(results)])
+
+
+def _fold(name: str, fold: Results) -> list[str]:
+    if not fold["chosen"]:
+        return [name, "two legs: no weight is allowed", "", "", "", ""]
+    return [
+        name,
+        f"`{fold['chosen']}`",
+        *(interval(fold["here"][one]) for one in BOTH),
+        "yes" if fold["harms here"] else "no",
+        f"`{fold['best here']}` {signed(fold['best difference here'])}",
+    ]
 
 
 def _recommended(results: Results) -> str:
@@ -213,11 +220,23 @@ def _recommended(results: Results) -> str:
     arms = {arm_name(w, named): w for w in WEIGHTS}
     gains = {w: mean_gain(sweeps, list(sweeps), arm) for arm, w in arms.items()}
     chosen = chosen_on(sweeps, list(sweeps), arms)
-    unsure = {w: [name for name in sweeps if not is_safe(sweeps[name][arm])] for arm, w in arms.items()}
-    body = [[f"{w:g}", signed(gains[w]), ", ".join(unsure[w]) or "none"] for w in WEIGHTS]
-    return f"On all corpora together the rule chooses `{chosen}`.\n\n" + table(
-        ["weight", "mean gain in nDCG@10", f"corpora where a loss above {TOLERATED:g} is not ruled out"], body
-    )
+    unsure = {w: [name for name in sweeps if is_unsure(sweeps[name][arm])] for arm, w in arms.items()}
+    worst = {w: min(sweeps, key=lambda name: _headline(sweeps[name][arm])) for arm, w in arms.items()}
+    body = [
+        [
+            f"{w:g}",
+            signed(gains[w]),
+            f"{worst[w]} {interval(sweeps[worst[w]][arm]['nDCG@10'])}",
+            ", ".join(unsure[w]) or "none",
+        ]
+        for arm, w in arms.items()
+    ]
+    head = ["weight", "mean gain in nDCG@10", "worst corpus", f"a loss above {TOLERATED:g} is not ruled out on"]
+    return f"On all corpora together the rule chooses `{chosen}`.\n\n{table(head, body)}\n\n{RECOMMENDED.strip()}"
+
+
+def _headline(row: Results) -> float:
+    return float(row["nDCG@10"]["difference"])
 
 
 def whole(results: Results) -> str:

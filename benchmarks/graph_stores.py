@@ -18,6 +18,8 @@ from trivet.graph.values import ROLES, Triple
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.reading import content, existing
 from trivet.lab.values import Dataset
+from trivet.settings import Settings
+from trivet.trivet import Trivet
 
 Source = Literal["rules", "triples", "both"]
 
@@ -57,14 +59,22 @@ def usable(given: Sequence[Any]) -> tuple[list[Triple], Counter[str]]:
 
 def open_with(source: Source, dataset: Dataset, cache: Path, folder: Path, data: Path) -> tuple[Bench, dict[str, int]]:
     """A bench over a copy of the dataset's store with another graph, and what became of the triples."""
-    with open_bench(dataset, cache) as bench:
-        path = folder / Path(bench.trivet.settings.path).name
-        bench.trivet.engine.store.upkeep.backup(path)
+    path = _copy(dataset, cache, folder)
     if source == "triples":
         keep_titles_only(path)
     with open_bench(dataset, folder) as bench:
         counts = _add_triples(bench, given_triples(dataset.name, data))
     return open_bench(dataset, folder), counts  # opened anew, so that the network in memory is that of the file
+
+
+def open_without_links(dataset: Dataset, cache: Path, folder: Path) -> Trivet:
+    """A copy of the dataset's store from which the links are gone. A bench would make them again, so it is none."""
+    path = _copy(dataset, cache, folder)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM link")
+    connection.close()
+    return Trivet.open(settings=Settings(path=str(path), embedder="bundled", background=False))
 
 
 def keep_titles_only(path: Path) -> None:
@@ -84,6 +94,13 @@ def size_of_graph(bench: Bench) -> dict[str, int]:
     concepts, shared = connection.execute(f"SELECT count(*), sum(held > 1) FROM ({counted})").fetchone()
     connection.close()
     return {"mentions": mentions, "concepts": concepts, "shared concepts": int(shared or 0)}
+
+
+def _copy(dataset: Dataset, cache: Path, folder: Path) -> Path:
+    with open_bench(dataset, cache) as bench:
+        path = folder / Path(bench.trivet.settings.path).name
+        bench.trivet.engine.store.upkeep.backup(path)
+    return path
 
 
 def _add_triples(bench: Bench, given: Mapping[str, list[Any]]) -> dict[str, int]:

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from graph_choice import chosen_on, leave_one_out, over_corpora, verdict
+from graph_choice import chosen_on, is_unsure, leave_one_out, over_corpora, verdict
 from graph_stores import FILES, open_with, size_of_graph, usable
 from graph_strata import Farthest, by_nearness, moved
 from graph_tables import chance, interval, marked, signed
@@ -36,6 +36,7 @@ def test_an_arm_that_harms_one_corpus_is_not_chosen_however_much_it_gains() -> N
 def test_a_loss_that_chance_may_explain_does_not_bar_an_arm() -> None:
     sweep = {"a": {"unsure": row(-0.02, reach=0.03), "none": row(-0.05, reach=0.2)}}
     assert chosen_on(sweep, ["a"], ["unsure", "none"]) == "unsure"
+    assert chosen_on(sweep, ["a"], ["unsure", "none"], is_unsure) is None
 
 
 def test_where_every_arm_harms_nothing_is_chosen() -> None:

@@ -20,6 +20,7 @@ _NOT_PLURAL = ("ss", "us", "is", "os", "as", "ws")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", ""))
 _IRREGULAR = {
     "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias", "statuses": "status", "buses": "bus",
+    "apis": "api",
 }  # fmt: skip
 # Names that people write in lower case too.
 _ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales express series species".split())
@@ -40,12 +41,15 @@ def canonical(text: str) -> str:
 
 
 def singular(text: str) -> str:
-    """A lower-case plural as its singular: tags and quoted terms come in both. Names keep theirs: Adams is not Adam."""
+    """A plural as its singular: `APIs` as `API`, so that `google-sheets` and `Google Sheet` are one.
+
+    A name of one word keeps its end: Adams is not Adam.
+    """
     start, word = _last_word(text)
-    if not text.islower() or word.endswith(_NOT_PLURAL) or word in _ENDS_IN_S:
+    if (text == word and word.istitle()) or word.endswith(_NOT_PLURAL) or word.lower() in _ENDS_IN_S:
         return text
-    if word in _IRREGULAR:
-        return start + _IRREGULAR[word]
+    if word.lower() in _IRREGULAR:
+        return start + _IRREGULAR[word.lower()]
     for ending, instead in _PLURALS:
         if word.endswith(ending) and len(word) - len(ending) + len(instead) >= SHORTEST_SINGULAR:
             return start + word.removesuffix(ending) + instead

@@ -20,6 +20,8 @@ LONGEST_TITLE_IN_WORDS = 8
 # Longer ones are runs of punctuation or generated addresses.
 LONGEST_LABEL = 160
 
+# What people write in the plural as well.
+SPOKEN: frozenset[Kind] = frozenset({"name", "title", "tag", "quoted"})
 # A quoted `src/main.py` is a path.
 TOLD_BY_FORM: frozenset[Kind] = frozenset({"identifier", "path", "code", "url"})
 
@@ -65,7 +67,7 @@ def _add_title(found: dict[str, Mention], title: str) -> None:
 
 
 def _add(found: dict[str, Mention], text: str, kind: Kind, role: Role) -> None:
-    name = canonical(singular(text) if kind in ("tag", "quoted") else text)
+    name = canonical(singular(text) if kind in SPOKEN else text)
     if len(name) < 2 or len(text) > LONGEST_LABEL or name.isdigit():
         return
     if kind not in ("tag", "title") and not is_name(text):

@@ -16,7 +16,8 @@ OPENERS = STOP_WORDS | frozenset(
     definitely exactly actually finally recently lately yesterday today tomorrow tonight let see ask tell meet
     however therefore moreover furthermore meanwhile instead otherwise thus hence despite due given following according
     another many several every either neither later eventually originally currently previously usually often sometimes
-    always never objective objectives background method methods result results conclusion conclusions
+    always never using running installing loading adding creating building setting getting making writing reading
+    press click show save open close screenshot objective objectives background method methods result results conclusion conclusions
     """.split()
 )
 # Alone a capital does not make these names: they open sentences, lists and docstrings, or stand for a time.
@@ -30,6 +31,7 @@ NOT_NAMES = OPENERS | frozenset(
     january february march april june july august september october november december
     jan feb mar apr jun jul aug sep sept oct nov dec
     monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays lot much really
     am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
     """.split()
 )
@@ -44,8 +46,8 @@ LONGEST_IN_WORDS = 7
 _piece = re.compile(
     r"(?P<initial>\b(?:[A-Z]\.){2,}|\b(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Mt|Ft|Prof|Gen|Col|Sgt|Rev|Jr|Sr)\.(?=\s?[A-Z]))"
     r"|(?P<word>[^\W_](?:[\w.\-/:@#+'’&\\]*[^\W_])?[+#]*)"
-    r"|(?P<end>[.!?…]+|[\n:;•|\"“”«»()\[\]{}<>=*]|\s[-–—]\s)"
-    r"|(?P<comma>,)"
+    r"|(?P<end>[.!?…]+|[\n:•|\"“«>*()\[\]{}<=”»]|\s[-–—]\s)"
+    r"|(?P<pause>[,;])"
     r"|(?P<ampersand>&)"
 )
 
