@@ -17,7 +17,8 @@ OPENERS = STOP_WORDS | frozenset(
     however therefore moreover furthermore meanwhile instead otherwise thus hence despite due given following according
     another many several every either neither later eventually originally currently previously usually often sometimes
     always never using running installing loading adding creating building setting getting making writing reading
-    press click show save open close screenshot objective objectives background method methods result results conclusion conclusions
+    press click show save open close screenshot objective objectives background method methods result results
+    conclusion conclusions
     """.split()
 )
 # Alone a capital does not make these names: they open sentences, lists and docstrings, or stand for a time.

@@ -82,6 +82,6 @@ SELECT (SELECT count(*) FROM link) AS links,
        (SELECT count(*) FROM revision) AS revisions,
        (SELECT count(*) FROM memory WHERE sensitive AND state != 'deleted') AS sensitive,
        (SELECT count(*) FROM passage) AS passages,
-       (SELECT count(*) FROM concept) AS concepts,
+       (SELECT count(DISTINCT concept) FROM mention WHERE role > 0) AS concepts,
        (SELECT count(*) FROM mention) AS mentions,
        (SELECT count(*) FROM statement) AS statements;
