@@ -84,7 +84,7 @@ def manifest(results: Results) -> str:
     minutes = sum(one["seconds"] for one in measured.values()) / 60
     queries = {name: f"{one['queries']:,}" for name, one in measured.items()}
     about = results["manifest"]
-    commits = sorted({one["commit"][:12] for one in measured.values()})
+    commits = sorted({one.get("commit", about["commit"])[:12] for one in measured.values()})
     text = (
         f"Commit {', '.join(commits)}, code {', '.join(sorted(codes))} (SHA-256 over graph, legs and fusion), "
         f"{about['date']}, {minutes:.0f} minutes on one of two shared cores. {about['resamples']:,} resamples, seed "

@@ -9,6 +9,7 @@ import msgspec
 
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
+from trivet.errors import InvalidInput
 from trivet.recipe import Recipe, parse_recipe
 from trivet.settings import Settings
 from trivet.side_by_side import SideBySide
@@ -55,7 +56,10 @@ def _language_model(settings: Settings) -> Chat | None:
     from trivet.chat import Chat
     from trivet.triples.reader import LIMITS
 
-    return Chat(settings.graph_llm, LIMITS)
+    try:
+        return Chat(settings.graph_llm, LIMITS)
+    except InvalidInput as error:
+        raise InvalidInput(f"The setting graph_llm: {error}") from None
 
 
 def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: Chat | None) -> Triples | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
-from trivet.store.base import Store
+from trivet.graph.values import Mention
+from trivet.store.base import Reading, Store
 
 if TYPE_CHECKING:
     from trivet.triples.reader import Triples
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 # Read and stored at a time, each batch one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
+# A text that the rules failed on would fail again until they are mended.
+UNREADABLE_RETRY_SECONDS = 86_400.0
 
 
 class Extraction:
@@ -32,13 +35,20 @@ class Extraction:
             if not readings:
                 break
             try:
-                found = [(reading, extract(reading.title, reading.content, reading.tags)) for reading in readings]
-                self._store.graph.finish_mentions(found)
+                self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
             except TrivetError:  # a full disk, say: give them back, so that nobody has to wait for the lease to end
                 self._store.graph.release("rules", readings)
                 raise
             done += len(readings)
         return done
+
+    def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
+        """No text is known that the rules cannot read; should there be one, it must not stop the others."""
+        try:
+            return [(reading, extract(reading.title, reading.content, reading.tags))]
+        except Exception as error:  # noqa: BLE001 - kept with the reading, and counted by `pending`
+            self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
+            return []
 
     def drain_triples(self, stop: threading.Event) -> int:
         """Has the language model read what waits, after the rules: it compares its names with theirs."""

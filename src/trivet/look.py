@@ -50,10 +50,7 @@ def _start(store: Store, text: str, filter: Filter) -> Memory | Concept:
     if _is_id(text):
         memory = store.memories.get(check_id(text.strip(), "start"))
         if not store.memories.is_visible(memory.id, filter):
-            raise NotFound(
-                f"Memory {memory.id} is {memory.state} in {memory.scope}, and the filters or the time keep it out. "
-                "Loosen them, or start elsewhere."
-            )
+            raise NotFound(f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere.")
         return memory
     concept = store.concepts.find(canonical(text), form(text), filter)
     if concept is None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from trivet.graph import walk as walking
+from trivet.graph.hubs import HUB
 from trivet.graph.network import Keys, Neighbours, Network, Side
-from trivet.graph.walk import HUB, LINK_WEIGHT, PUSHED_AT_ONCE, ROUNDS, SURE_PER_MAYBE, Masses, Walk, walk
+from trivet.graph.walk import LINK_WEIGHT, PUSHED_AT_ONCE, ROUNDS, SURE_PER_MAYBE, Masses, Walk, walk
 
 from .test_network import State, built, pair
 

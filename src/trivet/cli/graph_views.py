@@ -78,4 +78,4 @@ def _statement(edge: GraphEdge, labels: dict[str, str]) -> Line:
 
 def _waiting(count: int) -> Iterator[Line]:
     if count:
-        yield line((f"{count} memories are not in the concept graph yet.", "yellow"))
+        yield line((f"{count} memories are not in the concept graph yet; `trivet embed` reads them now.", "yellow"))

@@ -63,7 +63,8 @@ def health_lines(health: Health) -> Iterator[str]:
     if health.not_embedded:
         yield f"{health.not_embedded} of {health.memories} memories are not embedded yet; words alone find them."
     if health.not_in_graph:
-        yield f"{health.not_in_graph} of {health.memories} memories are not in the concept graph yet."
+        waiting = f"{health.not_in_graph} of {health.memories} memories"
+        yield f"{waiting} are not in the concept graph yet; `trivet embed` reads them now."
     if health.failing_jobs:
         yield f"{health.failing_jobs} embedding jobs fail: {health.last_error}."
     for note in health.notes:

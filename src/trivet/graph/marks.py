@@ -11,12 +11,14 @@ from trivet.graph.values import Kind
 Mark = tuple[str, Kind]
 
 LONGEST_QUOTED_IN_WORDS = 8
+LONGEST_QUOTED = 60
 LONGEST_MARK = 80
 
 _url = re.compile(r"(?:https?://|www\.)[^\s<>\"'`)\]}|]+")
 _scheme = re.compile(r"^(?:https?://)?(?:www\.)?")
+# An attribute's value (`alt="..."`) is none, and a quotation of any length keeps its own end.
 _quoted = re.compile(
-    r"\"([^\"\n]{2,60})\"|“([^”\n]{2,60})”|«([^»\n]{2,60})»|`([^`\n]{2,60})`|[「『《]([^」』》\n]{1,60})[」』》]"
+    r"(?<![\w=])\"([^\"\n]+)\"(?!\w)|“([^”\n]+)”|«([^»\n]+)»|(?<!`)`([^`\n]+)`(?!`)|[「『《]([^」』》\n]+)[」』》]"
 )
 _token = re.compile(r"(?:[~.]{0,2}[/\\]|--?|[@#])?[^\W_](?:[\w.\-/:@#+\\]*[^\W_])?(?:\(\))?")
 _code = re.compile(r"^(?:[A-Z]{1,12}[-_]?\d{2,8}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{2,10}-\d+|0x[0-9a-fA-F]{2,16})$")
@@ -32,11 +34,17 @@ def marks_in(text: str) -> Iterator[Mark]:
     rest = _url.sub(" ", text)
     for match in _quoted.finditer(rest):
         quoted = next(group for group in match.groups() if group)
-        if len(quoted.split()) <= LONGEST_QUOTED_IN_WORDS and not _numeric.match(quoted):
+        if _is_term(quoted):
             yield quoted, "quoted"
     for token in _token.findall(rest):
         if not (token.isalpha() and token[1:].islower()):  # an ordinary word, as most are
             yield from _told_by_form(token)
+
+
+def _is_term(quoted: str) -> bool:
+    return (
+        len(quoted) <= LONGEST_QUOTED and len(quoted.split()) <= LONGEST_QUOTED_IN_WORDS and not _numeric.match(quoted)
+    )
 
 
 def _told_by_form(token: str) -> Iterator[Mark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 
 import msgspec
 
@@ -119,6 +120,9 @@ def _finished(run: list[str], opens: bool) -> Iterator[Name]:
         if part and len(part) <= LONGEST_IN_WORDS:
             first = number == 0 and opens and part[0] == whole[0]
             yield Name(tuple(part), sure=len(part) > 1 or not first)
+            tail = _trimmed(list(dropwhile(CONNECTORS.__contains__, part[1:]))) if first else []
+            if tail:  # "Restart Redis ...": the capital in front may be that of a verb
+                yield Name(tuple(tail), sure=False)
     if len(parts) == 2 and all(trimmed) and trimmed[0] == parts[0] and len(run) <= LONGEST_IN_WORDS:
         yield Name(tuple(run), sure=True)
 

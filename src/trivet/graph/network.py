@@ -95,6 +95,7 @@ class Network:
 
     def __init__(self, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> None:
         self.edges = len(memories)
+        self.changes = 0  # how many memories have changed since it was made
         self.of_memory = Side(memories, concepts, roles)
         self.of_concept = Side(concepts, memories, roles)
         self.links = dict(links)
@@ -105,6 +106,7 @@ class Network:
         Dictionaries are filled with new arrays and old ones stay whole, so a walk under way sees each node as it
         was or as it is.
         """
+        self.changes += len(mentions)
         for memory, (concepts, roles) in mentions.items():
             before, _ = self.of_memory.of(memory)
             self.of_memory.changed[memory] = (concepts, roles)
@@ -149,3 +151,12 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
         return keys[kept], roles[kept]
     place = int(np.searchsorted(keys[kept], memory))
     return np.insert(keys[kept], place, memory), np.insert(roles[kept], place, role)
+
+
+def seen_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
+    """Which of these memories are visible. One newer than the mask is not in it yet."""
+    inside = keys < len(visible)
+    if inside.all():
+        return visible[keys]
+    seen: NDArray[np.bool_] = inside & visible[np.where(inside, keys, 0)]
+    return seen

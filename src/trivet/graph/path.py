@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.graph.hubs import Hubs
 from trivet.graph.network import Network
-from trivet.graph.walk import HUB, LOOKED_INTO, Walk, weigh_concepts
+from trivet.graph.walk import Walk, weigh_concepts
 
 # A stop on a path, in order from the query: ("concept", key) or ("memory", key).
 Step = tuple[str, int]
@@ -29,12 +30,13 @@ class Paths:
         concepts: Sequence[int],
         ends: Sequence[int],
         how: Walk,
+        hubs: Hubs | None = None,
     ) -> None:
         self._network = network
         self._visible = visible
         self._hits = hits
         self._named = set(concepts)
-        self._weights = self._weigh([*hits, *ends], how)
+        self._weights = self._weigh([*hits, *ends], how, hubs or Hubs())
         self._mentioned_by: dict[int, list[int]] = {}
         for hit in hits:
             for concept in self._concepts_of(hit):
@@ -88,11 +90,11 @@ class Paths:
         keys, _ = self._network.of_concept.of(concept)
         return [key for key in keys.tolist() if key != but and key < len(self._visible) and self._visible[key]]
 
-    def _weigh(self, memories: Sequence[int], how: Walk) -> dict[int, float]:
+    def _weigh(self, memories: Sequence[int], how: Walk, hubs: Hubs) -> dict[int, float]:
         mentioned = self._network.of_memory.gather(np.array(sorted(set(memories)), np.int32))
         keys = np.unique(mentioned.keys)
-        counts = self._network.of_concept.counts(keys)
-        keys = keys[(counts > 1) & (counts <= LOOKED_INTO)]
+        others = self._network.of_concept.counts(keys) > 1
+        keys = keys[others & ~hubs.among(self._network, self._visible, keys)]
         spread = weigh_concepts(self._network, self._visible, keys, how)
-        followed = np.flatnonzero((spread.weights > 0) & (spread.held > 1) & (spread.held <= HUB))
+        followed = np.flatnonzero((spread.weights > 0) & (spread.held > 1))
         return dict(zip(keys[followed].tolist(), spread.weights[followed].tolist(), strict=True))

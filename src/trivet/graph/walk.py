@@ -11,20 +11,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.graph.network import Keys, Neighbours, Network, Roles
+from trivet.graph.hubs import Hubs
+from trivet.graph.network import Keys, Neighbours, Network, seen_among
 from trivet.graph.values import ROLES
 
 Mass = NDArray[np.float64]
 
-# Bounds on the work of a walk: rounds, and memories pushed in each, the heaviest first; the least share of the start
-# that is worth another push; and the mentions beyond which a concept is not followed, since it would pass on next to
-# nothing to each. Looser ones change nothing in the third decimal (docs/decisions/0010).
+# Bounds on the work of a walk: rounds, memories pushed in each, the heaviest first, and the least share of the start that
+# is worth another push. Looser ones change nothing in the third decimal (docs/decisions/0010).
 ROUNDS = 2
 PUSHED_AT_ONCE = 50
 LEAST_SHARE = 1e-3
-HUB = 200
-# A concept with more mentions than this anywhere is not even looked into for how many of them are visible.
-LOOKED_INTO = 5_000
 # A capital at the start of sentences makes a name if the word stands capitalised within sentences this much as often.
 SURE_PER_MAYBE = 0.2
 # How much a link between two memories carries, beside their concepts: as a concept that only the two mention.
@@ -67,14 +64,17 @@ class Masses(msgspec.Struct, frozen=True):
     values: Mass
 
 
-def walk(network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: Masses, how: Walk) -> Masses:
+def walk(
+    network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: Masses, how: Walk, hubs: Hubs | None = None
+) -> Masses:
     """What arrives at the visible memories. `concepts` holds concepts and what starts at them."""
+    hubs = hubs or Hubs()
     least = LEAST_SHARE * float(hits.values.sum() + concepts.values.sum())
     reached = _from_concepts(network, visible, concepts, how)
     arrived = [reached]
     pushing = hits
     for number in range(ROUNDS):
-        passed_on, returned = _push(network, visible, pushing, how)
+        passed_on, returned = _push(network, visible, pushing, how, hubs)
         arrived.append(passed_on)
         if number == 0:
             arrived.append(Masses(pushing.keys, -returned))
@@ -87,7 +87,7 @@ def walk(network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: M
 def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: Walk) -> Spread:
     """A concept counts within what is visible alone: how many memories there mention it, and how surely."""
     found = network.of_concept.gather(concepts)
-    seen = np.flatnonzero(_is_visible(visible, found.keys))
+    seen = np.flatnonzero(seen_among(visible, found.keys))
     memories = Neighbours(found.origins[seen], found.keys[seen], found.roles[seen])
     count = len(concepts)
     held = np.bincount(memories.origins, minlength=count)
@@ -100,12 +100,12 @@ def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys,
     return Spread(weights, held, pull, memories, pulls / pull[memories.origins])
 
 
-def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk) -> tuple[Masses, Mass]:
+def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
     """What the memories pass on through their concepts and links, and what of it comes straight back to each."""
-    mentioned = _shared(network, network.of_memory.gather(at.keys))
+    mentioned = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
     concepts, place = np.unique(mentioned.keys, return_inverse=True)
     spread = weigh_concepts(network, visible, concepts, how)
-    weights = np.where((spread.held > 1) & (spread.held <= HUB), spread.weights, 0.0)[place]
+    weights = np.where(spread.held > 1, spread.weights, 0.0)[place]
     origins, linked = _links(network, visible, at.keys)
     count = len(at.keys)
     room = how.rest + _sums(mentioned.origins, weights, count) + LINK_WEIGHT * np.bincount(origins, minlength=count)
@@ -127,7 +127,7 @@ def _onward(spread: Spread, at_concepts: Mass) -> Masses:
 def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
     places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
-    seen = np.flatnonzero(_is_visible(visible, linked))
+    seen = np.flatnonzero(seen_among(visible, linked))
     return np.array(places, np.int64)[seen], linked[seen]
 
 
@@ -146,10 +146,10 @@ def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
     return np.bincount(places, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _shared(network: Network, mentioned: Neighbours) -> Neighbours:
+def _shared(network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs) -> Neighbours:
     """Without the concepts that lead nowhere else, and those that lead everywhere."""
-    counts = network.of_concept.counts(mentioned.keys)
-    kept = np.flatnonzero((counts > 1) & (counts <= LOOKED_INTO))
+    others = network.of_concept.counts(mentioned.keys) > 1
+    kept = np.flatnonzero(others & ~hubs.among(network, visible, mentioned.keys))
     return Neighbours(mentioned.origins[kept], mentioned.keys[kept], mentioned.roles[kept])
 
 
@@ -159,12 +159,3 @@ def _heaviest(reached: Masses, least: float) -> Masses:
         # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
         found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:PUSHED_AT_ONCE]])
     return Masses(reached.keys[found], reached.values[found])
-
-
-def _is_visible(visible: NDArray[np.bool_], keys: Keys | Roles) -> NDArray[np.bool_]:
-    """A memory newer than the mask is not in it yet."""
-    inside = keys < len(visible)
-    if inside.all():
-        return visible[keys]
-    seen: NDArray[np.bool_] = inside & visible[np.where(inside, keys, 0)]
-    return seen

@@ -64,9 +64,10 @@ def embed(session: Session) -> int:
         embedded = session.memory.embed(progress=progress)
     counts = session.memory.stats()
     value = {"embedded": embedded, "waiting": counts.not_embedded, "error": counts.last_error}
-    waiting = f" {counts.not_embedded} wait: {counts.last_error}" if counts.not_embedded else ""
-    session.show(value, lambda: [line(f"Embedded {embedded} memories.{waiting}")])
-    return TROUBLED_EMBEDDER if counts.not_embedded and counts.last_error else 0
+    waiting = f" {counts.not_embedded} wait." if counts.not_embedded else ""
+    trouble = f" Last error: {counts.last_error}" if counts.last_error else ""
+    session.show(value, lambda: [line(f"Embedded {embedded} memories.{waiting}{trouble}")])
+    return TROUBLED_EMBEDDER if counts.last_error else 0
 
 
 @command(

@@ -10,9 +10,10 @@ import numpy as np
 
 from trivet.clock import now
 from trivet.graph.canonical import canonical
+from trivet.graph.hubs import HubsByFilter
 from trivet.graph.path import Paths, Step
 from trivet.graph.values import Mention, Reader, Triple
-from trivet.graph.walk import HUB, Masses, Walk, walk, weigh_concepts
+from trivet.graph.walk import Masses, Walk, walk, weigh_concepts
 from trivet.store.base import Backlog, Named, Reading, Seeds
 from trivet.store.sqlite import triple_names
 from trivet.store.sqlite.changes import Changes, note_change
@@ -38,6 +39,7 @@ class SqliteGraph:
         self._changes = changes
         self._asked_at: int | None = None  # the last change when memories were last queued for a language model
         self._network = LivingNetwork(database, changes)
+        self._hubs = HubsByFilter()
         self._sql = queries("graph")
 
     def named(self, forms: Sequence[str], filter: Filter, how: Walk) -> tuple[Named, ...]:
@@ -47,18 +49,22 @@ class SqliteGraph:
         found = [(row[0], row[1]) for row in rows if row[1] is not None]
         if not found:
             return ()
+        network, visible = self._network.fresh(), self._visibility.of(filter).mask
         concepts = np.array([concept for _, concept in found], np.int32)
-        spread = weigh_concepts(self._network.fresh(), self._visibility.of(filter).mask, concepts, how)
+        hubs = self._hubs.of(network, filter).among(network, visible, concepts)
+        found = [pair for pair, is_hub in zip(found, hubs.tolist(), strict=True) if not is_hub]
+        spread = weigh_concepts(network, visible, concepts[~hubs], how)
         return tuple(
             Named(concept, name, int(count), float(weight))
             for (name, concept), count, weight in zip(found, spread.held, spread.weights, strict=True)
-            if weight > 0 and count <= HUB
+            if weight > 0
         )
 
     def walk(self, seeds: Seeds, filter: Filter, how: Walk, depth: int) -> list[Candidate]:
         """The memories that most arrives at; the score is the square root of what arrived, so that few do not swamp."""
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
-        mass = walk(network, visible, self._hits(seeds.memories), _masses(seeds.concepts), how)
+        hubs = self._hubs.of(network, filter)
+        mass = walk(network, visible, self._hits(seeds.memories), _masses(seeds.concepts), how, hubs)
         found = np.flatnonzero(mass.values > LEAST_MASS)
         if len(found) > depth:
             cut = np.partition(mass.values[found], len(found) - depth)[len(found) - depth]
@@ -75,7 +81,9 @@ class SqliteGraph:
         best_first = sorted(seeds.memories, key=lambda id: -seeds.memories[id])
         hits = [keys[id] for id in best_first if id in keys]
         ends = {id: keys[id] for id in ids if id in keys}
-        paths = Paths(network, visible, hits, sorted(seeds.concepts), list(ends.values()), how)
+        paths = Paths(
+            network, visible, hits, sorted(seeds.concepts), list(ends.values()), how, self._hubs.of(network, filter)
+        )
         found = {id: steps for id, key in ends.items() if (steps := paths.to(key))}
         return self._spelled_out(found, list(ends.values()))
 
