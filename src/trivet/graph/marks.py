@@ -42,9 +42,8 @@ def marks_in(text: str) -> Iterator[Mark]:
 
 
 def _is_term(quoted: str) -> bool:
-    return (
-        len(quoted) <= LONGEST_QUOTED and len(quoted.split()) <= LONGEST_QUOTED_IN_WORDS and not _numeric.match(quoted)
-    )
+    short = len(quoted) <= LONGEST_QUOTED and len(quoted.split()) <= LONGEST_QUOTED_IN_WORDS
+    return short and not _numeric.match(quoted)
 
 
 def _told_by_form(token: str) -> Iterator[Mark]:

@@ -17,8 +17,8 @@ from trivet.graph.values import ROLES
 
 Mass = NDArray[np.float64]
 
-# Bounds on the work of a walk: rounds, memories pushed in each, the heaviest first, and the least share of the start that
-# is worth another push. Looser ones change nothing in the third decimal (docs/decisions/0010).
+# Bounds on the work of a walk: rounds, memories pushed in each, the heaviest first, and the least share of the start
+# that is worth another push. Looser ones change nothing in the third decimal (docs/decisions/0010).
 ROUNDS = 2
 PUSHED_AT_ONCE = 50
 LEAST_SHARE = 1e-3
