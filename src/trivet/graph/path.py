@@ -44,10 +44,8 @@ class Paths:
 
     def to(self, memory: int) -> tuple[Step, ...]:
         """From the query to just before the memory. Empty if there is none within two concepts."""
-        keys, _ = self._network.of_memory.of(memory)
-        if named := [key for key in keys.tolist() if key in self._named]:
-            counts = self._network.of_concept.counts(np.array(named, np.int32))
-            return (("concept", named[int(counts.argmin())]),)
+        if named := self._named_in(memory):
+            return named
         ring = self._concepts_of(memory)
         for concept in ring:
             if start := self._start(concept, (memory,)):
@@ -76,9 +74,14 @@ class Paths:
             return ()
         return (*self._named_in(hit), ("memory", hit), ("concept", concept))
 
-    def _named_in(self, hit: int) -> tuple[Step, ...]:
-        """What of the query's concepts a hit mentions, if it does; otherwise words or meaning alone led to it."""
-        return next(((("concept", key),) for key in self._concepts_of(hit) if key in self._named), ())
+    def _named_in(self, memory: int) -> tuple[Step, ...]:
+        """The rarest of the query's concepts that a memory mentions, if it does mention one."""
+        keys, _ = self._network.of_memory.of(memory)
+        named = [key for key in keys.tolist() if key in self._named]
+        if not named:
+            return ()
+        counts = self._network.of_concept.counts(np.array(named, np.int32))
+        return (("concept", named[int(counts.argmin())]),)
 
     def _concepts_of(self, memory: int) -> list[int]:
         """Those that the walk would follow, the rarest first."""
