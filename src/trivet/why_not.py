@@ -123,7 +123,7 @@ def _not_in(engine: Engine, trail: Trail, ranking: Ranking) -> str:
 
 def _no_start(engine: Engine, trail: Trail) -> str:
     decision = trail.decision
-    if named_concepts(engine.store, decision.question, decision.filter, decision.recipe.walk):
+    if named_concepts(engine.store, decision.question, decision.filter, decision.recipe):
         return "the query names concepts, but no hit of the other legs stands out to start from"
     return "the query names no concept the graph knows"
 

@@ -15,7 +15,7 @@ from trivet.graph.marks import marks_in
 from trivet.graph.names import is_name
 from trivet.graph.walk import Walk
 from trivet.recipe import Recipe
-from trivet.store.base import Named, Seeds, Store
+from trivet.store.base import Bm25, Named, Seeds, Store
 from trivet.types import Filter, Ranking
 
 FLOOR = 0.0
@@ -47,7 +47,7 @@ def seeds_of(
     The start has the size of what it rests on: how far the best hit stands out, times how specific the names are.
     """
     how = recipe.walk
-    concepts = named_concepts(store, question, filter, how)
+    concepts = named_concepts(store, question, filter, recipe)
     hits, standing_out = _hits(rankings, how)
     total = sum(concepts.values())
     strength = standing_out * total / (total + how.named) if total else 0.0
@@ -59,7 +59,7 @@ def seeds_of(
     )
 
 
-def named_concepts(store: Store, question: Question, filter: Filter, how: Walk) -> dict[int, float]:
+def named_concepts(store: Store, question: Question, filter: Filter, recipe: Recipe) -> dict[int, float]:
     """The concepts the query names, the longest names first, each by how rare it is and how surely it is meant."""
     dates, rest = dates_in(question.text)
     marks = [canonical(text) for text in (*dates, *(mark for mark, kind in marks_in(rest) if kind != "quoted"))]
@@ -69,11 +69,11 @@ def named_concepts(store: Store, question: Question, filter: Filter, how: Walk) 
     ]
     forms = {span: _forms(words[span[0] : span[1]]) for span in spans}
     wanted = {text for texts in forms.values() for text in texts} | set(marks[:WORDS_LOOKED_AT])
-    known = {one.form: one for one in store.graph.named(sorted(wanted - {""}), filter, how)}
+    known = {one.form: one for one in store.graph.named(sorted(wanted - {""}), filter, recipe.walk)}
     meant = {span: known[text] for span, texts in forms.items() for text in reversed(texts) if text in known}
     chosen = _not_overlapping([span for span in spans if span in meant], len(words))
     alone = {words[start]: meant[start, stop] for start, stop in chosen if stop - start == 1}
-    sureness = _sureness(store, alone, filter)
+    sureness = _sureness(store, alone, filter, recipe.bm25)
     names = [meant[span] for span in chosen] + [known[mark] for mark in marks if mark in known]
     return {one.concept: one.weight * sureness.get(one.form, 1.0) for one in names}
 
@@ -97,10 +97,10 @@ def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
     return chosen
 
 
-def _sureness(store: Store, alone: Mapping[str, Named], filter: Filter) -> dict[str, float]:
+def _sureness(store: Store, alone: Mapping[str, Named], filter: Filter, bm25: Bm25) -> dict[str, float]:
     """Of the memories that hold a word, the share that mentions it as a concept: all for `postgres`, few for `list`."""
     terms = {word: analyse(word) for word in alone}
-    holders = store.lexical.holders(sorted({term for found in terms.values() for term in found}), filter)
+    holders = store.lexical.holders(sorted({term for found in terms.values() for term in found}), filter, bm25)
     return {
         named.form: min(1.0, named.held / max(1, min((holders[term] for term in terms[word]), default=named.held)))
         for word, named in alone.items()

@@ -24,9 +24,6 @@ SHORT_FINGERPRINT = 8
 # A pasted page has hundreds of words; the rarest decide.
 MOST_TERMS = 64
 
-# Field weights under which a term counts where the memory itself says it.
-TEXT_ALONE = (1.0, 1.0, 0.0, 0.0, 0.0)
-
 
 class SqliteLexicalIndex:
     def __init__(
@@ -60,10 +57,10 @@ class SqliteLexicalIndex:
             rows = self._database.read().execute(queries("lexical")["similar"], parameters).fetchall()
         return [row[0] for row in rows]
 
-    def holders(self, terms: Sequence[str], filter: Filter) -> dict[str, int]:
-        """How many visible memories hold each term in their content or title."""
+    def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
+        """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""
         visible = self._visibility.of(filter)
-        kept = self._postings.of(terms, TEXT_ALONE)
+        kept = self._postings.of(terms, bm25.field_weights)
         return {term: len(_seen(postings, visible).keys) for term, postings in kept.items()}
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
