@@ -21,7 +21,7 @@ UNREADABLE_RETRY_SECONDS = 86_400.0
 
 
 class Extraction:
-    """The rules need no model and no network, and cannot fail: what they read is in the graph."""
+    """The rules need no model and no network: what they have read is in the graph."""
 
     def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
@@ -46,7 +46,7 @@ class Extraction:
         """No text is known that the rules cannot read; should there be one, it must not stop the others."""
         try:
             return [(reading, extract(reading.title, reading.content, reading.tags))]
-        except Exception as error:  # noqa: BLE001 - kept with the reading, and counted by `pending`
+        except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` tells of it
             self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
             return []
 

@@ -35,7 +35,13 @@ def stats(engine: Engine) -> Stats:
 
 
 def doctor(engine: Engine) -> tuple[Finding, ...]:
-    return (*engine.store.upkeep.findings(), _embedder(engine), _jobs(engine), _language_model(engine))
+    return (
+        *engine.store.upkeep.findings(),
+        _embedder(engine),
+        _jobs(engine),
+        _readings(engine),
+        _language_model(engine),
+    )
 
 
 def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress: Progress | None) -> int:
@@ -109,6 +115,18 @@ def _jobs(engine: Engine) -> Finding:
         detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
         return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet embed` retries now.")
     return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")
+
+
+def _readings(engine: Engine) -> Finding:
+    check, backlog = "reading for the graph", engine.store.graph.backlog("rules")
+    if backlog.failing:
+        detail = (
+            f"{backlog.failing} of {backlog.waiting} waiting memories could not be read; last: {backlog.last_error}"
+        )
+        return Finding(
+            check=check, ok=False, detail=detail, remedy="Please report it; they are found by the other legs."
+        )
+    return Finding(check=check, ok=True, detail=f"{backlog.waiting} waiting")
 
 
 def _language_model(engine: Engine) -> Finding:

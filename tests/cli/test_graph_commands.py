@@ -130,3 +130,11 @@ def test_a_new_process_sees_it_all(ids: list[str]) -> None:
     result = process("graph", "Berlin", "--depth", "1")
     assert (result.status, result.err) == (0, "")
     assert ids[0] in result.out
+
+
+def test_embed_tells_what_the_language_model_said() -> None:
+    """Nobody listens on the discard port of this machine."""
+    assert process("remember", "We met Clara.").status == 0
+    told = process("embed", TRIVET_GRAPH_LLM="openai:tiny@http://127.0.0.1:9/v1")
+    assert told.status != 0
+    assert "refused" in told.out

@@ -51,8 +51,10 @@ def test_a_bulk_change_is_taken_in_beside(sqlite: SqliteStore) -> None:
     add(sqlite, *many)
     read_all(sqlite)
     network = sqlite.graph._network
+    assert sqlite.graph.behind()
     assert reached(sqlite, first)[second.id] == before[second.id]
     network.wait()
+    assert not sqlite.graph.behind()
     seeds = Seeds(memories={first.id: 1.0}, concepts={})
     for _ in range(3):
         network.wait()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from trivet import InvalidInput, Trivet, upkeep
+from trivet import InvalidInput, NotFound, Trivet, extraction, upkeep
 from trivet.demo import lines
-from trivet.graph.extract import EXTRACTION_VERSION
+from trivet.graph.extract import EXTRACTION_VERSION, extract
+from trivet.graph.values import Mention
 from trivet.recipe import DEFAULT, parse_recipe
+from trivet.store.sqlite.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
 from trivet.types import Answer, Hit, LegHealth
 
 from .conftest import Opened
@@ -339,3 +341,50 @@ def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
         thread.join()
     assert failed == []
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
+
+
+def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made anew here, so the network stays the one of before."""
+    trivet = open_trivet()
+    monkeypatch.setattr(LivingNetwork, "_renew", lambda _: None)
+    trivet.remember("We met Clara at Acme.")
+    trivet.drain()
+    assert trivet.recall("Clara").health.notes == ()
+    trivet.remember_many({"content": f"Clara wrote note {number}."} for number in range(TAKEN_IN_AT_ONCE + 1))
+    trivet.drain()
+    (note,) = trivet.recall("Clara").health.notes
+    assert "the one of before" in note
+    assert trivet.recall("Clara", recipe="legs(lexical)").health.notes == ()
+
+
+def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails_on_one(title: str | None, content: str, tags: Sequence[str] = ()) -> tuple[Mention, ...]:
+        if "poison" in content:
+            raise RecursionError("too deep")
+        return extract(title, content, tags)
+
+    monkeypatch.setattr(extraction, "extract", fails_on_one)
+    trivet.remember("A poison for Clara.")
+    trivet.remember("We met Dora.")
+    trivet.drain()
+    assert [concept.label for concept in trivet.concepts().concepts] == ["Dora"]
+    assert trivet.stats().not_in_graph == 1
+    (finding,) = [one for one in trivet.doctor() if one.check == "reading for the graph"]
+    assert not finding.ok
+    assert "too deep" in finding.detail
+    monkeypatch.undo()
+    trivet.embed()
+    assert trivet.stats().not_in_graph == 0
+    assert all(one.ok for one in trivet.doctor())
+
+
+def test_a_bad_language_model_names_its_setting(open_trivet: Opened) -> None:
+    with pytest.raises(InvalidInput, match="graph_llm"):
+        open_trivet(graph_llm="nonsense")
+
+
+def test_a_memory_outside_the_filter_says_nothing_of_itself(trivet: Trivet) -> None:
+    id = trivet.remember("We met Clara.", scope="team/hidden").id
+    with pytest.raises(NotFound) as refused:
+        trivet.graph(id, scope="other")
+    assert "hidden" not in str(refused.value)

@@ -86,3 +86,15 @@ def test_identifiers(text: str, expected: list[str]) -> None:
 
 def test_what_is_too_long_is_no_mark() -> None:
     assert marks(f"call {'a_' * LONGEST_MARK}b", "identifier") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('he said "yes please" and "of course" then', ["yes please", "of course"]),
+        ('<img src="a picture" alt="a cat" width="40">', []),
+        (f'"{"long " * 30}" and then "short term"', ["short term"]),
+    ],
+)
+def test_a_quotation_ends_where_it_ends(text: str, expected: list[str]) -> None:
+    assert marks(text, "quoted") == expected

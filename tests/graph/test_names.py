@@ -109,3 +109,13 @@ def test_a_name_ends_with_its_sentence() -> None:
 def test_the_united_states_are_named() -> None:
     assert sure("she lives in the U.S. since May") == ["U.S."]
     assert sure("she lives in the US with us") == ["US"]
+
+
+def test_the_capital_in_front_may_be_that_of_a_verb() -> None:
+    assert unsure("Restart Redis after that.") == ["Redis"]
+    assert unsure("Bank of America called.") == ["America"]
+    assert unsure("then Restart Redis") == []
+
+
+def test_a_capital_after_a_semicolon_is_a_name() -> None:
+    assert sure("deploys are on time; Ines presses the button") == ["Ines"]

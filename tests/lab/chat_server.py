@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[Any], str | None]
+# What the user message holds -> the assistant's text, a status to fail with, or None for silence.
+Answer = Callable[[Any], str | int | None]
 
 
 class ChatServer(ThreadingHTTPServer):
-    """`answer` gets what the user message holds and returns the assistant's text; None means silence."""
-
     daemon_threads = True
     block_on_close = False
 
@@ -23,6 +22,7 @@ class ChatServer(ThreadingHTTPServer):
         self.answer = answer
         self.bodies: list[str] = []
         self.keys: list[str | None] = []
+        self.asked = threading.Event()
         self.over = threading.Event()
 
     @property
@@ -36,12 +36,18 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers["Content-Length"])).decode()
         self.server.bodies.append(raw)
         self.server.keys.append(self.headers.get("Authorization"))
-        text = self.server.answer(json.loads(json.loads(raw)["messages"][1]["content"]))
-        if text is None:
+        self.server.asked.set()
+        answer = self.server.answer(json.loads(json.loads(raw)["messages"][1]["content"]))
+        if answer is None:
             self.server.over.wait()
-            return
-        data = json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
-        self.send_response(200)
+        elif isinstance(answer, int):
+            self._send(answer, {"error": "out of order"})
+        else:
+            self._send(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
+
+    def _send(self, status: int, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -54,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def chat_server(answer: Answer) -> Iterator[ChatServer]:
     server = ChatServer(answer)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield server

@@ -25,6 +25,8 @@ def health_of(
     if filling is not None:
         waiting = engine.store.jobs.backlog(filling).waiting
         said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
+    if any(leg.leg == "graph" for leg in legs) and engine.store.graph.behind():
+        said.append("the graph is being loaded anew after many changes; this answer walked the one of before")
     return Health(
         degraded=any(not leg.answered for leg in legs),
         legs=tuple(legs),

@@ -163,6 +163,9 @@ class SqliteGraph:
         self._asked_at = changed
         return added
 
+    def behind(self) -> bool:
+        return self._network.behind
+
     def retry_now(self, reader: Reader) -> None:
         with self._database.write() as connection:
             connection.execute(queries("triples")["retry_now"], {"reader": reader})

@@ -44,6 +44,12 @@ class LivingNetwork:
                 self._sequence = changed[-1][0]
             return self._network
 
+    @property
+    def behind(self) -> bool:
+        """Whether recalls walk the network of before a bulk change, since the new one is still being made."""
+        with self._lock:
+            return self._network is not None and self._sequence < self._changes.last()
+
     def wait(self) -> None:
         """Until the renewal under way, if any, is done."""
         renewal = self._renewal
@@ -58,7 +64,7 @@ class LivingNetwork:
     def _replace(self) -> None:
         try:
             sequence, network = self._load()
-        except StoreError:  # closed or in trouble: what recalls do with the store says so; the next one tries again
+        except StoreError:  # closed or in trouble: the next recall tries again, and till then it is `behind`
             return
         with self._lock:
             self._sequence, self._network = sequence, network

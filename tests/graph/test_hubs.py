@@ -1,0 +1,54 @@
+"""Which concepts are hubs is counted once and kept, and is still what counting anew would say."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivet.graph.hubs import FILTERS_KEPT, HUB, Hubs, HubsByFilter
+from trivet.types import Filter
+
+from .test_network import built
+
+SIZE = HUB + 40
+COMMON = 1
+
+
+def test_only_what_is_visible_counts() -> None:
+    network = built({memory: {COMMON: 1} for memory in range(SIZE)})
+    concepts = np.array([COMMON, 2], np.int32)
+    assert Hubs().among(network, np.ones(SIZE, bool), concepts).tolist() == [True, False]
+    few = np.arange(SIZE) < HUB
+    assert Hubs().among(network, few, concepts).tolist() == [False, False]
+
+
+@given(st.lists(st.tuples(st.integers(0, SIZE - 1), st.booleans()), max_size=120))
+def test_what_is_kept_is_what_counting_anew_says(changes: list[tuple[int, bool]]) -> None:
+    network = built({memory: {COMMON: 1} for memory in range(SIZE)})
+    visible, concepts, kept = np.ones(SIZE, bool), np.array([COMMON], np.int32), Hubs()
+    for memory, mentions in changes:
+        found = np.array([COMMON] if mentions else [], np.int32)
+        network.replace({memory: (found, np.ones(len(found), np.uint8))}, {})
+        assert kept.among(network, visible, concepts) == Hubs().among(network, visible, concepts)
+
+
+def test_a_count_far_above_is_not_made_again() -> None:
+    network = built({memory: {COMMON: 1} for memory in range(SIZE)})
+    concepts, kept = np.array([COMMON], np.int32), Hubs()
+    assert kept.among(network, np.ones(SIZE, bool), concepts).all()
+    network.replace({0: (np.zeros(0, np.int32), np.zeros(0, np.uint8))}, {})
+    # With a mask that shows nothing, counting anew would say otherwise.
+    assert kept.among(network, np.zeros(SIZE, bool), concepts).all()
+
+
+def test_each_filter_has_its_own_and_another_network_starts_anew() -> None:
+    network, by_filter = built({1: {COMMON: 1}}), HubsByFilter()
+    first = by_filter.of(network, Filter(scope="a"))
+    assert by_filter.of(network, Filter(scope="a")) is first
+    assert by_filter.of(network, Filter(scope="b")) is not first
+    for number in range(FILTERS_KEPT):
+        by_filter.of(network, Filter(scope=f"other/{number}"))
+    assert by_filter.of(network, Filter(scope="a")) is not first
+    kept = by_filter.of(network, Filter())
+    assert by_filter.of(built({1: {COMMON: 1}}), Filter()) is not kept
