@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from trivet.store.base import Document
 from trivet.types import Filter, Memory, Source
 
 
-def to_memory(row: sqlite3.Row) -> Memory:
+def to_memory(row: Iterable[Any]) -> Memory:
     (
         _key, id_, content, title, category, tags, importance, confidence, keywords, scope, uri, start_line, end_line,
         created_at, updated_at, valid_from, valid_to, state, sensitive, revision, _length,
@@ -59,7 +58,7 @@ def to_row(memory: Memory, document: Document) -> dict[str, Any]:
         "valid_from": memory.valid_from,
         "valid_to": memory.valid_to,
         "state": memory.state,
-        "sensitive": int(memory.sensitive),
+        "sensitive": memory.sensitive,
         "revision": memory.revision,
         "length": document.length,
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 import msgspec
 
-from trivet.store.sqlite.known_concepts import concept_query, timeless
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Connection
+from trivet.store.relational.known_concepts import timeless
+from trivet.store.relational.rows import as_json
 from trivet.types import Filter, GraphEdge
 
 
@@ -38,15 +38,13 @@ class Statement(msgspec.Struct, frozen=True):
         )
 
 
-def held_statements(
-    connection: sqlite3.Connection, concepts: Sequence[int], filter: Filter, moment: str
-) -> list[Statement]:
+def held_statements(connection: Connection, concepts: Sequence[int], filter: Filter, moment: str) -> list[Statement]:
     """Those that start or end at one of the concepts.
 
     As the view `held` tells it, but by what the caller may see: what a memory of another scope says ends nothing here.
     """
     parameters = {**timeless(filter), "concepts": as_json(concepts), "at": moment}
-    rows = connection.execute(concept_query("statements"), parameters).fetchall()
+    rows = connection.execute(connection.sql.within("concepts", "statements"), parameters).fetchall()
     ends = _ends(connection, [row["statement"] for row in rows], filter)
     found = []
     for row in rows:
@@ -61,13 +59,11 @@ def held_statements(
     return found
 
 
-def _ends(
-    connection: sqlite3.Connection, statements: Sequence[int], filter: Filter
-) -> dict[int, tuple[str, str | None]]:
+def _ends(connection: Connection, statements: Sequence[int], filter: Filter) -> dict[int, tuple[str, str | None]]:
     """The first end of each statement, and the memory that brought it about, if it was one."""
     if not statements:
         return {}
-    sql = concept_query("ends").replace("{statements}", ",".join(map(str, statements)))
+    sql = connection.sql.within("concepts", "ends").replace("{statements}", ",".join(map(str, statements)))
     first: dict[int, tuple[str, str | None]] = {}
     for statement, ends_at, ended_by in connection.execute(sql, timeless(filter)):
         known = first.get(statement)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 
 from trivet.errors import Conflict, NotFound
-from trivet.store.sqlite.changes import note_change
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.memories import restate
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Connection, Database
+from trivet.store.relational.memories import restate
+from trivet.store.relational.rows import as_json
 from trivet.types import Link, LinkKind
 
 
-class SqliteLinks:
+class RelationalLinks:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = queries("links")
+        self._sql = database.sql("links")
 
     def add(self, link: Link) -> bool:
         """Whether the link is new."""
@@ -59,18 +56,18 @@ class SqliteLinks:
             rows = self._database.read().execute(self._sql[name], parameters).fetchall()
         return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=row[3]) for row in rows)
 
-    def _key(self, connection: sqlite3.Connection, id: str) -> int:
-        row = connection.execute(queries("memories")["by_id"], {"id": id}).fetchone()
+    def _key(self, connection: Connection, id: str) -> int:
+        row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
         if row is None:
             raise NotFound(f"There is no memory {id} in this store, so it cannot be linked.")
         return int(row["key"])
 
-    def _reaches(self, connection: sqlite3.Connection, start: int, goal: int, kind: LinkKind) -> bool:
+    def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}
         return connection.execute(self._sql["reaches"], parameters).fetchone() is not None
 
-    def _after_change(self, connection: sqlite3.Connection, kind: LinkKind, source: int, target: int) -> None:
+    def _after_change(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
         if kind == "supersedes":
             restate(connection, target)
         for key in (source, target):
-            note_change(connection, key)
+            connection.note_change(key)

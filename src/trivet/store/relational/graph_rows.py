@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from trivet.graph.canonical import canonical, form
 from trivet.graph.values import ROLES, Mention, Reader, Triple
 from trivet.store.base import Reading
-from trivet.store.sqlite.queries import queries
+from trivet.store.relational.database import Connection
 
 # The time before all times.
 BEGINNING = "0001-01-01T00:00:00.000000Z"
@@ -27,14 +26,14 @@ def mention_row(memory: int, concept: int, reader: Reader, mention: Mention) -> 
 
 
 def write_triples(
-    connection: sqlite3.Connection,
+    connection: Connection,
     reading: Reading,
     triples: Sequence[Triple],
     concepts: Mapping[str, int],
     recorded_at: str,
 ) -> None:
     """Statements with their memory as evidence, and their ends as mentions. An end that is no name is left out."""
-    sql = queries("graph")
+    sql = connection.sql("graph")
     mentions: dict[tuple[int, bool], Mention] = {}
     for triple in triples:
         if not all(canonical(label) for label, _ in triple.ends):
@@ -46,7 +45,7 @@ def write_triples(
             "target": target,
             "memory": reading.key,
             "weight": 1.0,
-            "single": int(triple.single),
+            "single": triple.single,
             "valid_from": _since(triple, reading),
             "valid_to": triple.valid_to,
             "recorded_at": recorded_at,

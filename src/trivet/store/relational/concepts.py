@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from trivet.clock import now
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.known_concepts import KnownConcepts, timeless
-from trivet.store.sqlite.neighbourhood import Surveyor
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import filter_parameters
+from trivet.store.relational.database import Database
+from trivet.store.relational.known_concepts import KnownConcepts, timeless
+from trivet.store.relational.neighbourhood import Surveyor
+from trivet.store.relational.rows import filter_parameters
 from trivet.types import Concept, ConceptPage, ConceptSort, Filter, Memory, Neighbourhood
 
 
-class SqliteConcepts:
+class RelationalConcepts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known = KnownConcepts(database)
@@ -29,16 +28,11 @@ class SqliteConcepts:
         """The concept of this name, or else the one most often written so, whenever that was."""
         with self._database.errors():
             values = {"name": name, "form": form}
-            keys = [row[0] for row in self._database.read().execute(queries("concepts")["by_name"], values)]
+            keys = [row[0] for row in self._database.read().execute(self._database.sql("concepts")["by_name"], values)]
         known = self._known.select(timeless(filter), keys)
         found = self._known.spelled_out(known, timeless(filter)).values()
         return min(found, key=lambda one: (one.name != name, -one.memories, one.name), default=None)
 
     def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood:
-        with self._database.errors():
-            connection = self._database.read()
-            connection.execute("BEGIN")  # everything as it is at one moment, whatever is written meanwhile
-            try:
-                return Surveyor(connection, self._known, filter).survey(start, depth, most)
-            finally:
-                connection.execute("COMMIT")
+        with self._database.snapshot() as connection:
+            return Surveyor(connection, self._known, filter).survey(start, depth, most)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json
 
 # About 100 bytes an entry.
 IDS_KEPT = 200_000
@@ -27,7 +26,7 @@ class Identities:
             with self._database.errors():
                 rows = (
                     self._database.read()
-                    .execute(queries("memories")["ids_of_keys"], {"keys": as_json(missing)})
+                    .execute(self._database.sql("memories")["ids_of_keys"], {"keys": as_json(missing)})
                     .fetchall()
                 )
             if len(known) > IDS_KEPT:

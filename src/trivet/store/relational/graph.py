@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 
@@ -14,23 +13,22 @@ from trivet.graph.path import Paths, Step
 from trivet.graph.values import Mention, Reader, Triple
 from trivet.graph.walk import HUB, Masses, Walk, walk, weigh_concepts
 from trivet.store.base import Backlog, Named, Reading, Seeds
-from trivet.store.sqlite import triple_names
-from trivet.store.sqlite.changes import Changes, note_change
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.graph_rows import mention_row, write_triples
-from trivet.store.sqlite.graph_traces import drop_orphans
-from trivet.store.sqlite.identity import Identities
-from trivet.store.sqlite.living_network import LivingNetwork
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json, strings
-from trivet.store.sqlite.visible import Visibility
+from trivet.store.relational import triple_names
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Connection, Database
+from trivet.store.relational.graph_rows import mention_row, write_triples
+from trivet.store.relational.graph_traces import drop_orphans
+from trivet.store.relational.identity import Identities
+from trivet.store.relational.living_network import LivingNetwork
+from trivet.store.relational.rows import as_json, strings
+from trivet.store.relational.visible import Visibility
 from trivet.types import Candidate, Filter, PathStep
 
 # Less than this cannot lift a memory by a single place.
 LEAST_MASS = 1e-6
 
 
-class SqliteGraph:
+class RelationalGraph:
     def __init__(self, database: Database, visibility: Visibility, changes: Changes, identities: Identities) -> None:
         self._database = database
         self._visibility = visibility
@@ -38,7 +36,7 @@ class SqliteGraph:
         self._changes = changes
         self._asked_at: int | None = None  # the last change when memories were last queued for a language model
         self._network = LivingNetwork(database, changes)
-        self._sql = queries("graph")
+        self._sql = database.sql("graph")
 
     def named(self, forms: Sequence[str], filter: Filter, how: Walk) -> tuple[Named, ...]:
         """The concepts known by these forms, as far as visible memories mention them."""
@@ -85,7 +83,7 @@ class SqliteGraph:
             due = self._database.read().execute(self._sql["next_due"], {"reader": reader}).fetchone()[0]
         if due is None or due > moment:  # nothing to do must not cost a write transaction
             return ()
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             parameters = {"reader": reader, "moment": moment, "limit": limit}
             rows = connection.execute(self._sql["due"], parameters).fetchall()
             keys = as_json(row["memory"] for row in rows)
@@ -107,7 +105,7 @@ class SqliteGraph:
                 if self._taken(connection, "rules", reading, touched):
                     rows = [mention_row(reading.key, concepts[one.name], "rules", one) for one in mentions]
                     connection.executemany(self._sql["insert_mention"], rows)
-                    note_change(connection, reading.key)
+                    connection.note_change(reading.key)
             drop_orphans(connection, touched)
 
     def finish_triples(self, done: Sequence[tuple[Reading, Sequence[Triple]]]) -> None:
@@ -121,18 +119,18 @@ class SqliteGraph:
             for reading, triples in done:
                 if self._taken(connection, "triples", reading, touched):
                     write_triples(connection, reading, triples, concepts, recorded_at)
-                    note_change(connection, reading.key)
+                    connection.note_change(reading.key)
             drop_orphans(connection, touched)
 
     def fail(self, reader: Reader, readings: Sequence[Reading], error: str, retry_after: float) -> None:
         not_before = time.time() + retry_after
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             for reading in readings:
                 values = {"memory": reading.key, "reader": reader, "revision": reading.revision, "error": error}
                 connection.execute(self._sql["fail"], {**values, "not_before": not_before})
 
     def release(self, reader: Reader, readings: Sequence[Reading]) -> None:
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             keys = as_json(reading.key for reading in readings)
             connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "not_before": 0.0})
 
@@ -148,7 +146,7 @@ class SqliteGraph:
             return 0
         added = 0
         with self._database.errors():
-            unread = self._database.read().execute(queries("triples")["unread"]).fetchone()[0]
+            unread = self._database.read().execute(self._database.sql("triples")["unread"]).fetchone()[0]
         if unread:
             with self._database.write() as connection:
                 added = connection.execute(self._sql["enqueue_unread"]).rowcount
@@ -156,8 +154,8 @@ class SqliteGraph:
         return added
 
     def retry_now(self, reader: Reader) -> None:
-        with self._database.write() as connection:
-            connection.execute(queries("triples")["retry_now"], {"reader": reader})
+        with self._database.take() as connection:
+            connection.execute(connection.sql("triples")["retry_now"], {"reader": reader})
 
     def means(self, labels: Sequence[str]) -> dict[str, str]:
         return triple_names.means(self._database, labels)
@@ -171,7 +169,7 @@ class SqliteGraph:
     def spent(self) -> int:
         return triple_names.spent(self._database)
 
-    def _taken(self, connection: sqlite3.Connection, reader: Reader, reading: Reading, touched: set[int]) -> bool:
+    def _taken(self, connection: Connection, reader: Reader, reading: Reading, touched: set[int]) -> bool:
         """Whether the reading is still wanted; then what this reader found before goes, and a mark says it was read."""
         values = {"memory": reading.key, "reader": reader, "revision": reading.revision}
         if not connection.execute(self._sql["finish"], values).rowcount:
@@ -184,12 +182,17 @@ class SqliteGraph:
         connection.execute(self._sql["mark_read"], values)
         return True
 
-    def _concepts(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, int]:
-        wanted = [name for name in names if name]
-        connection.execute(self._sql["insert_concepts"], {"names": as_json(dict.fromkeys(wanted))})
-        return self._known(connection, wanted)
+    def _concepts(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
+        wanted = dict.fromkeys(name for name in names if name)
+        known = self._known(connection, list(wanted))
+        new = [name for name in wanted if name not in known]
+        if not new:
+            return known
+        rows = [{"concept": connection.number("concept"), "name": name} for name in new]
+        connection.executemany(self._sql["insert_concept"], rows)
+        return known | self._known(connection, new)
 
-    def _known(self, connection: sqlite3.Connection, names: Sequence[str]) -> dict[str, int]:
+    def _known(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
         parameters = {"names": as_json(dict.fromkeys(names))}
         return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
 
@@ -199,7 +202,11 @@ class SqliteGraph:
 
     def _keys(self, ids: Sequence[str]) -> dict[str, int]:
         with self._database.errors():
-            rows = self._database.read().execute(queries("memories")["keys_of_ids"], {"ids": as_json(ids)}).fetchall()
+            rows = (
+                self._database.read()
+                .execute(self._database.sql("memories")["keys_of_ids"], {"ids": as_json(ids)})
+                .fetchall()
+            )
         return {row[0]: row[1] for row in rows}
 
     def _spelled_out(

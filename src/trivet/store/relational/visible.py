@@ -14,23 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.clock import now
-from trivet.store.sqlite.changes import Changes
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import visible_query
-from trivet.store.sqlite.rows import as_json, filter_parameters
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json, filter_parameters
+from trivet.store.scoring import Visible
 from trivet.types import Filter
 
 # An agent recalls within one or two scopes; a server within dozens. Each costs five bytes a memory.
 FILTERS_KEPT = 64
-
-
-class Visible(msgspec.Struct, frozen=True):
-    """Arrays by key: whether a memory may be seen, and how many terms it has."""
-
-    mask: NDArray[np.bool_]
-    lengths: NDArray[np.float32]
-    count: int
-    mean_length: float
 
 
 class _Entry(msgspec.Struct):
@@ -74,7 +65,9 @@ class Visibility:
 
     def _load(self, filter: Filter, sequence: int) -> _Entry:
         with self._database.errors():
-            rows = self._database.read().execute(visible_query("keys"), filter_parameters(filter)).fetchall()
+            rows = (
+                self._database.read().execute(self._database.sql.visible("keys"), filter_parameters(filter)).fetchall()
+            )
         entry = _Entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32))
         self._show(entry, [tuple(row) for row in rows])
         return entry
@@ -87,7 +80,7 @@ class Visibility:
             keys = {key for _, key in changed}
             parameters = {**filter_parameters(filter), "keys": as_json(keys)}
             with self._database.errors():
-                rows = self._database.read().execute(visible_query("changed_keys"), parameters).fetchall()
+                rows = self._database.read().execute(self._database.sql.visible("changed_keys"), parameters).fetchall()
             known = [key for key in keys if key < len(entry.mask)]
             entry.mask = entry.mask.copy()  # a search in another thread may still be reading the old one
             entry.mask[known] = False
@@ -111,5 +104,7 @@ class Visibility:
     def _out_of_time(self, mask: NDArray[np.bool_]) -> list[int]:
         """Which of the memories shown are not valid now. Few memories have bounds, so this is asked every time."""
         with self._database.errors():
-            rows = self._database.read().execute(visible_query("out_of_time"), {"moment": now()}).fetchall()
+            rows = (
+                self._database.read().execute(self._database.sql.visible("out_of_time"), {"moment": now()}).fetchall()
+            )
         return [row[0] for row in rows if row[0] < len(mask) and mask[row[0]]]

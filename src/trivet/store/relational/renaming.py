@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 
-from trivet.store.sqlite.changes import note_change
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Connection
+from trivet.store.relational.rows import as_json
+
+# What the other concept has already goes first; then everything of this one becomes the other's.
+_MOVES = (
+    "clear_mentions", "move_mentions", "clear_sources", "move_sources", "clear_targets", "move_targets",
+    "delete_circles", "delete_concept",
+)  # fmt: skip
 
 
-def rename_unowned(connection: sqlite3.Connection, concepts: Iterable[int]) -> None:
+def rename_unowned(connection: Connection, concepts: Iterable[int]) -> None:
     """For these concepts. What was forgotten or purged must not live on as the name of what another memory means."""
-    sql = queries("triples")
+    sql = connection.sql("triples")
     for row in connection.execute(sql["unowned"], {"concepts": as_json(concepts)}).fetchall():
         if not row["held"]:
             continue
@@ -24,11 +28,11 @@ def rename_unowned(connection: sqlite3.Connection, concepts: Iterable[int]) -> N
             _move(connection, row["concept"], taken["concept"])
 
 
-def _move(connection: sqlite3.Connection, concept: int, other: int) -> None:
-    sql = queries("triples")
+def _move(connection: Connection, concept: int, other: int) -> None:
+    sql = connection.sql("triples")
     moved = {"concept": concept, "other": other}
     memories = connection.execute(sql["memories_of_concept"], moved).fetchall()
-    for name in ("move_mentions", "move_sources", "move_targets", "delete_circles", "delete_concept"):
+    for name in _MOVES:
         connection.execute(sql[name], moved)
     for row in memories:
-        note_change(connection, row["memory"])
+        connection.note_change(row["memory"])

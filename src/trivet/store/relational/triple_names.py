@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from trivet.clock import now
 from trivet.graph.canonical import canonical, form
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json
 
 # A word that more memories hold says little about a name; the newest are enough to find its neighbours.
 MEMORIES_LOOKED_AT = 50
@@ -16,7 +15,7 @@ MEMORIES_LOOKED_AT = 50
 
 def means(database: Database, labels: Sequence[str]) -> dict[str, str]:
     """The canonical name of the concept that earlier readings took each label to mean, for the labels they met."""
-    sql = queries("triples")
+    sql = database.sql("triples")
     with database.errors():
         connection = database.read()
         forms = connection.execute(sql["means"], {"forms": as_json({form(label) for label in labels})}).fetchall()
@@ -32,10 +31,9 @@ def names_with(database: Database, terms: Sequence[str]) -> tuple[tuple[str, str
     found: set[tuple[str, str]] = set()
     with database.errors():
         for term in terms:
-            quoted = '"' + term.replace('"', '""') + '"'
-            parameters = {"term": quoted, "memories": MEMORIES_LOOKED_AT}
+            parameters = {"term": term, "memories": MEMORIES_LOOKED_AT}
             found.update(
-                (row[0], row[1]) for row in database.read().execute(queries("triples")["names_with"], parameters)
+                (row[0], row[1]) for row in database.read().execute(database.sql("triples")["names_with"], parameters)
             )
     return tuple(sorted(found))
 
@@ -46,14 +44,14 @@ def spend(database: Database, tokens: int, most: int) -> bool:
         return False
     with database.write() as connection:
         parameters = {"name": _today(), "tokens": tokens, "most": most}
-        taken = connection.execute(queries("triples")["spend"], parameters).rowcount > 0
-        connection.execute(queries("triples")["forget_earlier_days"], {"name": _today()})
+        taken = connection.execute(connection.sql("triples")["spend"], parameters).rowcount > 0
+        connection.execute(connection.sql("triples")["forget_earlier_days"], {"name": _today()})
     return taken
 
 
 def spent(database: Database) -> int:
     with database.errors():
-        row = database.read().execute(queries("triples")["spent"], {"name": _today()}).fetchone()
+        row = database.read().execute(database.sql("triples")["spent"], {"name": _today()}).fetchone()
     return int(row[0]) if row else 0
 
 

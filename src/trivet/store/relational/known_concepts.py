@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 from trivet.graph.walk import SURE_PER_MAYBE
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json, filter_parameters
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json, filter_parameters
 from trivet.types import Concept, ConceptSort, Filter
 
 # A concept found in code or by a careless pen may have been written in dozens of ways.
@@ -44,9 +42,9 @@ class KnownConcepts:
         with self._database.errors():
             connection = self._database.read()
             if among is None and (contains or kind):
-                among = [row[0] for row in connection.execute(concept_query("candidates"), fitting)]
+                among = [row[0] for row in connection.execute(connection.sql.within("concepts", "candidates"), fitting)]
             values = {**parameters, **fitting, "sure_per_maybe": SURE_PER_MAYBE, "concepts": as_json(among or ())}
-            sql = concept_query("known" if among is None else "known_among", _ORDERS[sort])
+            sql = connection.sql.within("concepts", "known" if among is None else "known_among", _ORDERS[sort])
             return [Known(*row) for row in connection.execute(sql, values)]
 
     def spelled_out(self, known: Sequence[Known], parameters: Parameters) -> dict[int, Concept]:
@@ -55,7 +53,8 @@ class KnownConcepts:
         labels: dict[int, Counter[str]] = {one.key: Counter() for one in known}
         kinds: dict[int, Counter[str]] = {one.key: Counter() for one in known}
         with self._database.errors():
-            for key, label, kind, count in self._database.read().execute(concept_query("writings"), wanted):
+            connection = self._database.read()
+            for key, label, kind, count in connection.execute(connection.sql.within("concepts", "writings"), wanted):
                 labels[key][label] += count
                 kinds[key][kind] += count
         # One whose last memory went between the two queries has no label, and is gone.
@@ -65,13 +64,6 @@ class KnownConcepts:
 def timeless(filter: Filter) -> dict[str, Any]:
     """The filter without its time: a concept is there whenever it is spoken of, and a statement has its own times."""
     return {**filter_parameters(filter), "as_of": None}
-
-
-@cache
-def concept_query(name: str, order: str = "") -> str:
-    """A query of concepts.sql with the one visibility predicate put in."""
-    sql = queries("concepts")[name].replace("{squeezed}", queries("concepts")["squeezed"])
-    return sql.replace("{visible}", queries("visible")["predicate"]).replace("{order}", order)
 
 
 def _concept(known: Known, labels: Counter[str], kinds: Counter[str]) -> Concept:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from trivet.clock import now
 from trivet.errors import NotFound
 from trivet.graph.values import ROLES
-from trivet.store.sqlite.held_statements import Statement, held_statements
-from trivet.store.sqlite.known_concepts import Known, KnownConcepts, concept_query, timeless
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json, filter_parameters
+from trivet.store.relational.database import Connection
+from trivet.store.relational.held_statements import Statement, held_statements
+from trivet.store.relational.known_concepts import Known, KnownConcepts, timeless
+from trivet.store.relational.rows import as_json, filter_parameters
 from trivet.types import Concept, Filter, GraphEdge, GraphNode, Memory, Neighbourhood
 
 Node = tuple[Literal["memory", "concept"], int]
@@ -21,7 +20,7 @@ Node = tuple[Literal["memory", "concept"], int]
 class Surveyor:
     """One survey. Memories are those the filter shows at its time; statements those that hold then."""
 
-    def __init__(self, connection: sqlite3.Connection, concepts: KnownConcepts, filter: Filter) -> None:
+    def __init__(self, connection: Connection, concepts: KnownConcepts, filter: Filter) -> None:
         self._connection = connection
         self._concepts = concepts
         self._filter = filter
@@ -63,12 +62,12 @@ class Surveyor:
 
     def _node_of(self, start: Memory | Concept) -> Node:
         if isinstance(start, Memory):
-            row = self._connection.execute(queries("memories")["by_id"], {"id": start.id}).fetchone()
+            row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": start.id}).fetchone()
             if row is not None:
                 return "memory", row["key"]
         else:
             values = {"names": as_json([start.name])}
-            row = self._connection.execute(queries("graph")["concepts_by_name"], values).fetchone()
+            row = self._connection.execute(self._connection.sql("graph")["concepts_by_name"], values).fetchone()
             self._learn([row["concept"]] if row is not None else [])
             if row is not None and row["concept"] in self._known:
                 return "concept", row["concept"]
@@ -77,8 +76,8 @@ class Surveyor:
     def _next(self, ring: Sequence[Node], seen: Iterable[Node], room: int) -> list[Node]:
         """What the ring leads to, the most telling first: links and rare concepts before what hubs lead to."""
         memories, concepts = _keys(ring, "memory"), _keys(ring, "concept")
-        linked = self._column(concept_query("linked"), memories=memories) if memories else []
-        mentioned = self._column(queries("concepts")["concepts_of"], memories=memories) if memories else []
+        linked = self._column(self._connection.sql.within("concepts", "linked"), memories=memories) if memories else []
+        mentioned = self._column(self._connection.sql("concepts")["concepts_of"], memories=memories) if memories else []
         stated = [end for one in self._statements(concepts) for end in (one.source, one.target)]
         self._learn([*mentioned, *stated])
         rarest = sorted({*mentioned, *stated} & self._known.keys(), key=self._rarity)
@@ -93,7 +92,9 @@ class Surveyor:
             return []
         rarest = sorted(concepts, key=self._rarity)
         # One more than there is room for tells that there are more.
-        return self._column(concept_query("memories_of"), limit=room + 1, concepts=rarest, seen=seen)
+        return self._column(
+            self._connection.sql.within("concepts", "memories_of"), limit=room + 1, concepts=rarest, seen=seen
+        )
 
     def _learn(self, concepts: Iterable[int]) -> None:
         new = sorted(set(concepts) - self._known.keys())
@@ -112,7 +113,7 @@ class Surveyor:
         ids = dict(
             tuple(row)
             for row in self._connection.execute(
-                queries("memories")["ids_of_keys"], {"keys": as_json(_keys(distances, "memory"))}
+                self._connection.sql("memories")["ids_of_keys"], {"keys": as_json(_keys(distances, "memory"))}
             )
         )
         known = [self._known[key] for key in _keys(distances, "concept")]
@@ -130,9 +131,11 @@ class Surveyor:
         memories, concepts = _keys(nodes, "memory"), _keys(nodes, "concept")
         names = {key: nodes["concept", key].id for key in concepts}
         values = {"memories": as_json(memories), "concepts": as_json(concepts)}
-        for memory, concept, role in self._connection.execute(queries("concepts")["mentions_between"], values):
+        for memory, concept, role in self._connection.execute(
+            self._connection.sql("concepts")["mentions_between"], values
+        ):
             yield GraphEdge(kind="mention", source=memory, target=names[concept], relation=ROLES[role])
-        for source, kind, target in self._connection.execute(queries("concepts")["links_between"], values):
+        for source, kind, target in self._connection.execute(self._connection.sql("concepts")["links_between"], values):
             yield GraphEdge(kind="link", source=source, target=target, relation=kind)
         for statement in self._statements(concepts):
             if statement.source in names and statement.target in names:

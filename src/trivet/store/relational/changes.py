@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
+from trivet.store.relational.database import Database
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
 CHANGES_KEPT = 20_000
@@ -16,7 +13,7 @@ class Changes:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = queries("memories")
+        self._sql = database.sql("memories")
 
     def last(self) -> int:
         with self._database.errors():
@@ -30,9 +27,3 @@ class Changes:
         if rows and rows[0][0] != sequence + 1:
             return None
         return [(row[0], row[1]) for row in rows]
-
-
-def note_change(connection: sqlite3.Connection, key: int) -> None:
-    sequence = connection.execute(queries("memories")["insert_change"], {"key": key}).lastrowid or 0
-    if sequence % 1000 == 0:
-        connection.execute(queries("memories")["trim_changes"], {"keep": CHANGES_KEPT})

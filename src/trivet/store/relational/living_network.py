@@ -9,10 +9,9 @@ import numpy as np
 
 from trivet.errors import StoreError
 from trivet.graph.network import Keys, Network, Pair
-from trivet.store.sqlite.changes import Changes
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json
 
 # A recall takes in this many changed memories itself, which takes some milliseconds; more are left to a thread.
 TAKEN_IN_AT_ONCE = 500
@@ -24,7 +23,7 @@ class LivingNetwork:
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._sql = queries("graph")
+        self._sql = database.sql("graph")
         self._network: Network | None = None
         self._sequence = 0
         self._lock = threading.Lock()

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trivet.store.base import Backlog, Job, Model, Passage
-from trivet.store.sqlite.changes import note_change
-from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json
 
 
-class SqliteJobs:
-    def __init__(self, database: Database) -> None:
+class RelationalJobs:
+    def __init__(self, database: Database, encode: Callable[[NDArray[np.float16]], Any]) -> None:
         self._database = database
-        self._sql = queries("jobs")
+        self._encode = encode  # a vector as its column takes it
+        self._sql = database.sql("jobs")
 
     def lease(self, model: Model, limit: int, seconds: float) -> tuple[Job, ...]:
         moment = time.time()
@@ -26,7 +26,7 @@ class SqliteJobs:
             due = self.seconds_until_due(model)
         if due is None or due > 0:  # nothing to do must not cost a write transaction
             return ()
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             parameters = {"model": model.model, "moment": moment, "limit": limit}
             rows = connection.execute(self._sql["due"], parameters).fetchall()
             keys = as_json(row["memory"] for row in rows)
@@ -44,24 +44,24 @@ class SqliteJobs:
                 names = {"memory": job.key, "model": job.model}
                 if not connection.execute(self._sql["finish"], {**names, "revision": job.revision}).rowcount:
                     continue
-                connection.execute(queries("vectors")["delete_passages_of_model"], names)
+                connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
                 for passage, vector in zip(passages, vectors.astype(np.float16), strict=True):
                     span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
                     connection.execute(
-                        queries("vectors")["insert_passage"], {**names, **span, "vector": vector.tobytes()}
+                        connection.sql("vectors")["insert_passage"], {**names, **span, "vector": self._encode(vector)}
                     )
-                note_change(connection, job.key)
+                connection.note_change(job.key)
 
     def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None:
         moment = time.time()
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             for job in jobs:
                 values = {"memory": job.key, "model": job.model, "revision": job.revision, "error": error}
                 connection.execute(self._sql["fail"], {**values, "not_before": moment + retry_after[job.key]})
 
     def release(self, jobs: Sequence[Job]) -> None:
         """Gives leased jobs back at once, so that another process need not wait for the lease to end."""
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             for job in jobs:
                 values = {"model": job.model, "keys": as_json([job.key]), "not_before": 0.0}
                 connection.execute(self._sql["postpone"], values)
@@ -72,7 +72,7 @@ class SqliteJobs:
         return Backlog(row[0], row[1], row[2])
 
     def retry_now(self) -> None:
-        with self._database.write() as connection:
+        with self._database.take() as connection:
             connection.execute(self._sql["retry_now"])
 
     def seconds_until_due(self, model: Model) -> float | None:
