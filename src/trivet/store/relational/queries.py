@@ -40,4 +40,6 @@ class Queries:
     def _read(self, file: str) -> dict[str, str]:
         text = resources.files(self._package).joinpath("sql", f"{file}.sql").read_text(encoding="utf-8")
         blocks = (block.partition("\n") for block in text.split(_MARK)[1:])
-        return {name.strip(): self._spoken(body.strip().rstrip(";")) for name, _, body in blocks}
+        found = {name.strip(): self._spoken(body.strip().rstrip(";")) for name, _, body in blocks}
+        columns = found.get("columns", "") if file == "memories" else self("memories").get("columns", "")
+        return {name: body.replace("{columns}", columns) for name, body in found.items()}
