@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -59,23 +59,43 @@ class Reader:
         raise NotImplementedError("Only a transaction writes.")
 
 
+class Answer:
+    """What a statement gave, asked for only when it is looked at: until then the next statements are on their way."""
+
+    def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
+        self._cursor = cursor
+        self._pipeline = pipeline
+        self.fetchone = cursor.fetchone
+        self.fetchall = cursor.fetchall
+
+    @property
+    def rowcount(self) -> int:
+        if self._cursor.pgresult is None:
+            self._pipeline.sync()
+        return self._cursor.rowcount
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._cursor.fetchall())
+
+
 class Transaction:
     sql = QUERIES
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
         self._connection = connection
+        self._pipeline = pipeline
 
-    def execute(self, sql: str, parameters: Parameters = NONE, /) -> psycopg.Cursor[Row]:
-        return self._connection.execute(sql, parameters)
+    def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
+        return Answer(self._connection.execute(sql, parameters), self._pipeline)
 
-    def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> psycopg.Cursor[Row]:
+    def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> Answer:
         _set(self._connection, settings)
         return self.execute(sql, parameters)
 
-    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> psycopg.Cursor[Row]:
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Answer:
         cursor = self._connection.cursor()
         cursor.executemany(sql, list(parameters))
-        return cursor
+        return Answer(cursor, self._pipeline)
 
     def number(self, kind: Numbered) -> int | None:
         raise NotImplementedError("Only `write` makes new rows.")
@@ -86,17 +106,26 @@ class Transaction:
     def finish(self) -> None:
         """What is left to write before the commit."""
 
-    def end(self) -> None:
-        """Rolls back what was not committed."""
-        if self._connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
-            self._connection.execute("ROLLBACK")
+    def arrived(self) -> None:
+        """Every statement was taken, or one of them raises its error now."""
+        self._pipeline.sync()
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+        self._pipeline.sync()
+
+
+def roll_back(connection: psycopg.Connection[Row]) -> None:
+    """What was not committed. A lost connection has nothing to roll back."""
+    if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
+        connection.execute("ROLLBACK")
 
 
 class Writing(Transaction):
     """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits."""
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
+        super().__init__(connection, pipeline)
         row = self.execute(self.sql("memories")["lock_tenant"]).fetchone()
         assert row is not None, "the row is made when the store is opened"
         self._last: dict[Numbered, int] = {"memory": row[0], "concept": row[1]}

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psycopg
 
 from trivet.errors import StoreError
-from trivet.store.postgres.connection import Reader, Transaction, Writing
+from trivet.store.postgres.connection import Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.errors import is_away, unknown_outcome
 from trivet.store.postgres.queries import QUERIES
 from trivet.store.postgres.rows import Row
@@ -93,25 +93,29 @@ class Database:
     @contextmanager
     def _begun(self, begin: str, kind: type[Transaction]) -> Iterator[Transaction]:
         """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
+        started = False
         for last in self.server.attempts():
             with self.server.connection() as connection:
                 try:
-                    connection.execute(begin)
-                    self.set_up(connection)
-                    transaction = kind(connection)
+                    with connection.pipeline() as pipeline:
+                        connection.execute(begin)
+                        self.set_up(connection)
+                        transaction = kind(connection, pipeline)
+                        pipeline.sync()
+                        started = True
+                        yield transaction
                 except psycopg.Error as error:
-                    if not may_retry(error, last):
+                    if started or not may_retry(error, last):
                         raise
-                    continue
-                try:
-                    yield transaction
                 finally:
-                    transaction.end()
-                return
+                    roll_back(connection)
+                if started:
+                    return
 
     def _commit(self, transaction: Transaction) -> None:
+        transaction.arrived()
         try:
-            transaction.execute("COMMIT")
+            transaction.commit()
         except psycopg.Error as error:
             if is_away(error):
                 raise StoreError(unknown_outcome(self.name)) from error

@@ -31,7 +31,14 @@ class RelationalMemories:
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
-            return [self._add(connection, entry) for entry in entries]
+            ids = as_json(entry.memory.id for entry in entries)
+            rows = connection.execute(self._sql["by_ids"], {"ids": ids}).fetchall()
+            known = {row["id"]: to_memory(row) for row in rows}
+            added = []
+            for entry in entries:
+                added.append(self._add(connection, entry, known.get(entry.memory.id)))
+                known.setdefault(entry.memory.id, entry.memory)
+            return added
 
     def replace(self, memory: Memory, document: Document, action: str) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
@@ -57,6 +64,7 @@ class RelationalMemories:
             key = self._row(id)["key"]
             targets = connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall()
             connection.execute(connection.sql("lexical")["delete"], {"key": key})
+            connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
             clear_graph(connection, key)
             connection.execute(self._sql["delete"], {"key": key})
             connection.note_change(key)
@@ -153,15 +161,15 @@ class RelationalMemories:
             raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
         return row
 
-    def _add(self, connection: Connection, entry: Entry) -> Added:
+    def _add(self, connection: Connection, entry: Entry, existing: Memory | None) -> Added:
         memory = entry.memory
-        existing = connection.execute(self._sql["by_id"], {"id": memory.id}).fetchone()
         if existing is not None:
-            if existing["content"] == memory.content and existing["state"] != "deleted":
-                return Added("unchanged", existing["revision"])
-            raise Conflict(_conflict(memory.id, existing["state"]))
-        values = {**to_row(memory, entry.document), "key": connection.number("memory")}
-        key = int(connection.execute(self._sql["insert"], values).fetchone()[0])
+            if existing.content == memory.content and existing.state != "deleted":
+                return Added("unchanged", existing.revision)
+            raise Conflict(_conflict(memory.id, existing.state))
+        number = connection.number("memory")
+        inserted = connection.execute(self._sql["insert"], {**to_row(memory, entry.document), "key": number})
+        key = int(inserted.fetchone()[0]) if number is None else number
         for revision in entry.history[:-1]:
             self._write_revision(connection, key, revision)
         action = entry.history[-1].action if entry.history else "remember"

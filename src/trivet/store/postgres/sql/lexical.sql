@@ -15,7 +15,7 @@ SELECT term, :key, count(*) FILTER (WHERE field = 0), count(*) FILTER (WHERE fie
 FROM word GROUP BY term;
 
 -- name: delete
--- The postings go with it.
+WITH gone AS (DELETE FROM posting WHERE memory = :key)
 DELETE FROM lexical WHERE memory = :key;
 
 -- name: postings
@@ -46,11 +46,12 @@ GROUP BY f.memory, m.id HAVING count(*) >= :shared ORDER BY count(*) DESC, f.mem
 DELETE FROM fingerprint;
 
 -- name: clear
+WITH gone AS (DELETE FROM posting)
 DELETE FROM lexical;
 
 -- name: missing
 SELECT count(*) FROM memory AS m WHERE m.state != 'deleted' AND NOT EXISTS (SELECT 1 FROM lexical AS l WHERE l.memory = m.key);
 
 -- name: orphans
-SELECT count(*) FROM lexical AS l
+SELECT count(*) FROM (SELECT memory FROM lexical UNION SELECT memory FROM posting UNION SELECT memory FROM fingerprint) AS l
 WHERE NOT EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.memory AND m.state != 'deleted');

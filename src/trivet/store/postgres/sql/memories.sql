@@ -24,8 +24,7 @@ INSERT INTO memory (key, id, content, title, category, tags, importance, confide
                     revision, length)
 VALUES (:key, :id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
         :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
-        :revision, :length)
-RETURNING key;
+        :revision, :length);
 
 -- name: update
 UPDATE memory SET content = :content, title = :title, category = :category, tags = :tags, importance = :importance,

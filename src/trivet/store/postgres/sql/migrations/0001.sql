@@ -67,6 +67,8 @@ CREATE TABLE link (
 );
 
 -- What our analyser made of a memory, and the same turned round: which memories hold a term, how often in each field.
+-- Postings and fingerprints refer to their memory by no foreign key: to check it for dozens of rows a memory costs more
+-- than to write them. They are deleted by name where a memory goes.
 CREATE TABLE lexical (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     memory bigint NOT NULL,
@@ -88,8 +90,7 @@ CREATE TABLE posting (
     keywords integer NOT NULL,
     tags integer NOT NULL,
     category integer NOT NULL,
-    PRIMARY KEY (tenant, term, memory) INCLUDE (content, title, keywords, tags, category),
-    FOREIGN KEY (tenant, memory) REFERENCES lexical (tenant, memory) ON DELETE CASCADE
+    PRIMARY KEY (tenant, term, memory) INCLUDE (content, title, keywords, tags, category)
 );
 
 -- A few hashes of word pairs a memory: those that share some are compared for near-duplicates.
@@ -97,8 +98,7 @@ CREATE TABLE fingerprint (
     tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
     hash bigint NOT NULL,
     memory bigint NOT NULL,
-    PRIMARY KEY (tenant, hash, memory),
-    FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
+    PRIMARY KEY (tenant, hash, memory)
 );
 
 CREATE TABLE embedding_model (
