@@ -24,10 +24,8 @@ assert _package is not None
 assert _package.origin is not None
 _BIN = Path(_package.origin).parent / "pginstall" / "bin"
 _AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
-# Not durable, for the tests alone. Reached by a socket in its own folder, so ports cannot clash.
-_OPTIONS = (
-    "-c listen_addresses='' -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
-)
+# No fsync: tests kill processes, not machines. Reached by a socket in its own folder, so ports cannot clash.
+_OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
 
 
 class PostgresServer:

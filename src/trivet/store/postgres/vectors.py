@@ -31,6 +31,7 @@ EXACT_UP_TO = 10_000
 MOST_DIMENSIONS = 4_000
 # Recall@10 against exact search: see HANDOVER.md.
 EF_SEARCH = 200
+EF_CONSTRUCTION = 128
 # How far a scan goes on for what a selective filter lets through.
 MOST_SCANNED = 200_000
 # Among so many times the depth of best passages there are nearly always enough different memories.
@@ -40,7 +41,7 @@ WIDER_BY = 4
 LOOKED_AT_EVERY_SECONDS = 30.0
 
 _SETTINGS: dict[str, str] = {
-    "hnsw.iterative_scan": "strict_order",
+    "hnsw.iterative_scan": "relaxed_order",  # strict drops what it meets out of order; scores are sorted anyway
     "hnsw.ef_search": str(EF_SEARCH),
     "hnsw.max_scan_tuples": str(MOST_SCANNED),
     "enable_sort": "off",  # else a selective filter may make the planner sort everything
@@ -102,8 +103,13 @@ class PostgresVectorIndex(Models):
         place = sql.Identifier(_index_name(model))
         statement = sql.SQL(
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON passage "
-            "USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) WHERE {within}"
-        ).format(name=place, dimension=sql.Literal(model.dimension), within=sql.SQL(self._within(model, "")))
+            "USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) WITH (ef_construction = {effort}) WHERE {within}"
+        ).format(
+            name=place,
+            dimension=sql.Literal(model.dimension),
+            effort=sql.Literal(EF_CONSTRUCTION),
+            within=sql.SQL(self._within(model, "")),
+        )
         with self._postgres.errors():
             broken = not self._is_valid(model)
             with self._postgres.server.connection() as connection:
