@@ -12,7 +12,7 @@ from trivet.store.postgres.connection import Transaction
 from trivet.store.sqlite import SqliteStore
 
 # In the order in which they refer to each other.
-_TABLES = {
+TABLES = {
     "memory": "key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri, "
     "source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision, "
     "length",
@@ -36,7 +36,7 @@ def copy_into(target: Path, snapshot: Transaction) -> None:
     copy = sqlite3.connect(target)
     try:
         with copy:
-            for table, columns in _TABLES.items():
+            for table, columns in TABLES.items():
                 _insert(copy, table, columns, snapshot.execute(f"SELECT {columns} FROM {table}"))
             lexical = "memory, content, title, keywords, tags, category"
             rows = snapshot.execute(f"SELECT {lexical} FROM lexical")

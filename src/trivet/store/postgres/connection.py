@@ -137,6 +137,10 @@ class Writing(Transaction):
         self._last[kind] += 1
         return self._last[kind]
 
+    def number_from(self, memory: int, concept: int) -> None:
+        """After rows that came with numbers of their own."""
+        self._last = {"memory": memory, "concept": concept}
+
     def note_change(self, key: int) -> None:
         self._changed[key] = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import psycopg
 
@@ -19,6 +20,8 @@ from trivet.store.postgres.rows import Row
 from trivet.store.postgres.server import Server, may_retry
 
 _SETTINGS = "SELECT set_config('trivet.tenant', %s, true), set_config('lock_timeout', %s, true)"
+
+T = TypeVar("T", bound=Transaction)
 
 
 class Database:
@@ -42,7 +45,7 @@ class Database:
         return current or self._reader
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> Iterator[Writing]:
         """One transaction, and one at a time for a tenant: its row is locked, so changes are numbered as committed."""
         with self._transaction("BEGIN", Writing) as transaction:
             yield transaction
@@ -76,11 +79,12 @@ class Database:
         connection.execute(_SETTINGS, (self.tenant, limit))
 
     @contextmanager
-    def _transaction(self, begin: str, kind: type[Transaction]) -> Iterator[Transaction]:
+    def _transaction(self, begin: str, kind: type[T]) -> Iterator[T]:
         current = self.read()
-        if isinstance(current, Transaction):  # a method that writes called another one: it is the same transaction
+        if isinstance(current, kind):  # a method that writes called another one: it is the same transaction
             yield current
             return
+        assert not isinstance(current, Transaction), "a transaction on the queues cannot become one that writes"
         with self.server.errors(), self._begun(begin, kind) as transaction:
             self._local.transaction = transaction
             try:
@@ -91,7 +95,7 @@ class Database:
             self._commit(transaction)
 
     @contextmanager
-    def _begun(self, begin: str, kind: type[Transaction]) -> Iterator[Transaction]:
+    def _begun(self, begin: str, kind: type[T]) -> Iterator[T]:
         """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
         started = False
         for last in self.server.attempts():

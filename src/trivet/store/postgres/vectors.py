@@ -103,7 +103,8 @@ class PostgresVectorIndex(Models):
         place = sql.Identifier(_index_name(model))
         statement = sql.SQL(
             "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON passage "
-            "USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) WITH (ef_construction = {effort}) WHERE {within}"
+            "USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) "
+            "WITH (ef_construction = {effort}) WHERE {within}"
         ).format(
             name=place,
             dimension=sql.Literal(model.dimension),
