@@ -59,7 +59,7 @@ def plan(store: PostgresStore, model: Model, query: NDArray[np.float32], filter:
     def explaining(settings: object, sql: str, parameters: object) -> psycopg.Cursor[object]:
         rows = plain(settings, "EXPLAIN " + sql, parameters)  # type: ignore[arg-type]  # as they came
         seen.extend(row[0] for row in rows)
-        return plain(settings, sql, parameters)  # type: ignore[arg-type, return-value]
+        return plain(settings, sql, parameters)  # type: ignore[arg-type]
 
     reader.execute_with = explaining  # type: ignore[method-assign, assignment]
     try:

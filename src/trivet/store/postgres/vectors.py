@@ -26,7 +26,7 @@ from trivet.store.relational.visible import Visibility
 from trivet.types import Candidate, Filter
 
 # Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
-EXACT_UP_TO = 10_000
+EXACT_UP_TO = 5_000
 # HNSW in pgvector indexes half-precision vectors up to this.
 MOST_DIMENSIONS = 4_000
 # Recall@10 against exact search: see HANDOVER.md.
