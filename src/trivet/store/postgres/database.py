@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import psycopg
 
-from trivet.errors import StoreError
+from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres.connection import Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.errors import is_away, unknown_outcome
 from trivet.store.postgres.queries import QUERIES
@@ -21,6 +21,9 @@ from trivet.store.postgres.server import Server, may_retry
 
 _SETTINGS = "SELECT set_config('trivet.tenant', %s, true), set_config('lock_timeout', %s, true)"
 
+# It stands in every row and every index.
+LONGEST_TENANT = 200
+
 T = TypeVar("T", bound=Transaction)
 
 
@@ -28,6 +31,8 @@ class Database:
     sql = QUERIES
 
     def __init__(self, server: Server, tenant: str) -> None:
+        if not 0 < len(tenant) <= LONGEST_TENANT or "\x00" in tenant:
+            raise InvalidInput(f"A tenant needs a name of 1 to {LONGEST_TENANT} characters. Nothing was opened.")
         self.server = server
         self.tenant = tenant
         self.name = f"{server.name} (tenant {tenant})"
