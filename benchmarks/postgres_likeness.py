@@ -40,7 +40,7 @@ def beside(bench: Bench, server: Server, tenant: str, indexed: bool) -> Bench:
     if indexed:
         (model,) = store.vectors.models()
         store.vectors.build_index(model)
-        store.vectors.exact_up_to = 0
+        store.vectors.exact_up_to = store.vectors.named_up_to = 0
     embedding = Embedding(store, engine.settings.embedder, engine.embedding._configured)
     return Bench(bench.dataset, Trivet(msgspec.structs.replace(engine, store=store, embedding=embedding)))
 

@@ -39,7 +39,7 @@ def test_the_index_answers_like_an_exact_search(filled: tuple[PostgresStore, Mod
     queries = unit[5:COUNT:150]
     exact = [(ids(store, model, query, Filter()), ids(store, model, query, RARE)) for query in queries]
     store.vectors.build_index(model)
-    store.vectors.exact_up_to = 0
+    store.vectors.exact_up_to = store.vectors.named_up_to = 0
     assert "passage_hnsw" in plan(store, model, unit[0], RARE)
     shared = [0, 0]
     for query, expected in zip(queries, exact, strict=True):

@@ -21,12 +21,14 @@ from trivet.errors import EmbedderError, StoreError
 from trivet.store.base import Model
 from trivet.store.postgres.database import Database
 from trivet.store.relational.models import Models
-from trivet.store.relational.rows import filter_parameters
+from trivet.store.relational.rows import as_json, filter_parameters
 from trivet.store.relational.visible import Visibility
 from trivet.types import Candidate, Filter
 
 # Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
 EXACT_UP_TO = 5_000
+# So few can be named one by one, which spares the database the filter.
+NAMED_UP_TO = 1_000
 # HNSW in pgvector indexes half-precision vectors up to this.
 MOST_DIMENSIONS = 4_000
 # Recall@10 against exact search: see HANDOVER.md.
@@ -55,6 +57,7 @@ class PostgresVectorIndex(Models):
         self._postgres = database
         self._visibility = visibility
         self.exact_up_to = exact_up_to
+        self.named_up_to = NAMED_UP_TO
         self._looked_at: dict[int, float] = {}
         self._indexed: set[int] = set()
         self._building: threading.Thread | None = None
@@ -66,10 +69,11 @@ class PostgresVectorIndex(Models):
                 f"The query's vector has {vector.shape[-1]} dimensions and the stored vectors of {model.identity} have "
                 f"{model.dimension}. The embedder has changed; run `trivet reindex --vectors`."
             )
-        exact = self._visibility.of(filter).count <= self.exact_up_to or not self.is_indexed(model)
+        how, parameters = self._way(model, filter)
+        parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
         while True:
-            rows = self._nearest(model, vector, filter, limit, exact)
+            rows = self._nearest(model, how, {**parameters, "limit": limit})
             ranked = _best_passages(rows)
             if len(rows) < limit or _surely_best(ranked, rows, depth):
                 return ranked[:depth]
@@ -131,17 +135,19 @@ class PostgresVectorIndex(Models):
         except StoreError as error:  # searches stay exact, and `doctor` says why
             self.trouble = str(error)
 
-    def _nearest(self, model: Model, vector: NDArray[np.float32], filter: Filter, limit: int, exact: bool) -> list[Any]:
-        name = "nearest_exact" if exact else "nearest_indexed"
-        query = self._postgres.sql.within("vectors", name).replace("{within}", _escaped(self._within(model, "p.")))
-        parameters = {
-            **filter_parameters(filter, now()),
-            "query": str(vector.astype(np.float32).tolist()),
-            "limit": limit,
-        }
-        settings: Mapping[str, str] = {} if exact else _SETTINGS
+    def _way(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
+        """Which query finds the nearest, and what of the filter it is told."""
+        visible = self._visibility.of(filter)
+        if visible.count <= self.named_up_to:
+            return "nearest_among", {"keys": as_json(np.flatnonzero(visible.mask).tolist())}
+        exact = visible.count <= self.exact_up_to or not self.is_indexed(model)
+        return "nearest_exact" if exact else "nearest_indexed", filter_parameters(filter, now())
+
+    def _nearest(self, model: Model, how: str, parameters: Mapping[str, Any]) -> list[Any]:
+        query = self._postgres.sql.within("vectors", how).replace("{within}", _escaped(self._within(model, "p.")))
+        query = query.replace("{dimension}", str(model.dimension))
+        settings = _SETTINGS if how == "nearest_indexed" else {}
         with self._postgres.errors():
-            query = query.replace("{dimension}", str(model.dimension))
             return self._postgres.read().execute_with(settings, query, parameters).fetchall()
 
     def _within(self, model: Model, table: str) -> str:

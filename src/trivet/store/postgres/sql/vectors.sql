@@ -24,6 +24,13 @@ FROM passage AS p JOIN memory AS m ON m.key = p.memory
 WHERE {within} AND {visible}
 ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
 
+-- name: nearest_among
+-- The same where so few memories may be seen that they can be named.
+SELECT m.id, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
+FROM passage AS p JOIN memory AS m ON m.key = p.memory
+WHERE {within} AND p.memory = ANY (as_keys(:keys))
+ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
+
 -- name: nearest_indexed
 -- The same by the index over the half-precision vectors, each with its score in full. Only a tenant and a model that
 -- are spelled out let PostgreSQL see that the index of just these fits.

@@ -29,5 +29,6 @@ AND (:created_after::text IS NULL OR m.created_at >= :created_after)
 AND (:created_before::text IS NULL OR m.created_at < :created_before)
 AND (:as_of::text IS NULL OR (coalesce(m.valid_from, m.created_at) <= :as_of AND (m.valid_to IS NULL OR m.valid_to > :as_of)))
 AND (:moment::text IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment) AND (m.valid_to IS NULL OR m.valid_to > :moment)))
-AND (:tags::text IS NULL OR (SELECT count(*) FROM memory_tag AS t WHERE t.memory = m.key
-                       AND t.tag = ANY (as_texts(:tags))) = cardinality(as_texts(:tags)));
+AND (:tags::text IS NULL
+     OR m.key IN (SELECT t.memory FROM memory_tag AS t WHERE t.tag = ANY (as_texts(:tags))
+                  GROUP BY t.memory HAVING count(*) = cardinality(as_texts(:tags))));
