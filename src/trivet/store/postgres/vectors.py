@@ -48,6 +48,8 @@ _SETTINGS: dict[str, str] = {
     "hnsw.max_scan_tuples": str(MOST_SCANNED),
     "enable_sort": "off",  # else a selective filter may make the planner sort everything
 }
+_TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
+_END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
 _STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)s)"
 
 
@@ -115,13 +117,17 @@ class PostgresVectorIndex(Models):
             effort=sql.Literal(EF_CONSTRUCTION),
             within=sql.SQL(self._within(model, "")),
         )
-        with self._postgres.errors():
-            broken = not self._is_valid(model)
-            with self._postgres.server.connection() as connection:
-                if broken:
+        with self._postgres.errors(), self._postgres.server.connection() as connection:
+            turn = {"name": _index_name(model)}
+            if not connection.execute(_TAKE_TURN, turn).fetchone()[0]:  # type: ignore[index]  # it always answers
+                return  # another process is building it, and what looks broken is its work
+            try:
+                if not self._is_valid(model):
                     connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(place))
                 connection.execute(statement)
-        self._indexed.add(model.model)
+                self._indexed.add(model.model)
+            finally:
+                connection.execute(_END_TURN, turn)
 
     def wait(self) -> None:
         """Until the index being built, if any, is done."""
