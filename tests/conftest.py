@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from postgres_server import PostgresServer
 
 # No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
 settings.register_profile(
@@ -33,3 +38,13 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 def path(tmp_path: Path) -> Path:
     """Where a test's store is."""
     return tmp_path / "memory.db"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One real server for all tests of a process."""
+    from postgres_server import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.remove()

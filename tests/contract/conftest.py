@@ -7,13 +7,16 @@ import pytest
 
 from trivet.store.base import Store
 
-from .stores import STORES, Open
+from .stores import ADDRESS, STORES, Open
 
 
 @pytest.fixture(params=sorted(STORES))
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same store as often as it is called, as several processes would."""
     opened: list[Store] = []
+    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    if server is not None:
+        (tmp_path / ADDRESS).write_text(server.database())
 
     def open_it() -> Store:
         opened.append(STORES[request.param](tmp_path))
@@ -22,6 +25,8 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
     yield open_it
     for store in opened:
         store.close()
+    if server is not None:
+        server.drop((tmp_path / ADDRESS).read_text())
 
 
 @pytest.fixture

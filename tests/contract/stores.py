@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import psycopg
 from numpy.typing import NDArray
 
 from trivet.analyse import analyse
@@ -13,12 +14,18 @@ from trivet.ids import new_id
 from trivet.likeness import fingerprint
 from trivet.recipe import DEFAULT
 from trivet.store.base import Added, Bm25, Document, Entry, Job, Model, Passage, Store
+from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Link, LinkKind, Memory, Source, State
 
 Open = Callable[[], Store]
 
-STORES: Mapping[str, Callable[[Path], Store]] = {"sqlite": lambda folder: SqliteStore(folder / "memory.db")}
+# The store in a folder. Where it is PostgreSQL, a file there says which database.
+ADDRESS = "postgres.url"
+STORES: Mapping[str, Callable[[Path], Store]] = {
+    "postgres": lambda folder: PostgresStore((folder / ADDRESS).read_text()),
+    "sqlite": lambda folder: SqliteStore(folder / "memory.db"),
+}
 
 EARLY = "2024-01-01T00:00:00.000000Z"
 PLAIN_BM25 = Bm25(k1=1.2, b=0.75, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
@@ -112,3 +119,17 @@ def embed(store: Store, model: Model, vectors: Mapping[str, Sequence[float]], mo
     """Finishes every job of a model with the vector named for its content."""
     jobs = store.jobs.lease(model, most, 60)
     store.jobs.finish([(job, whole(job), unit(*vectors[job.content])[None, :]) for job in jobs])
+
+
+def at_rest(folder: Path) -> bytes:
+    """All that a store holds: the bytes of its files, or every row of its tables, seen by one who is above tenants.
+
+    PostgreSQL overwrites what was deleted when it vacuums, not at once, so there the rows are what counts.
+    """
+    if not (folder / ADDRESS).exists():
+        return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    url = (folder / ADDRESS).read_text().replace("trivet@", "postgres@")
+    with psycopg.connect(url) as connection:
+        tables = connection.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
+        rows = [row for (table,) in tables for row in connection.execute(f"SELECT t::text FROM {table} AS t")]
+    return "\n".join(row[0] for row in rows).encode()

@@ -13,7 +13,7 @@ from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State
 
 from .graphs import EVERYTHING, HOW, Four, assert_as_if_new, counts, finish, held, reached, read_all
-from .stores import STORES, Open, add, link, memory, replace
+from .stores import STORES, Open, add, at_rest, link, memory, replace
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_purged_name_is_not_in_the_file(open_store: Open, tmp_path: Path) -> N
     assert held(store, "xyzzyplughquuxfrob", "acme") == {"acme": 1}
     assert counts(store) == (1, 1)
     store.close()
-    on_disk = b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.is_file()).lower()
+    on_disk = at_rest(tmp_path).lower()
     assert b"acme" in on_disk
     assert b"xyzzy" not in on_disk
     assert b"quuxfrob" not in on_disk
@@ -160,20 +160,16 @@ def test_what_a_filter_hides_gets_and_passes_nothing(store: Store, tmp_path: Pat
     alone.close()
 
 
-def test_seeds_that_are_gone_or_unknown(store: Store, four: Four) -> None:
+def test_seeds_that_are_gone_or_unknown(store: Store, four: Four, open_store: Open) -> None:
     first, office, _, alone = four
     replace(store, msgspec.structs.replace(alone, state="deleted"))
     purged = memory("we met Acme")
     add(store, purged)
     store.memories.purge(purged.id)
     seeds = Seeds(memories={first.id: 0.5, alone.id: 0.2, purged.id: 0.2, "nobody": 0.1}, concepts={10**9: 1.0})
-    fresh = SqliteStore(Path(store.memories.stats().path))
-    try:
-        for one in (store, fresh):
-            assert office.id in {candidate.id for candidate in one.graph.walk(seeds, Filter(), HOW, 10)}
-            assert one.graph.paths([office.id, purged.id, "nobody"], seeds, Filter(), HOW)[office.id]
-    finally:
-        fresh.close()
+    for one in (store, open_store()):
+        assert office.id in {candidate.id for candidate in one.graph.walk(seeds, Filter(), HOW, 10)}
+        assert one.graph.paths([office.id, purged.id, "nobody"], seeds, Filter(), HOW)[office.id]
 
 
 def test_a_path_names_its_stops(store: Store, four: Four) -> None:

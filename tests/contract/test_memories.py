@@ -12,7 +12,7 @@ from trivet.ids import new_id
 from trivet.store.base import Added, Entry, Store
 from trivet.types import Filter, Memory, Revision
 
-from .stores import Open, add, document, embed, found, link, memory, near, replace
+from .stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 
 
 def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
@@ -142,9 +142,9 @@ def test_a_purged_memory_leaves_no_byte_behind(open_store: Open, tmp_path: Path,
     embed(store, model, {edited.content: (1, 0)})
     if others:
         store.links.add(link(one, "see-also", others[0]))
-    assert canary.encode() in _bytes_on_disk(tmp_path)
+    assert canary.encode() in at_rest(tmp_path)
     store.memories.purge(one.id)
-    left = _bytes_on_disk(tmp_path).lower()
+    left = at_rest(tmp_path).lower()
     assert canary.encode() not in left
     assert one.id.encode() not in left
     assert found(store, canary) == []
@@ -154,10 +154,6 @@ def test_a_purged_memory_leaves_no_byte_behind(open_store: Open, tmp_path: Path,
     assert all(finding.ok for finding in store.upkeep.findings())
     with pytest.raises(NotFound):
         store.memories.get(one.id)
-
-
-def _bytes_on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
 
 
 def test_purging_is_seen_by_another_open_store(open_store: Open) -> None:

@@ -9,21 +9,39 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trivet.errors import StoreError
-from trivet.store.sqlite.queries import migration
+from trivet.store.relational.changes import CHANGES_KEPT
+from trivet.store.relational.database import Numbered
+from trivet.store.sqlite.queries import QUERIES, migration
 
 SCHEMA_VERSION = 2
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 
 
+class Connection(sqlite3.Connection):
+    sql = QUERIES
+
+    def number(self, kind: Numbered) -> None:
+        """SQLite numbers rows by itself where the key is NULL."""
+
+    def note_change(self, key: int) -> None:
+        sequence = self.execute(self.sql("memories")["insert_change"], {"key": key}).lastrowid or 0
+        if sequence % 1000 == 0:
+            self.execute(self.sql("memories")["trim_changes"], {"keep": CHANGES_KEPT})
+
+
 class Database:
     """One file, opened by any number of threads and processes."""
 
+    sql = QUERIES
+    schema = SCHEMA_VERSION
+
     def __init__(self, path: Path, busy_time_limit_ms: int) -> None:
         self.path = path
+        self.name = str(path)
         self._busy_time_limit_ms = busy_time_limit_ms
         self._local = threading.local()
-        self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._connections: list[tuple[threading.Thread, Connection]] = []
         self._guard = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
@@ -31,18 +49,18 @@ class Database:
         with self.errors():
             self._prepare()
 
-    def read(self) -> sqlite3.Connection:
+    def read(self) -> Connection:
         """This thread's connection. Outside a `write` block each statement sees the latest commit."""
         if self._closed:
             raise StoreError("The store is closed. Open it again with Trivet.open().")
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._connect()
             self._local.connection = connection
         return connection
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self) -> Iterator[Connection]:
         """One transaction: all of it is committed, or nothing."""
         with self._write_lock, self.errors():
             connection = self.read()
@@ -57,6 +75,19 @@ class Database:
             except BaseException:
                 _roll_back(connection)
                 raise
+
+    take = write
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Everything as it is at one moment, whatever is written meanwhile."""
+        with self.errors():
+            connection = self.read()
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -97,9 +128,13 @@ class Database:
             if thread is threading.current_thread() or not thread.is_alive():
                 connection.close()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> Connection:
         connection = sqlite3.connect(
-            self.path, timeout=self._busy_time_limit_ms / 1000, isolation_level=None, check_same_thread=False
+            self.path,
+            timeout=self._busy_time_limit_ms / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=Connection,
         )
         connection.row_factory = sqlite3.Row
         # FULL: an acknowledged write survives a power cut, not only a crash of the process.

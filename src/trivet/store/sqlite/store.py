@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trivet.store.sqlite.changes import Changes
-from trivet.store.sqlite.concepts import SqliteConcepts
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.concepts import RelationalConcepts
+from trivet.store.relational.graph import RelationalGraph
+from trivet.store.relational.identity import Identities
+from trivet.store.relational.jobs import RelationalJobs
+from trivet.store.relational.lexical import RelationalLexicalIndex
+from trivet.store.relational.links import RelationalLinks
+from trivet.store.relational.postings import PostingCache
+from trivet.store.relational.visible import Visibility
 from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.graph import SqliteGraph
-from trivet.store.sqlite.identity import Identities
-from trivet.store.sqlite.jobs import SqliteJobs
-from trivet.store.sqlite.lexical import SqliteLexicalIndex
-from trivet.store.sqlite.links import SqliteLinks
 from trivet.store.sqlite.memories import SqliteMemories
-from trivet.store.sqlite.postings import PostingCache
+from trivet.store.sqlite.postings import FtsPostings
 from trivet.store.sqlite.upkeep import SqliteUpkeep
 from trivet.store.sqlite.vectors import SqliteVectorIndex
-from trivet.store.sqlite.visible import Visibility
 
 
 class SqliteStore:
@@ -26,12 +27,13 @@ class SqliteStore:
         visibility = Visibility(self._database, changes)
         identities = Identities(self._database)
         self.memories = SqliteMemories(self._database, visibility)
-        self.links = SqliteLinks(self._database)
-        self.lexical = SqliteLexicalIndex(self._database, visibility, PostingCache(self._database, changes), identities)
+        self.links = RelationalLinks(self._database)
+        postings = PostingCache(self._database, changes, FtsPostings(self._database).read)
+        self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
-        self.graph = SqliteGraph(self._database, visibility, changes, identities)
-        self.concepts = SqliteConcepts(self._database)
-        self.jobs = SqliteJobs(self._database)
+        self.graph = RelationalGraph(self._database, visibility, changes, identities)
+        self.concepts = RelationalConcepts(self._database)
+        self.jobs = RelationalJobs(self._database, lambda vector: vector.tobytes())
         self.upkeep = SqliteUpkeep(self._database)
 
     def close(self) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import EmbedderError
-from trivet.store.base import Model, Passage
-from trivet.store.sqlite.changes import Changes
+from trivet.store.base import Model
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.identity import Identities
+from trivet.store.relational.models import Models
+from trivet.store.relational.rows import as_json
+from trivet.store.relational.visible import Visibility
 from trivet.store.sqlite.database import Database
-from trivet.store.sqlite.identity import Identities
 from trivet.store.sqlite.matrix import Matrix
-from trivet.store.sqlite.queries import queries
-from trivet.store.sqlite.rows import as_json
-from trivet.store.sqlite.visible import Visibility
 from trivet.types import Candidate, Filter
 
 # A matrix with more removed rows than this share of it is loaded afresh, which packs it.
@@ -29,44 +29,14 @@ class _Loaded:
         self.matrix = matrix
 
 
-class SqliteVectorIndex:
+class SqliteVectorIndex(Models):
     def __init__(self, database: Database, visibility: Visibility, changes: Changes, identities: Identities) -> None:
-        self._database = database
+        super().__init__(database)
         self._visibility = visibility
         self._changes = changes
         self._identities = identities
-        self._sql = queries("vectors")
         self._loaded: dict[int, _Loaded] = {}
         self._lock = threading.Lock()
-
-    def models(self) -> tuple[Model, ...]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["models"]).fetchall()
-        return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)
-
-    def adopt(self, identity: str, spec: str, dimension: int) -> Model:
-        """The model of that identity, made known if it is new. The first serves at once; a later one fills up first."""
-        with self._database.write() as connection:
-            known = {model.identity: model for model in self.models()}
-            if identity in known:
-                return self._known(connection_spec=spec, dimension=dimension, model=known[identity])
-            values = {"identity": identity, "spec": spec, "dimension": dimension, "serving": int(not known)}
-            number = int(connection.execute(self._sql["insert_model"], values).lastrowid or 0)
-            connection.execute(queries("jobs")["enqueue_model"], {"model": number})
-        return Model(number, identity, spec, dimension, not known)
-
-    def serve(self, model: Model) -> None:
-        """Lets a filled model answer and drops the vectors of the others."""
-        with self._database.write() as connection:
-            connection.execute(self._sql["serve_model"], {"model": model.model})
-            for other in self.models():
-                if other.model != model.model:
-                    connection.execute(self._sql["delete_model"], {"model": other.model})
-
-    def remove(self, model: Model) -> None:
-        """Drops a model with its vectors and jobs."""
-        with self._database.write() as connection:
-            connection.execute(self._sql["delete_model"], {"model": model.model})
 
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         if vector.shape != (model.dimension,):
@@ -86,26 +56,6 @@ class SqliteVectorIndex:
         ]
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return ranked[:depth]
-
-    def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
-        with self._database.errors():
-            parameters = {"model": model.model, "ids": as_json(ids)}
-            rows = self._database.read().execute(self._sql["spans"], parameters).fetchall()
-        spans: dict[str, list[Passage]] = {}
-        for row in rows:
-            spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
-        return {id: tuple(passages) for id, passages in spans.items()}
-
-    def _known(self, connection_spec: str, dimension: int, model: Model) -> Model:
-        if model.dimension != dimension:
-            raise EmbedderError(
-                f"{model.identity} now makes vectors of {dimension} dimensions, and the stored ones have "
-                f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
-            )
-        if model.spec != connection_spec:
-            values = {"spec": connection_spec, "model": model.model}
-            self._database.read().execute(self._sql["update_spec"], values)
-        return model
 
     def _fresh(self, model: Model) -> Matrix:
         with self._lock:

@@ -43,8 +43,8 @@ SELECT count(*), coalesce(sum(attempts > 0), 0),
        (SELECT last_error FROM reading WHERE reader = :reader AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
 FROM reading WHERE reader = :reader;
 
--- name: insert_concepts
-INSERT OR IGNORE INTO concept (name) SELECT value FROM json_each(:names);
+-- name: insert_concept
+INSERT INTO concept (concept, name) VALUES (:concept, :name);
 
 -- name: concepts_by_name
 SELECT name, concept FROM concept WHERE name IN (SELECT value FROM json_each(:names));

@@ -14,12 +14,13 @@ SELECT id, key FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
 SELECT * FROM memory WHERE key > :key ORDER BY key LIMIT :limit;
 
 -- name: insert
-INSERT INTO memory (id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+INSERT INTO memory (key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
                     source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive,
                     revision, length)
-VALUES (:id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
+VALUES (:key, :id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
         :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
-        :revision, :length);
+        :revision, :length)
+RETURNING key;
 
 -- name: update
 UPDATE memory SET content = :content, title = :title, category = :category, tags = :tags, importance = :importance,

@@ -12,7 +12,7 @@ SELECT c.name FROM concept AS c WHERE c.name IN (SELECT value FROM json_each(:na
 -- name: names_with
 -- What the newest memories with this term mention.
 SELECT DISTINCT n.label, c.name
-FROM (SELECT rowid AS memory FROM lexical WHERE lexical MATCH :term ORDER BY rowid DESC LIMIT :memories) AS holder
+FROM (SELECT rowid AS memory FROM lexical WHERE lexical MATCH '"' || replace(:term, '"', '""') || '"' ORDER BY rowid DESC LIMIT :memories) AS holder
 JOIN mention AS n ON n.memory = holder.memory JOIN concept AS c ON c.concept = n.concept;
 
 -- name: unread
@@ -56,14 +56,28 @@ UPDATE concept SET name = :name WHERE concept = :concept;
 -- name: memories_of_concept
 SELECT DISTINCT memory FROM mention WHERE concept = :concept;
 
+-- name: clear_mentions
+DELETE FROM mention WHERE concept = :other AND EXISTS (
+    SELECT 1 FROM mention AS o WHERE o.concept = :concept AND o.memory = mention.memory AND o.reader = mention.reader);
+
 -- name: move_mentions
-UPDATE OR REPLACE mention SET concept = :other WHERE concept = :concept;
+UPDATE mention SET concept = :other WHERE concept = :concept;
+
+-- name: clear_sources
+DELETE FROM statement WHERE source = :other AND EXISTS (
+    SELECT 1 FROM statement AS o WHERE o.source = :concept AND o.relation = statement.relation
+      AND o.target = statement.target AND o.memory = statement.memory AND o.valid_from = statement.valid_from);
 
 -- name: move_sources
-UPDATE OR REPLACE statement SET source = :other WHERE source = :concept;
+UPDATE statement SET source = :other WHERE source = :concept;
+
+-- name: clear_targets
+DELETE FROM statement WHERE target = :other AND EXISTS (
+    SELECT 1 FROM statement AS o WHERE o.target = :concept AND o.relation = statement.relation
+      AND o.source = statement.source AND o.memory = statement.memory AND o.valid_from = statement.valid_from);
 
 -- name: move_targets
-UPDATE OR REPLACE statement SET target = :other WHERE target = :concept;
+UPDATE statement SET target = :other WHERE target = :concept;
 
 -- name: delete_circles
 DELETE FROM statement WHERE source = :other AND target = :other;

@@ -2,7 +2,8 @@
 SELECT model, identity, spec, dimension, serving FROM embedding_model ORDER BY model;
 
 -- name: insert_model
-INSERT INTO embedding_model (identity, spec, dimension, serving) VALUES (:identity, :spec, :dimension, :serving);
+INSERT INTO embedding_model (identity, spec, dimension, serving) VALUES (:identity, :spec, :dimension, :serving)
+RETURNING model;
 
 -- name: serve_model
 UPDATE embedding_model SET serving = (model = :model);

@@ -1,0 +1,6 @@
+"""The store of a team: PostgreSQL with pgvector, many tenants in one database."""
+
+from trivet.store.postgres.server import Server
+from trivet.store.postgres.store import PostgresStore
+
+__all__ = ["PostgresStore", "Server"]

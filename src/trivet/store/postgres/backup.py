@@ -1,0 +1,58 @@
+"""A tenant's rows, table by table, into a file of the embedded store: the tables are alike."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from trivet.store.postgres.connection import Transaction
+from trivet.store.sqlite import SqliteStore
+
+# In the order in which they refer to each other.
+TABLES = {
+    "memory": "key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri, "
+    "source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision, "
+    "length",
+    "memory_tag": "memory, tag",
+    "revision": "memory, revision, changed_at, action, snapshot",
+    "link": "source, kind, target, created_at",
+    "fingerprint": "hash, memory",
+    "embedding_model": "model, identity, spec, dimension, serving",
+    "job": "memory, model, revision, attempts, not_before, last_error",
+    "meta": "name, value",
+    "concept": "concept, name",
+    "mention": "memory, concept, reader, role, kind, label, form",
+    "statement": "statement, source, relation, target, memory, weight, single, valid_from, valid_to, recorded_at",
+    "reading": "memory, reader, revision, attempts, not_before, last_error",
+    "was_read": "memory, reader, revision",
+}
+
+
+def copy_into(target: Path, snapshot: Transaction) -> None:
+    SqliteStore(target).close()  # makes the file, private, with its schema
+    copy = sqlite3.connect(target)
+    try:
+        with copy:
+            for table, columns in TABLES.items():
+                _insert(copy, table, columns, snapshot.execute(f"SELECT {columns} FROM {table}"))
+            lexical = "memory, content, title, keywords, tags, category"
+            rows = snapshot.execute(f"SELECT {lexical} FROM lexical")
+            _insert(copy, "lexical", lexical.replace("memory", "rowid"), rows)
+            passage = "memory, model, ordinal, start, stop, vector"
+            vectors = snapshot.execute("SELECT memory, model, ordinal, start, stop, vector::text FROM passage")
+            _insert(copy, "passage", passage, ((*row[:5], _as_bytes(row[5])) for row in vectors))
+            copy.execute("INSERT INTO change (memory) SELECT key FROM memory")
+    finally:
+        copy.close()
+
+
+def _insert(copy: sqlite3.Connection, table: str, columns: str, rows: Iterable[Iterable[object]]) -> None:
+    places = ", ".join("?" for _ in columns.split(","))
+    copy.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", (tuple(row) for row in rows))
+
+
+def _as_bytes(vector: str) -> bytes:
+    return np.array(vector.strip("[]").split(","), np.float16).tobytes()

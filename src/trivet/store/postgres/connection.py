@@ -1,0 +1,160 @@
+"""What a statement runs on: alone in a transaction of its own, or within one that somebody opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from trivet.store.postgres.queries import QUERIES
+from trivet.store.postgres.rows import Row
+from trivet.store.postgres.server import Server, may_retry
+from trivet.store.relational.changes import CHANGES_KEPT
+from trivet.store.relational.database import Numbered, Parameters
+from trivet.store.relational.rows import as_json
+
+NONE: Parameters = {}
+SetUp = Callable[[psycopg.Connection[Row]], None]
+
+
+def _set(connection: psycopg.Connection[Row], settings: Mapping[str, str]) -> None:
+    """For this transaction alone."""
+    for name, value in settings.items():
+        connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+
+
+class Reader:
+    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written."""
+
+    sql = QUERIES
+
+    def __init__(self, server: Server, set_up: SetUp) -> None:
+        self._server = server
+        self._set_up = set_up
+
+    def execute(self, sql: str, parameters: Parameters = NONE, /) -> psycopg.Cursor[Row]:
+        return self.execute_with({}, sql, parameters)
+
+    def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> psycopg.Cursor[Row]:
+        for last in self._server.attempts():
+            try:
+                with self._server.connection() as connection, connection.pipeline(), connection.transaction():
+                    self._set_up(connection)
+                    _set(connection, settings)
+                    return connection.execute(sql, parameters)
+            except psycopg.Error as error:
+                if not may_retry(error, last):
+                    raise
+        raise AssertionError("attempts do not end by themselves")
+
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> psycopg.Cursor[Row]:
+        raise NotImplementedError("Only a transaction writes.")
+
+    def number(self, kind: Numbered) -> int | None:
+        raise NotImplementedError("Only a transaction writes.")
+
+    def note_change(self, key: int) -> None:
+        raise NotImplementedError("Only a transaction writes.")
+
+
+class Answer:
+    """What a statement gave, asked for only when it is looked at: until then the next statements are on their way."""
+
+    def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
+        self._cursor = cursor
+        self._pipeline = pipeline
+        self.fetchone = cursor.fetchone
+        self.fetchall = cursor.fetchall
+
+    @property
+    def rowcount(self) -> int:
+        if self._cursor.pgresult is None:
+            self._pipeline.sync()
+        return self._cursor.rowcount
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._cursor.fetchall())
+
+
+class Transaction:
+    sql = QUERIES
+
+    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
+        self._connection = connection
+        self._pipeline = pipeline
+
+    def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
+        return Answer(self._connection.execute(sql, parameters), self._pipeline)
+
+    def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> Answer:
+        _set(self._connection, settings)
+        return self.execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Answer:
+        cursor = self._connection.cursor()
+        cursor.executemany(sql, list(parameters))
+        return Answer(cursor, self._pipeline)
+
+    def number(self, kind: Numbered) -> int | None:
+        raise NotImplementedError("Only `write` makes new rows.")
+
+    def note_change(self, key: int) -> None:
+        raise NotImplementedError("Only `write` changes memories.")
+
+    def finish(self) -> None:
+        """What is left to write before the commit."""
+
+    def arrived(self) -> None:
+        """Every statement was taken, or one of them raises its error now."""
+        self._pipeline.sync()
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+        self._pipeline.sync()
+
+
+def roll_back(connection: psycopg.Connection[Row]) -> None:
+    """What was not committed. A lost connection has nothing to roll back."""
+    if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
+        connection.execute("ROLLBACK")
+
+
+class Writing(Transaction):
+    """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits."""
+
+    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
+        super().__init__(connection, pipeline)
+        row = self.execute(self.sql("memories")["lock_tenant"]).fetchone()
+        assert row is not None, "the row is made when the store is opened"
+        self._last: dict[Numbered, int] = {"memory": row[0], "concept": row[1]}
+        self._last_change: int = row[2]
+        self._before = (row[0], row[1])
+        self._changed: dict[int, None] = {}
+
+    def number(self, kind: Numbered) -> int:
+        self._last[kind] += 1
+        return self._last[kind]
+
+    def number_from(self, memory: int, concept: int) -> None:
+        """After rows that came with numbers of their own."""
+        self._last = {"memory": memory, "concept": concept}
+
+    def note_change(self, key: int) -> None:
+        self._changed[key] = None
+
+    def finish(self) -> None:
+        """The changes all at once: to update the tenant's row once a change would make each slower than the last."""
+        sql, first = self.sql("memories"), self._last_change
+        if self._changed:
+            self.execute(sql["insert_changes"], {"last": first, "keys": as_json(self._changed)})
+        values: dict[str, Any] = {
+            "last_key": self._last["memory"],
+            "last_concept": self._last["concept"],
+            "last_change": first + len(self._changed),
+        }
+        if self._changed or self._before != (values["last_key"], values["last_concept"]):
+            self.execute(sql["move_on"], values)
+        if first // 1000 != values["last_change"] // 1000:
+            self.execute(sql["trim_changes"], {"keep": CHANGES_KEPT})

@@ -1,0 +1,131 @@
+"""One tenant's part of a database: transactions in which the server itself hides the rows of all others.
+
+The tenant is set within each transaction and not for the session, so that it works behind a transaction pooler.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import psycopg
+
+from trivet.errors import InvalidInput, StoreError
+from trivet.store.postgres.connection import Reader, Transaction, Writing, roll_back
+from trivet.store.postgres.errors import is_away, unknown_outcome
+from trivet.store.postgres.queries import QUERIES
+from trivet.store.postgres.rows import Row
+from trivet.store.postgres.server import Server, may_retry
+
+_SETTINGS = "SELECT set_config('trivet.tenant', %s, true), set_config('lock_timeout', %s, true)"
+
+# It stands in every row and every index.
+LONGEST_TENANT = 200
+
+T = TypeVar("T", bound=Transaction)
+
+
+class Database:
+    sql = QUERIES
+
+    def __init__(self, server: Server, tenant: str) -> None:
+        if not 0 < len(tenant) <= LONGEST_TENANT or "\x00" in tenant:
+            raise InvalidInput(f"A tenant needs a name of 1 to {LONGEST_TENANT} characters. Nothing was opened.")
+        self.server = server
+        self.tenant = tenant
+        self.name = f"{server.name} (tenant {tenant})"
+        self.schema = server.schema
+        self._local = threading.local()
+        self._closed = False
+        self._reader = Reader(server, self.set_up)
+        with self.take() as transaction:
+            transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
+
+    def read(self) -> Reader | Transaction:
+        if self._closed:
+            raise StoreError("The store is closed. Open it again with Trivet.open().")
+        current: Transaction | None = getattr(self._local, "transaction", None)
+        return current or self._reader
+
+    @contextmanager
+    def write(self) -> Iterator[Writing]:
+        """One transaction, and one at a time for a tenant: its row is locked, so changes are numbered as committed."""
+        with self._transaction("BEGIN", Writing) as transaction:
+            yield transaction
+
+    @contextmanager
+    def take(self) -> Iterator[Transaction]:
+        """What only takes jobs or gives them back waits for nobody."""
+        with self._transaction("BEGIN", Transaction) as transaction:
+            yield transaction
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction) as transaction:
+            yield transaction
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        with self.server.errors():
+            yield
+
+    def size(self) -> int:
+        with self.errors():
+            row = self.read().execute(self.sql("memories")["size"]).fetchone()
+        return int(row[0]) if row else 0
+
+    def close(self) -> None:
+        self._closed = True
+
+    def set_up(self, connection: psycopg.Connection[Row]) -> None:
+        limit = f"{round(self.server.patience * 1000)}ms"
+        connection.execute(_SETTINGS, (self.tenant, limit))
+
+    @contextmanager
+    def _transaction(self, begin: str, kind: type[T]) -> Iterator[T]:
+        current = self.read()
+        if isinstance(current, kind):  # a method that writes called another one: it is the same transaction
+            yield current
+            return
+        assert not isinstance(current, Transaction), "a transaction on the queues cannot become one that writes"
+        with self.server.errors(), self._begun(begin, kind) as transaction:
+            self._local.transaction = transaction
+            try:
+                yield transaction
+                transaction.finish()
+            finally:
+                self._local.transaction = None
+            self._commit(transaction)
+
+    @contextmanager
+    def _begun(self, begin: str, kind: type[T]) -> Iterator[T]:
+        """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
+        started = False
+        for last in self.server.attempts():
+            with self.server.connection() as connection:
+                try:
+                    with connection.pipeline() as pipeline:
+                        connection.execute(begin)
+                        self.set_up(connection)
+                        transaction = kind(connection, pipeline)
+                        pipeline.sync()
+                        started = True
+                        yield transaction
+                except psycopg.Error as error:
+                    if started or not may_retry(error, last):
+                        raise
+                finally:
+                    roll_back(connection)
+                if started:
+                    return
+
+    def _commit(self, transaction: Transaction) -> None:
+        transaction.arrived()
+        try:
+            transaction.commit()
+        except psycopg.Error as error:
+            if is_away(error):
+                raise StoreError(unknown_outcome(self.name)) from error
+            raise

@@ -1,0 +1,38 @@
+"""PostgreSQL's errors in our words: what was wrong, whether anything was written, what to do."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors
+
+# The server goes away, comes up, or cannot be reached: what was asked may be asked again.
+_AWAY = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, psycopg.InterfaceError)
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Whether the connection is lost, as opposed to a statement that was refused."""
+    return isinstance(error, _AWAY) or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
+
+
+def explain(error: psycopg.Error, name: str, waited: float) -> str:
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if isinstance(error, errors.LockNotAvailable):
+        return f"Others have been writing to {name} for over {waited:g} s. Nothing was written; try again."
+    if is_away(error):
+        return f"The connection to {name} is lost ({text}). Nothing was written; see that it runs and try again."
+    if isinstance(error, errors.DiskFull):
+        return f"The disk of {name} is full. Nothing was written; make room and try again."
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return f"{name} is a standby, which only reads. Nothing was written; name the primary."
+    if isinstance(error, errors.InsufficientPrivilege):
+        return f"The role that opened {name} may not do this ({text}). Nothing was written; grant it the tables."
+    if isinstance(error, errors.UndefinedTable):
+        return f"{name} has no Trivet tables. Open it with a role that may make them, or run the migrations."
+    return f"PostgreSQL refused: {text} ({name}). Nothing was written."
+
+
+def unknown_outcome(name: str) -> str:
+    return (
+        f"The connection to {name} was lost while a write was being committed, so it may or may not be stored. "
+        "Repeat it: a memory has one id, and storing it again changes nothing."
+    )

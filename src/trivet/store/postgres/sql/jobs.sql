@@ -1,0 +1,41 @@
+-- name: enqueue
+INSERT INTO job (memory, model, revision)
+SELECT m.key, e.model, m.revision FROM memory AS m, embedding_model AS e
+WHERE m.key = :key AND m.state != 'deleted' AND NOT m.sensitive
+ON CONFLICT (tenant, memory, model) DO UPDATE
+SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
+
+-- name: enqueue_model
+INSERT INTO job (memory, model, revision)
+SELECT key, :model::bigint, revision FROM memory WHERE state != 'deleted' AND NOT sensitive
+ON CONFLICT (tenant, memory, model) DO UPDATE
+SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
+
+-- name: cancel
+DELETE FROM job WHERE memory = :key;
+
+-- name: due
+SELECT j.memory, j.revision, j.attempts, m.title, m.content FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memory LIMIT :limit
+FOR UPDATE OF j SKIP LOCKED;
+
+-- name: postpone
+UPDATE job SET not_before = :not_before WHERE model = :model AND memory = ANY (as_keys(:keys));
+
+-- name: finish
+DELETE FROM job WHERE memory = :memory AND model = :model AND revision = :revision;
+
+-- name: fail
+UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
+WHERE memory = :memory AND model = :model AND revision = :revision;
+
+-- name: retry_now
+UPDATE job SET not_before = 0;
+
+-- name: pending
+SELECT count(*), count(*) FILTER (WHERE attempts > 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
+FROM job WHERE model = :model;
+
+-- name: next_due
+SELECT min(not_before) FROM job WHERE model = :model;

@@ -1,0 +1,66 @@
+-- name: models
+SELECT model, identity, spec, dimension, serving FROM embedding_model ORDER BY model;
+
+-- name: insert_model
+INSERT INTO embedding_model (identity, spec, dimension, serving) VALUES (:identity, :spec, :dimension, :serving)
+RETURNING model;
+
+-- name: serve_model
+UPDATE embedding_model SET serving = (model = :model);
+
+-- name: update_spec
+UPDATE embedding_model SET spec = :spec WHERE model = :model;
+
+-- name: delete_model
+DELETE FROM embedding_model WHERE model = :model;
+
+-- name: passages
+SELECT count(*) FROM passage WHERE model = :model;
+
+-- name: nearest_exact
+-- The best passages. {within} are the tenant and the model, spelled out as below.
+SELECT m.id, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
+FROM passage AS p JOIN memory AS m ON m.key = p.memory
+WHERE {within} AND {visible}
+ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
+
+-- name: nearest_among
+-- The same where so few memories may be seen that they can be named.
+SELECT m.id, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
+FROM passage AS p JOIN memory AS m ON m.key = p.memory
+WHERE {within} AND p.memory = ANY (as_keys(:keys))
+ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
+
+-- name: nearest_indexed
+-- The same by the index over the half-precision vectors, each with its score in full. Only a tenant and a model that
+-- are spelled out let PostgreSQL see that the index of just these fits.
+SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score
+FROM (SELECT m.id, p.ordinal, p.vector FROM passage AS p JOIN memory AS m ON m.key = p.memory
+      WHERE {within} AND {visible}
+      ORDER BY (p.vector::halfvec({dimension})) <#> :query::halfvec({dimension}) LIMIT :limit) AS best;
+
+-- name: spans
+SELECT m.id, p.ordinal, p.start, p.stop
+FROM unnest(as_texts(:ids)) AS wanted (value)
+JOIN memory AS m ON m.id = wanted.value
+JOIN passage AS p ON p.memory = m.key AND p.model = :model
+ORDER BY p.ordinal;
+
+-- name: insert_passage
+INSERT INTO passage (memory, model, ordinal, start, stop, vector)
+VALUES (:memory, :model, :ordinal, :start, :stop, :vector::text::halfvec);
+
+-- name: delete_passages
+DELETE FROM passage WHERE memory = :memory;
+
+-- name: delete_passages_of_model
+DELETE FROM passage WHERE memory = :memory AND model = :model;
+
+-- name: orphans
+SELECT count(*) FROM passage AS p JOIN memory AS m ON m.key = p.memory WHERE m.state = 'deleted' OR m.sensitive;
+
+-- name: unaccounted
+SELECT count(*) FROM memory AS m, embedding_model AS e
+WHERE m.state != 'deleted' AND NOT m.sensitive
+  AND NOT EXISTS (SELECT 1 FROM passage AS p WHERE p.memory = m.key AND p.model = e.model)
+  AND NOT EXISTS (SELECT 1 FROM job AS j WHERE j.memory = m.key AND j.model = e.model);

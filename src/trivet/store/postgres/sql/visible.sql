@@ -1,0 +1,34 @@
+-- The one visibility predicate. Every read of memories goes through it; a NULL parameter does not restrict.
+
+-- name: page
+SELECT {columns} FROM memory AS m WHERE {visible}
+ORDER BY {order} LIMIT :limit OFFSET :offset;
+
+-- name: total
+SELECT count(*) FROM memory AS m WHERE {visible};
+
+-- name: keys
+SELECT m.key, m.length FROM memory AS m WHERE {visible};
+
+-- name: changed_keys
+SELECT m.key, m.length FROM memory AS m
+WHERE m.key = ANY (as_keys(:keys)) AND {visible};
+
+-- name: out_of_time
+SELECT key FROM memory
+WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
+  AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
+
+-- name: predicate
+(:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))
+AND (:categories::text IS NULL OR m.category = ANY (as_texts(:categories)))
+AND m.state = ANY (as_texts(:states))
+AND (:source::text IS NULL OR m.source_uri = :source
+     OR (right(:source, 1) = '/' AND starts_with(m.source_uri, :source)))
+AND (:created_after::text IS NULL OR m.created_at >= :created_after)
+AND (:created_before::text IS NULL OR m.created_at < :created_before)
+AND (:as_of::text IS NULL OR (coalesce(m.valid_from, m.created_at) <= :as_of AND (m.valid_to IS NULL OR m.valid_to > :as_of)))
+AND (:moment::text IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment) AND (m.valid_to IS NULL OR m.valid_to > :moment)))
+AND (:tags::text IS NULL
+     OR m.key IN (SELECT t.memory FROM memory_tag AS t WHERE t.tag = ANY (as_texts(:tags))
+                  GROUP BY t.memory HAVING count(*) = cardinality(as_texts(:tags))));

@@ -1,0 +1,52 @@
+"""Puts the parts of the PostgreSQL store together."""
+
+from __future__ import annotations
+
+from numpy import float16
+from numpy.typing import NDArray
+
+from trivet.store.postgres.database import Database
+from trivet.store.postgres.postings import StoredPostings
+from trivet.store.postgres.server import Server
+from trivet.store.postgres.upkeep import PostgresUpkeep
+from trivet.store.postgres.vectors import PostgresVectorIndex
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.concepts import RelationalConcepts
+from trivet.store.relational.graph import RelationalGraph
+from trivet.store.relational.identity import Identities
+from trivet.store.relational.jobs import RelationalJobs
+from trivet.store.relational.lexical import RelationalLexicalIndex
+from trivet.store.relational.links import RelationalLinks
+from trivet.store.relational.memories import RelationalMemories
+from trivet.store.relational.postings import PostingCache
+from trivet.store.relational.visible import Visibility
+
+
+class PostgresStore:
+    """The memories of one tenant. A process opens the server once and a store for each tenant on it."""
+
+    def __init__(self, server: Server | str, tenant: str = "default") -> None:
+        self._own_server = Server(server) if isinstance(server, str) else None
+        self._database = Database(self._own_server or server, tenant)  # type: ignore[arg-type]  # it is one of them
+        changes = Changes(self._database)
+        visibility = Visibility(self._database, changes)
+        identities = Identities(self._database)
+        self.memories = RelationalMemories(self._database, visibility)
+        self.links = RelationalLinks(self._database)
+        postings = PostingCache(self._database, changes, StoredPostings(self._database).read)
+        self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
+        self.vectors = PostgresVectorIndex(self._database, visibility)
+        self.graph = RelationalGraph(self._database, visibility, changes, identities)
+        self.concepts = RelationalConcepts(self._database)
+        self.jobs = RelationalJobs(self._database, as_text)
+        self.upkeep = PostgresUpkeep(self._database, self.vectors)
+
+    def close(self) -> None:
+        self.vectors.wait()
+        self._database.close()
+        if self._own_server:
+            self._own_server.close()
+
+
+def as_text(vector: NDArray[float16]) -> str:
+    return str(vector.tolist())

@@ -1,0 +1,202 @@
+"""Vectors as pgvector's halfvec: few are searched exactly, many by an index of their own.
+
+A tenant's model with many passages gets a partial HNSW index over just its rows, so that no other tenant's vectors
+stand in its way and none of its questions passes through theirs; a tenant with few needs none. What filters hide is
+skipped during the scan, which goes on until the answer is full (hnsw.iterative_scan).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import sql
+
+from trivet.clock import now
+from trivet.errors import EmbedderError, StoreError
+from trivet.store.base import Model
+from trivet.store.postgres.database import Database
+from trivet.store.relational.models import Models
+from trivet.store.relational.rows import as_json, filter_parameters
+from trivet.store.relational.visible import Visibility
+from trivet.types import Candidate, Filter
+
+# Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
+EXACT_UP_TO = 5_000
+# So few can be named one by one, which spares the database the filter.
+NAMED_UP_TO = 1_000
+# HNSW in pgvector indexes half-precision vectors up to this.
+MOST_DIMENSIONS = 4_000
+# Recall@10 against exact search: see HANDOVER.md.
+EF_SEARCH = 200
+EF_CONSTRUCTION = 128
+# How far a scan goes on for what a selective filter lets through.
+MOST_SCANNED = 200_000
+# Among so many times the depth of best passages there are nearly always enough different memories.
+LIKELY_FACTOR = 2
+WIDER_BY = 4
+# A model grows slowly: whether it became large is looked at this often.
+LOOKED_AT_EVERY_SECONDS = 30.0
+
+_SETTINGS: dict[str, str] = {
+    "hnsw.iterative_scan": "relaxed_order",  # strict drops what it meets out of order; scores are sorted anyway
+    "hnsw.ef_search": str(EF_SEARCH),
+    "hnsw.max_scan_tuples": str(MOST_SCANNED),
+    "enable_sort": "off",  # else a selective filter may make the planner sort everything
+}
+_TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
+_END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
+_STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)s)"
+
+
+class PostgresVectorIndex(Models):
+    def __init__(self, database: Database, visibility: Visibility, exact_up_to: int = EXACT_UP_TO) -> None:
+        super().__init__(database)
+        self._postgres = database
+        self._visibility = visibility
+        self.exact_up_to = exact_up_to
+        self.named_up_to = NAMED_UP_TO
+        self._looked_at: dict[int, float] = {}
+        self._indexed: set[int] = set()
+        self._building: threading.Thread | None = None
+        self.trouble: str | None = None  # why an index could not be built
+
+    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
+        if vector.shape != (model.dimension,):
+            raise EmbedderError(
+                f"The query's vector has {vector.shape[-1]} dimensions and the stored vectors of {model.identity} have "
+                f"{model.dimension}. The embedder has changed; run `trivet reindex --vectors`."
+            )
+        how, parameters = self._way(model, filter)
+        parameters["query"] = str(vector.astype(np.float32).tolist())
+        limit = max(1, depth * LIKELY_FACTOR)
+        while True:
+            rows = self._nearest(model, how, {**parameters, "limit": limit})
+            ranked = _best_passages(rows)
+            if len(rows) < limit or _surely_best(ranked, rows, depth):
+                return ranked[:depth]
+            limit *= WIDER_BY
+
+    def serve(self, model: Model) -> None:
+        others = [other for other in self.models() if other.model != model.model]
+        super().serve(model)
+        self._drop_indexes(others)
+
+    def remove(self, model: Model) -> None:
+        super().remove(model)
+        self._drop_indexes([model])
+
+    def is_indexed(self, model: Model) -> bool:
+        """Whether the model's index answers. Where it became large and has none, a thread builds one."""
+        if model.model in self._indexed:
+            return True
+        moment = time.monotonic()
+        if moment - self._looked_at.get(model.model, -LOOKED_AT_EVERY_SECONDS) >= LOOKED_AT_EVERY_SECONDS:
+            self._looked_at[model.model] = moment
+            if self._is_valid(model):
+                self._indexed.add(model.model)
+            elif self._is_large(model) and (self._building is None or not self._building.is_alive()):
+                self._building = threading.Thread(target=self._build_beside, args=(model,), name="trivet-hnsw")
+                self._building.start()
+        return model.model in self._indexed
+
+    def build_index(self, model: Model) -> None:
+        """While others read and write. What a killed attempt left behind goes first."""
+        place = sql.Identifier(_index_name(model))
+        statement = sql.SQL(
+            "CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON passage "
+            "USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) "
+            "WITH (ef_construction = {effort}) WHERE {within}"
+        ).format(
+            name=place,
+            dimension=sql.Literal(model.dimension),
+            effort=sql.Literal(EF_CONSTRUCTION),
+            within=sql.SQL(self._within(model, "")),
+        )
+        with self._postgres.errors(), self._postgres.server.connection() as connection:
+            turn = {"name": _index_name(model)}
+            if not connection.execute(_TAKE_TURN, turn).fetchone()[0]:  # type: ignore[index]  # it always answers
+                return  # another process is building it, and what looks broken is its work
+            try:
+                if not self._is_valid(model):
+                    connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(place))
+                connection.execute(statement)
+                self._indexed.add(model.model)
+            finally:
+                connection.execute(_END_TURN, turn)
+
+    def wait(self) -> None:
+        """Until the index being built, if any, is done."""
+        if self._building is not None:
+            self._building.join()
+
+    def _build_beside(self, model: Model) -> None:
+        try:
+            self.build_index(model)
+            self.trouble = None
+        except StoreError as error:  # searches stay exact, and `doctor` says why
+            self.trouble = str(error)
+
+    def _way(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
+        """Which query finds the nearest, and what of the filter it is told."""
+        visible = self._visibility.of(filter)
+        if visible.count <= self.named_up_to:
+            return "nearest_among", {"keys": as_json(np.flatnonzero(visible.mask).tolist())}
+        exact = visible.count <= self.exact_up_to or not self.is_indexed(model)
+        return "nearest_exact" if exact else "nearest_indexed", filter_parameters(filter, now())
+
+    def _nearest(self, model: Model, how: str, parameters: Mapping[str, Any]) -> list[Any]:
+        query = self._postgres.sql.within("vectors", how).replace("{within}", _escaped(self._within(model, "p.")))
+        query = query.replace("{dimension}", str(model.dimension))
+        settings = _SETTINGS if how == "nearest_indexed" else {}
+        with self._postgres.errors():
+            return self._postgres.read().execute_with(settings, query, parameters).fetchall()
+
+    def _within(self, model: Model, table: str) -> str:
+        tenant = sql.Literal(self._postgres.tenant).as_string(None)
+        return f"{table}tenant = {tenant} AND {table}model = {model.model}"
+
+    def _is_valid(self, model: Model) -> bool:
+        with self._postgres.errors():
+            row = self._postgres.read().execute(_STATE, {"name": _index_name(model)}).fetchone()
+        return bool(row and row[0])
+
+    def _is_large(self, model: Model) -> bool:
+        if model.dimension > MOST_DIMENSIONS:
+            return False
+        with self._postgres.errors():
+            row = self._postgres.read().execute(self._sql["passages"], {"model": model.model}).fetchone()
+        return bool(row and row[0] > self.exact_up_to)
+
+    def _drop_indexes(self, models: Iterable[Model]) -> None:
+        with self._postgres.errors(), self._postgres.server.connection() as connection:
+            for model in models:
+                self._indexed.discard(model.model)
+                name = sql.Identifier(_index_name(model))
+                connection.execute(sql.SQL("DROP INDEX CONCURRENTLY IF EXISTS {}").format(name))
+
+
+def _index_name(model: Model) -> str:
+    return f"passage_hnsw_{model.model}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _best_passages(rows: Iterable[Any]) -> list[Candidate]:
+    """One candidate a memory, by its best passage; of equal ones the first."""
+    best: dict[str, Candidate] = {}
+    for id_, ordinal, score in sorted(rows, key=lambda row: (-row[2], row[0], row[1])):
+        if id_ not in best:
+            best[id_] = Candidate(id=id_, score=max(-1.0, min(1.0, score)), passage=ordinal)
+    return list(best.values())
+
+
+def _surely_best(ranked: list[Candidate], rows: Iterable[Any], depth: int) -> bool:
+    """Enough different memories, and none outside can be better than the last of them or tie with it."""
+    return len(ranked) >= depth and ranked[depth - 1].score > min(row[2] for row in rows)

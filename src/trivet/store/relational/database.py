@@ -1,0 +1,68 @@
+"""What the shared parts of a store ask of its database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Literal, Protocol
+
+from trivet.store.relational.queries import Queries
+
+Parameters = Mapping[str, Any]
+Numbered = Literal["memory", "concept"]
+
+
+class Row(Protocol):
+    """Its values by position and by name."""
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+
+
+class Cursor(Protocol):
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    @property
+    def sql(self) -> Queries: ...
+    def execute(self, sql: str, parameters: Parameters = ..., /) -> Cursor: ...
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Cursor: ...
+    def number(self, kind: Numbered) -> int | None:
+        """The next key: small, never reused. None where the database gives it by itself."""
+
+    def note_change(self, key: int) -> None:
+        """Puts a memory on the record of changes, in the order of commits."""
+
+
+class Database(Protocol):
+    @property
+    def sql(self) -> Queries: ...
+    @property
+    def name(self) -> str:
+        """Where it is, as people may see it."""
+
+    @property
+    def schema(self) -> int: ...
+    def read(self) -> Connection:
+        """Outside a transaction each statement sees the latest commit."""
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """One transaction: all of it is committed, or nothing. Within another one it is part of that."""
+
+    def take(self) -> AbstractContextManager[Connection]:
+        """A transaction on the queues alone, which puts nothing on the record of changes."""
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Reads that see one moment, whatever is written meanwhile."""
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Turns the driver's errors into ours, saying what to do."""
+
+    def size(self) -> int:
+        """Bytes on disk."""

@@ -1,0 +1,81 @@
+"""The queue of memories to embed. A lease is a job moved into the future: if its holder dies, it falls due again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.store.base import Backlog, Job, Model, Passage
+from trivet.store.relational.database import Database
+from trivet.store.relational.rows import as_json
+
+
+class RelationalJobs:
+    def __init__(self, database: Database, encode: Callable[[NDArray[np.float16]], Any]) -> None:
+        self._database = database
+        self._encode = encode  # a vector as its column takes it
+        self._sql = database.sql("jobs")
+
+    def lease(self, model: Model, limit: int, seconds: float) -> tuple[Job, ...]:
+        moment = time.time()
+        with self._database.errors():
+            due = self.seconds_until_due(model)
+        if due is None or due > 0:  # nothing to do must not cost a write transaction
+            return ()
+        with self._database.take() as connection:
+            parameters = {"model": model.model, "moment": moment, "limit": limit}
+            rows = connection.execute(self._sql["due"], parameters).fetchall()
+            keys = as_json(row["memory"] for row in rows)
+            values = {"model": model.model, "keys": keys, "not_before": moment + seconds}
+            connection.execute(self._sql["postpone"], values)
+        return tuple(
+            Job(row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"])
+            for row in rows
+        )
+
+    def finish(self, done: Sequence[tuple[Job, Sequence[Passage], NDArray[np.float32]]]) -> None:
+        """Stores the vectors, unless the memory has changed or gone since: then a newer job stands for it, or none."""
+        with self._database.write() as connection:
+            for job, passages, vectors in done:
+                names = {"memory": job.key, "model": job.model}
+                if not connection.execute(self._sql["finish"], {**names, "revision": job.revision}).rowcount:
+                    continue
+                connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
+                for passage, vector in zip(passages, vectors.astype(np.float16), strict=True):
+                    span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
+                    connection.execute(
+                        connection.sql("vectors")["insert_passage"], {**names, **span, "vector": self._encode(vector)}
+                    )
+                connection.note_change(job.key)
+
+    def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None:
+        moment = time.time()
+        with self._database.take() as connection:
+            for job in jobs:
+                values = {"memory": job.key, "model": job.model, "revision": job.revision, "error": error}
+                connection.execute(self._sql["fail"], {**values, "not_before": moment + retry_after[job.key]})
+
+    def release(self, jobs: Sequence[Job]) -> None:
+        """Gives leased jobs back at once, so that another process need not wait for the lease to end."""
+        with self._database.take() as connection:
+            for job in jobs:
+                values = {"model": job.model, "keys": as_json([job.key]), "not_before": 0.0}
+                connection.execute(self._sql["postpone"], values)
+
+    def backlog(self, model: Model) -> Backlog:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["pending"], {"model": model.model}).fetchone()
+        return Backlog(row[0], row[1], row[2])
+
+    def retry_now(self) -> None:
+        with self._database.take() as connection:
+            connection.execute(self._sql["retry_now"])
+
+    def seconds_until_due(self, model: Model) -> float | None:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["next_due"], {"model": model.model}).fetchone()
+        return None if row[0] is None else max(0.0, float(row[0]) - time.time())

@@ -1,0 +1,251 @@
+"""Memories and their revisions. Each write is one transaction: row, revision, tags, lexical index, job, change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from trivet.clock import now
+from trivet.errors import Conflict, NotFound
+from trivet.store.base import Added, Document, Entry
+from trivet.store.relational.database import Connection, Database, Row
+from trivet.store.relational.graph_traces import clear_graph
+from trivet.store.relational.rows import as_json, filter_parameters, to_memory, to_row
+from trivet.store.relational.visible import Visibility
+from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
+
+_ORDERS: dict[Sort, str] = {
+    "relevance": "m.created_at DESC, m.id DESC",
+    "recency": "m.created_at DESC, m.id DESC",
+    "importance": "m.importance DESC, m.created_at DESC, m.id DESC",
+}
+_EXPORT_BATCH = 500
+
+
+class RelationalMemories:
+    def __init__(self, database: Database, visibility: Visibility) -> None:
+        self._database = database
+        self._visibility = visibility
+        self._sql = database.sql("memories")
+
+    def add_many(self, entries: Sequence[Entry]) -> list[Added]:
+        with self._database.write() as connection:
+            ids = as_json(entry.memory.id for entry in entries)
+            rows = connection.execute(self._sql["by_ids"], {"ids": ids}).fetchall()
+            known = {row["id"]: to_memory(row) for row in rows}
+            added = []
+            for entry in entries:
+                added.append(self._add(connection, entry, known.get(entry.memory.id)))
+                known.setdefault(entry.memory.id, entry.memory)
+            return added
+
+    def replace(self, memory: Memory, document: Document, action: str) -> Memory:
+        """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
+        with self._database.write() as connection:
+            row = self._row(memory.id)
+            if row["revision"] != memory.revision:
+                raise Conflict(
+                    f"Memory {memory.id} is at revision {row['revision']} by now, and this change was made for "
+                    f"revision {memory.revision}. Read it again and repeat the change."
+                )
+            key: int = row["key"]
+            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
+            connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
+            self._write_revision(connection, key, _as_revision(following, action))
+            self._clear_derived(connection, key)
+            self._write_derived(connection, key, following, document)
+            restate_targets(connection, key)
+            restate(connection, key)
+        return self.get(memory.id)
+
+    def purge(self, id: str) -> None:
+        with self._database.write() as connection:
+            key = self._row(id)["key"]
+            targets = connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall()
+            connection.execute(connection.sql("lexical")["delete"], {"key": key})
+            connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
+            clear_graph(connection, key)
+            connection.execute(self._sql["delete"], {"key": key})
+            connection.note_change(key)
+            for target in targets:
+                restate(connection, target["key"])
+
+    def get(self, id: str) -> Memory:
+        with self._database.errors():
+            return to_memory(self._row(id))
+
+    def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
+        with self._database.errors():
+            rows = self._database.read().execute(self._sql["by_ids"], {"ids": as_json(ids)}).fetchall()
+        return {row["id"]: to_memory(row) for row in rows}
+
+    def revisions(self, id: str) -> tuple[Revision, ...]:
+        with self._database.errors():
+            self._row(id)
+            rows = self._database.read().execute(self._sql["revisions"], {"id": id}).fetchall()
+        return tuple(
+            Revision(
+                revision=row["revision"],
+                changed_at=row["changed_at"],
+                action=row["action"],
+                memory=msgspec.json.decode(row["snapshot"], type=Memory),
+            )
+            for row in rows
+        )
+
+    def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page:
+        parameters = {**filter_parameters(filter, now()), "limit": limit, "offset": offset}
+        with self._database.errors():
+            connection = self._database.read()
+            rows = connection.execute(self._database.sql.visible("page", _ORDERS[sort]), parameters).fetchall()
+            total = connection.execute(self._database.sql.visible("total"), parameters).fetchone()[0]
+        return Page(memories=tuple(to_memory(row) for row in rows), total=total, offset=offset)
+
+    def everything(self) -> Iterator[Memory]:
+        key = 0
+        while True:
+            with self._database.errors():
+                rows = (
+                    self._database.read()
+                    .execute(self._sql["after_key"], {"key": key, "limit": _EXPORT_BATCH})
+                    .fetchall()
+                )
+            if not rows:
+                return
+            yield from (to_memory(row) for row in rows)
+            key = rows[-1]["key"]
+
+    def is_visible(self, id: str, filter: Filter) -> bool:
+        with self._database.errors():
+            parameters = {**filter_parameters(filter, now()), "keys": as_json([self._row(id)["key"]])}
+            return (
+                self._database.read().execute(self._database.sql.visible("changed_keys"), parameters).fetchone()
+                is not None
+            )
+
+    def visible_count(self, filter: Filter) -> int:
+        return self._visibility.of(filter).count
+
+    def stats(self) -> Stats:
+        with self._database.errors():
+            connection = self._database.read()
+            other = connection.execute(self._sql["count_other"]).fetchone()
+            counts = {
+                name: dict(tuple(row) for row in connection.execute(self._sql[f"count_by_{name}"]))
+                for name in ("state", "category", "scope", "tag")
+            }
+        return Stats(
+            path=self._database.name,
+            memories=counts["state"],
+            categories=counts["category"],
+            scopes=counts["scope"],
+            tags=counts["tag"],
+            links=other["links"],
+            revisions=other["revisions"],
+            sensitive=other["sensitive"],
+            passages=other["passages"],
+            concepts=other["concepts"],
+            mentions=other["mentions"],
+            statements=other["statements"],
+            not_embedded=0,
+            failing_jobs=0,
+            embedder=None,
+            schema=self._database.schema,
+            bytes=self._database.size(),
+        )
+
+    def _row(self, id: str) -> Row:
+        row: Row | None = self._database.read().execute(self._sql["by_id"], {"id": id}).fetchone()
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
+        return row
+
+    def _add(self, connection: Connection, entry: Entry, existing: Memory | None) -> Added:
+        memory = entry.memory
+        if existing is not None:
+            if existing.content == memory.content and existing.state != "deleted":
+                return Added("unchanged", existing.revision)
+            raise Conflict(_conflict(memory.id, existing.state))
+        number = connection.number("memory")
+        inserted = connection.execute(self._sql["insert"], {**to_row(memory, entry.document), "key": number})
+        key = int(inserted.fetchone()[0]) if number is None else number
+        for revision in entry.history[:-1]:
+            self._write_revision(connection, key, revision)
+        action = entry.history[-1].action if entry.history else "remember"
+        self._write_revision(connection, key, _as_revision(memory, action))
+        self._write_derived(connection, key, memory, entry.document)
+        return Added("stored", memory.revision)
+
+    def _write_revision(self, connection: Connection, key: int, revision: Revision) -> None:
+        connection.execute(
+            self._sql["insert_revision"],
+            {
+                "key": key,
+                "revision": revision.revision,
+                "changed_at": revision.changed_at,
+                "action": revision.action,
+                "snapshot": msgspec.json.encode(revision.memory).decode(),
+            },
+        )
+
+    def _clear_derived(self, connection: Connection, key: int) -> None:
+        connection.execute(self._sql["delete_tags"], {"key": key})
+        connection.execute(connection.sql("lexical")["delete"], {"key": key})
+        connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
+        connection.execute(connection.sql("jobs")["cancel"], {"key": key})
+        connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
+        clear_graph(connection, key)
+
+    def _write_derived(self, connection: Connection, key: int, memory: Memory, document: Document) -> None:
+        if memory.tags:
+            connection.execute(self._sql["insert_tags"], {"key": key, "tags": as_json(memory.tags)})
+        if memory.state != "deleted":
+            write_lexical(connection, key, document)
+            connection.execute(connection.sql("jobs")["enqueue"], {"key": key})
+            connection.execute(connection.sql("graph")["enqueue"], {"key": key})
+        connection.note_change(key)
+
+
+def _as_revision(memory: Memory, action: str) -> Revision:
+    return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
+
+
+def write_lexical(connection: Connection, key: int, document: Document) -> None:
+    connection.execute(
+        connection.sql("lexical")["insert"],
+        {
+            "key": key,
+            "content": " ".join(document.content),
+            "title": " ".join(document.title),
+            "keywords": " ".join(document.keywords),
+            "tags": " ".join(document.tags),
+            "category": " ".join(document.category),
+        },
+    )
+    hashes = as_json(document.fingerprint)
+    connection.execute(connection.sql("lexical")["insert_fingerprint"], {"key": key, "hashes": hashes})
+
+
+def restate_targets(connection: Connection, key: int) -> None:
+    """After a memory was forgotten or restored: those it supersedes come back, or step back."""
+    for target in connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall():
+        restate(connection, target["key"])
+
+
+def restate(connection: Connection, key: int) -> None:
+    """`superseded` is true exactly while a living successor exists; deleted and archived stay what they are."""
+    row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
+    if row is None or row["state"] not in ("active", "superseded"):
+        return
+    successor = connection.execute(connection.sql("links")["living_successor"], {"key": key}).fetchone()
+    state: State = "superseded" if successor else "active"
+    if state != row["state"]:
+        connection.execute(connection.sql("memories")["set_state"], {"key": key, "state": state})
+        connection.note_change(key)
+
+
+def _conflict(id: str, state: str) -> str:
+    if state == "deleted":
+        return f"Memory {id} was forgotten. Restore it, or store this text under another id."
+    return f"Memory {id} exists with other content. Nothing was written; use edit to change it, or another id."

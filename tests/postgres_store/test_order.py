@@ -1,0 +1,91 @@
+"""The record of changes is in the order of commits, and queues are taken from without waiting."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from contract.stores import add, memory
+from trivet.errors import InvalidInput, StoreError
+from trivet.store.postgres import PostgresStore, Server
+from trivet.store.relational.changes import Changes
+
+
+def test_a_follower_misses_no_change_of_many_writers(server: Server) -> None:
+    """With a plain sequence a later number may be committed first, and who read it would never see the earlier one."""
+    store = PostgresStore(server)
+    writers = [threading.Thread(target=write_some, args=(PostgresStore(server),)) for _ in range(4)]
+    changes, followed = Changes(store._database), [0]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        new = changes.since(followed[-1])
+        assert new is not None, "the numbers have a gap"
+        followed.extend(sequence for sequence, _ in new)
+    followed.extend(sequence for sequence, _ in changes.since(followed[-1]) or ())
+    assert followed == list(range(4 * 25 + 1))
+    assert len(list(store.memories.everything())) == 4 * 25
+
+
+def write_some(store: PostgresStore) -> None:
+    for _ in range(25):
+        add(store, memory("relay"))
+
+
+def test_a_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
+    def fails() -> None:
+        with store._database.write():
+            add(store, memory("relay"))
+            raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        fails()
+    add(store, memory("door"))
+    assert [sequence for sequence, _ in Changes(store._database).since(0) or ()] == [1]
+
+
+def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:
+    ours, theirs = PostgresStore(server), PostgresStore(server)
+    add(ours, *(memory(f"number {number}") for number in range(4)))
+    model = ours.vectors.adopt("tiny", "a", 2)
+    taken: list[int] = []
+    with ours._database.take():
+        first = ours.jobs.lease(model, 2, 60)  # not committed yet
+        other = threading.Thread(target=lambda: taken.extend(job.key for job in theirs.jobs.lease(model, 4, 60)))
+        other.start()
+        other.join()
+    assert len(first) == len(taken) == 2
+    assert not {job.key for job in first} & set(taken)
+
+
+def test_a_writer_that_waits_too_long_is_told(url: str) -> None:
+    server = Server(url, patience=0.3)
+    ours, theirs = PostgresStore(server), PostgresStore(server)
+    caught: list[str] = []
+
+    def write() -> None:
+        try:
+            add(theirs, memory("relay"))
+        except StoreError as error:
+            caught.append(str(error))
+
+    with ours._database.write():
+        other = threading.Thread(target=write)
+        other.start()
+        other.join()
+    assert "Nothing was written; try again" in caught[0]
+    server.close()
+
+
+@pytest.mark.parametrize("tenant", ["", "x" * 201, "a\x00b"])
+def test_a_tenant_needs_a_name(server: Server, tenant: str) -> None:
+    with pytest.raises(InvalidInput, match="tenant"):
+        PostgresStore(server, tenant)
+
+
+def test_a_tenant_may_have_any_name(server: Server) -> None:
+    store = PostgresStore(server, 'O\'Hara %s "x" 数据')
+    add(store, memory("relay"))
+    store.vectors.build_index(store.vectors.adopt("tiny", "a", 2))
+    assert store.memories.stats().memories == {"active": 1}

@@ -1,0 +1,98 @@
+"""A server that goes away in the middle: reads wait for it, writes say what became of them, nobody restarts us."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from contract.stores import add, found, memory
+from postgres_server import PostgresServer
+from trivet.errors import StoreError
+from trivet.store.postgres import PostgresStore, Server
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """One that no other test is using while it goes down."""
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+def test_reads_and_writes_go_on_after_a_restart(own_server: PostgresServer) -> None:
+    store = PostgresStore(own_server.database())
+    one = memory("relay")
+    add(store, one)
+    own_server.restart()
+    assert store.memories.get(one.id) == one
+    assert found(store, "relay") == [one.id]
+    own_server.restart()
+    two = memory("relay too")
+    add(store, two)
+    assert set(found(store, "relay")) == {one.id, two.id}
+    store.close()
+
+
+def test_a_write_cut_off_says_so_and_leaves_nothing(own_server: PostgresServer) -> None:
+    store = PostgresStore(own_server.database())
+    one = memory("relay")
+
+    def cut_off() -> None:
+        with store._database.write():
+            add(store, one)
+            own_server.restart()
+
+    with pytest.raises(StoreError, match=r"lost.*Nothing was written"):
+        cut_off()
+    assert found(store, "relay") == []
+    add(store, one)
+    assert found(store, "relay") == [one.id]
+    store.close()
+
+
+def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -> None:
+    server = Server(own_server.database(), patience=0.5)
+    store = PostgresStore(server)
+    own_server.stop("immediate")
+    try:
+        with pytest.raises(StoreError, match="lost"):
+            store.memories.stats()
+        with pytest.raises(StoreError, match=r"lost.*Nothing was written"):
+            add(store, memory("relay"))
+    finally:
+        own_server.start()
+    add(store, memory("relay"))
+    server.close()
+
+
+def test_no_acknowledged_write_is_lost_while_it_restarts(own_server: PostgresServer) -> None:
+    store = PostgresStore(own_server.database())
+    acknowledged: list[str] = []
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.is_set():
+            one = memory("relay")
+            try:
+                add(store, one)
+            except StoreError:
+                continue
+            acknowledged.append(one.id)
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    for _ in range(3):
+        before = len(acknowledged)
+        while len(acknowledged) < before + 20:
+            pass
+        own_server.restart()
+    ended.set()
+    for writer in writers:
+        writer.join()
+    assert set(acknowledged) <= {one.id for one in store.memories.everything()}
+    assert set(found(store, "relay", depth=100_000)) >= set(acknowledged)
+    assert all(finding.ok for finding in store.upkeep.findings())
+    store.close()
