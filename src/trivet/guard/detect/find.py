@@ -1,0 +1,52 @@
+"""All that is found in a text, without overlaps. It runs on the caller's time: a note takes some tens of microseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from trivet.guard.detect import assigned, library
+from trivet.guard.detect.issued import ISSUED
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A secret of some kind, by character positions."""
+
+    kind: str
+    start: int
+    stop: int
+
+
+# What a secret was replaced by is none itself.
+PLACED = re.compile(r"\[(?:secret:[a-z0-9-]+:\d+|private(?::\d+)?)\]")
+
+
+def find(text: str) -> tuple[Found, ...]:
+    """The secrets in a text, from left to right. Where two overlap, the one told by its form wins, then the longer."""
+    if len(text) < SHORTEST:
+        return ()
+    placed = [match.span() for match in PLACED.finditer(text)] if "[" in text else []
+    taken: list[Found] = []
+    for found in _candidates(text):
+        inside = any(found.start < stop and start < found.stop for start, stop in placed)
+        if not inside and not any(found.start < other.stop and other.start < found.stop for other in taken):
+            taken.append(found)
+    return tuple(sorted(taken, key=lambda found: found.start))
+
+
+# `pw=a1b2c3` is the least that any rule takes.
+SHORTEST = 8
+
+
+def _candidates(text: str) -> Iterator[Found]:
+    lower = text.lower()
+    for rule in ISSUED:
+        if any(anchor in lower for anchor in rule.anchors) or not rule.anchors:
+            yield from (Found(rule.kind, *span) for span in rule.spans(text))
+    for plugin in library.PLUGINS:
+        if any(anchor in lower for anchor in plugin.anchors):
+            yield from (Found(plugin.kind, *span) for span in library.spans(plugin, text))
+    if any(anchor in lower for anchor in assigned.ANCHORS):
+        yield from (Found(*found) for found in assigned.assigned(text))
