@@ -22,7 +22,7 @@ _TOKEN = (
 _ABOUT = re.compile(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
-    r"rotation|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
+    r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
 )
 # A word of its own, or the capitalised part of a name such as dbPassword; no unbounded repeats, so no slow texts.
 _EDGE = r"(?:(?<![A-Za-z])|(?<=(?-i:[a-z]))(?=(?-i:[A-Z]))|(?=password|passwd|secret|token|apikey))"
@@ -31,7 +31,7 @@ _JOIN = (
     r"[\"'`]?\]?(?P<join>\s{0,3}(?::=|=>|==?|:)\s{0,3}|\s{1,3}(?:is|was|lautet|ist|es|est|to|are)(?:\s+now)?:?\s{1,3}|"
     r"\s?,\s?(?=[\"'])|\s(?=[\"'`]))"
 )
-_VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|&)\]}]{4,400}))"
+_VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|)\]}]{4,400}))"
 
 
 def _compiled(words: str) -> re.Pattern[str]:
@@ -50,7 +50,7 @@ def assigned(text: str) -> Iterator[tuple[str, int, int]]:
             yield "password", *span
     for match in _TOKENS.finditer(text):
         if (span := _token(match)) is not None:
-            yield "token", *span
+            yield _kind(match), *span
 
 
 def _password(match: re.Match[str]) -> tuple[int, int] | None:
@@ -66,6 +66,16 @@ def _token(match: re.Match[str]) -> tuple[int, int] | None:
     if _speaks_about(match) or is_placeholder(value) or not is_token(value):
         return None
     return start, start + len(value)
+
+
+def _kind(match: re.Match[str]) -> str:
+    """Amazon's secret keys have no prefix: their name and their forty characters tell them."""
+    name = match.string[max(0, match.start() - len("aws_")) : match.start("join")].lower()
+    of_amazon = "aws" in name or "secretaccesskey" in name.replace("_", "")
+    return "aws-secret-key" if of_amazon and len(_value(match)[0]) == AWS_SECRET_KEY_LENGTH else "token"
+
+
+AWS_SECRET_KEY_LENGTH = 40
 
 
 def _value(match: re.Match[str]) -> tuple[str, int]:

@@ -44,9 +44,13 @@ def _candidates(text: str) -> Iterator[Found]:
     lower = text.lower()
     for rule in ISSUED:
         if any(anchor in lower for anchor in rule.anchors) or not rule.anchors:
-            yield from (Found(rule.kind, *span) for span in rule.spans(text))
+            yield from (Found(_nearer(rule.kind, lower), *span) for span in rule.spans(text))
     for plugin in library.PLUGINS:
         if any(anchor in lower for anchor in plugin.anchors):
             yield from (Found(plugin.kind, *span) for span in library.spans(plugin, text))
     if any(anchor in lower for anchor in assigned.ANCHORS):
         yield from (Found(*found) for found in assigned.assigned(text))
+
+
+def _nearer(kind: str, lower: str) -> str:
+    return "gcp-service-account" if kind == "private-key" and "service_account" in lower else kind

@@ -7,13 +7,13 @@ import re
 # Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
 _WORDS = re.compile(
     r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
-    r"todo|fixme|not[-_]?a[-_]?real|xxx|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|x{5}|fake|my[-_](?:secret|token|key|pass)|"
+    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|fake|my[-_](?:secret|token|key|pass)|"
     r"12345678|abcdefgh|deadbeef|goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
     re.IGNORECASE,
 )
 # <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
 _REFERENCE = re.compile(
-    r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|\w+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
+    r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
     r"settings\.|secrets?\.|vault\.|var\.|data\.|import\.meta|request\.|req\.|ctx\.|this\.|args\.|params\.).*|"
     r"(?:op|vault|arn|ssm|secretsmanager|keyring|file|https?|gcp|aws|sops|ref|projects)[:/].*|(?:\.{0,2}|~)/.*|!\w+.*|"
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$"

@@ -1,0 +1,139 @@
+"""How many secrets the guard finds and how many harmless texts it takes for one, on the labelled set of our own.
+
+`python benchmarks/secrets.py` measures the half that no rule was tuned on and writes docs/results/secrets.json. The
+library's own scan of the same texts stands beside ours. Speed is told as a multiple of hashing the same text once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from guard.labelled import Labelled, load  # noqa: E402
+
+from trivet.guard.detect import find  # noqa: E402
+
+OUT = ROOT / "docs" / "results" / "secrets.json"
+# 95 %, of the normal distribution.
+Z = 1.959964
+NOTE = (
+    "The staging database listens on port 6543; Ines restarts it on Tuesdays after the backup job finished, see "
+    "docs/runbook.md for the steps. The key point is that the token budget of the nightly job stays below 4096 and "
+    "that nobody edits the guard while the deploy runs."
+)
+WITH_SECRET = NOTE + " The password is " + "Kestrel" + "4471!"
+
+
+def wilson(hits: int, of: int) -> list[float]:
+    """The interval of a share, which is sound also near 0 and 1."""
+    if not of:
+        return [0.0, 1.0]
+    share = hits / of
+    middle = (share + Z * Z / (2 * of)) / (1 + Z * Z / of)
+    reach = Z * math.sqrt(share * (1 - share) / of + Z * Z / (4 * of * of)) / (1 + Z * Z / of)
+    return [round(max(0.0, middle - reach), 4), round(min(1.0, middle + reach), 4)]
+
+
+def rate(hits: int, of: int) -> dict[str, Any]:
+    return {"count": hits, "of": of, "share": round(hits / of, 4) if of else None, "interval": wilson(hits, of)}
+
+
+def covered(row: Labelled) -> bool:
+    """Found means that not one character of it would be stored."""
+    hidden = {at for found in find(row.text) for at in range(found.start, found.stop)}
+    return hidden.issuperset(range(row.start, row.stop))
+
+
+def named(row: Labelled) -> bool:
+    return any(found.kind == row.kind and found.start < row.stop and row.start < found.stop for found in find(row.text))
+
+
+def measure(split: str) -> dict[str, Any]:
+    secrets, harmless = load("secrets", split), load("harmless", split)
+    kinds: dict[str, list[bool]] = defaultdict(list)
+    for row in secrets:
+        assert row.kind is not None
+        kinds[row.kind].append(covered(row))
+    alarms = [row.text for row in harmless if find(row.text)]
+    found = [hit for hits in kinds.values() for hit in hits]
+    return {
+        "recall": rate(sum(found), len(found)),
+        "kind_named_right": rate(sum(named(row) for row in secrets), len(secrets)),
+        "false_positives": rate(len(alarms), len(harmless)),
+        "per_kind": {kind: rate(sum(hits), len(hits)) for kind, hits in sorted(kinds.items())},
+        "false_positive_texts": [text[:60] for text in alarms],
+    }
+
+
+def library_alone(split: str) -> dict[str, Any]:
+    """What detect-secrets reports line by line with its default plugins and no verification."""
+    from detect_secrets.core.scan import scan_line
+    from detect_secrets.settings import default_settings, get_settings
+
+    with default_settings():
+        get_settings().disable_filters("detect_secrets.filters.common.is_ignored_due_to_verification_policies")
+
+        def hit(text: str) -> bool:
+            return any(True for line in text.splitlines() for _ in scan_line(line))
+
+        secrets, harmless = load("secrets", split), load("harmless", split)
+        return {
+            "any_alarm_on_a_secret": rate(sum(hit(row.text) for row in secrets), len(secrets)),
+            "false_positives": rate(sum(hit(row.text) for row in harmless), len(harmless)),
+        }
+
+
+def microseconds(act: Callable[[], object], rounds: int = 300, repeats: int = 9) -> float:
+    def once() -> float:
+        started = time.perf_counter()
+        for _ in range(rounds):
+            act()
+        return (time.perf_counter() - started) / rounds * 1e6
+
+    return round(statistics.median(once() for _ in range(repeats)), 2)
+
+
+def speed() -> dict[str, Any]:
+    yardstick = microseconds(lambda: hashlib.sha256(NOTE.encode()).digest())
+    longest = (NOTE + " ") * (32 * 1024 // (len(NOTE) + 1))
+    times = {
+        "sha256_of_the_note": yardstick,
+        "note_without_secret": microseconds(lambda: find(NOTE)),
+        "note_with_password": microseconds(lambda: find(WITH_SECRET)),
+        "memory_of_32_kib": microseconds(lambda: find(longest), rounds=3),
+    }
+    return {"words_of_the_note": len(NOTE.split()), "microseconds": times}
+
+
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
+def main(arguments: Sequence[str]) -> None:
+    result = {
+        "commit": commit(),
+        "split": "test",
+        "labels": "tests/guard/secrets.jsonl and harmless.jsonl; rules were tuned on the other half only",
+        **measure("test"),
+        "tune_half": {name: value for name, value in measure("tune").items() if name in ("recall", "false_positives")},
+        "detect_secrets_alone": library_alone("test"),
+        "speed": speed(),
+    }
+    OUT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps({name: result[name] for name in ("recall", "kind_named_right", "false_positives", "tune_half", "detect_secrets_alone", "speed")}, indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
