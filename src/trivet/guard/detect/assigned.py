@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from trivet.guard.detect.harmless import is_placeholder
 from trivet.guard.detect.shape import is_password, is_token, is_word_like_password
 
-ANCHORS = ("pass", "pwd", "secret", "token", "key", "credential", "contrase", "kennwort", "auth", "pin", "psk")
-
 _PASSWORD = r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
 _TOKEN = (
     r"api[-_ ]?key|access[-_ ]?key|secret[-_ ]?key|auth[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|master[-_ ]?key|"
@@ -38,6 +36,8 @@ def _compiled(words: str) -> re.Pattern[str]:
     return re.compile(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
 
 
+# Where a name may begin; only there is it worth to look closely.
+_NEAR = re.compile(r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|token|cred", re.IGNORECASE)
 _PASSWORDS = _compiled(_PASSWORD)
 _TOKENS = _compiled(_TOKEN)
 _PROSE = re.compile(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
@@ -45,12 +45,16 @@ _PROSE = re.compile(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 def assigned(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and stop of each."""
-    for match in _PASSWORDS.finditer(text):
-        if (span := _password(match)) is not None:
+    end = 0
+    for near in _NEAR.finditer(text):
+        if near.start() < end:
+            continue
+        if (match := _PASSWORDS.match(text, near.start())) and (span := _password(match)) is not None:
             yield "password", *span
-    for match in _TOKENS.finditer(text):
-        if (span := _token(match)) is not None:
+            end = span[1]
+        elif (match := _TOKENS.match(text, near.start())) and (span := _token(match)) is not None:
             yield _kind(match), *span
+            end = span[1]
 
 
 def _password(match: re.Match[str]) -> tuple[int, int] | None:
