@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table reads best with one row a line
 """Writes tests/guard/harmless.jsonl: texts that look as if they held a secret and hold none.
 
 Stored in parts like secrets.jsonl, since some of them are published example keys.
@@ -169,7 +170,7 @@ GB82 WEST 1234 5698 7654 32
 https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
 https://discord.com/api/webhooks/<id>/<token>
 webhook: post-to-channel-on-failed-deploys
-""".strip().splitlines()  # noqa: E501
+""".strip().splitlines()
 
 NUMBERS = """
 Call me at +49 30 901820 or 0170-5550123.

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table reads best with one row a line
 """Writes tests/guard/secrets.jsonl: invented secrets of the forms their issuers give, in sentences, code and chat.
 
 Every value is drawn from a seeded generator and opens nothing. A text is stored in parts that are joined when it is
@@ -60,7 +61,9 @@ def password() -> str:
         lambda: f"{draw.choice(words).lower()}{draw.choice('_.-')}{draw.choice(words)}{draw.randrange(10, 99)}",
         lambda: some(ALNUM, 6) + some("!#$%&*?+", 2) + some(ALNUM, 5),
         lambda: some(string.ascii_lowercase + string.digits, 11) + "7k",
-        lambda: draw.choice(words).replace("a", "4").replace("e", "3").replace("l", "1") + str(draw.randrange(100, 999)),
+        lambda: (
+            draw.choice(words).replace("a", "4").replace("e", "3").replace("l", "1") + str(draw.randrange(100, 999))
+        ),
     ]
     return draw.choice(shapes)()
 
@@ -69,17 +72,17 @@ PLAIN = [
     "Use {} for the staging account until Friday.",
     "ok here it is: {}",
     "The CI job failed because {} had expired; Ines made a new one.",
-    "    client = Client(\"{}\")",
+    '    client = Client("{}")',
     "export SERVICE_KEY={}",
     "key: {}  # rotate in March",
     "She pasted {} into the channel by mistake.",
     "config['credentials'] = '{}'",
-    "- name: PROD\n  value: \"{}\"",
+    '- name: PROD\n  value: "{}"',
     "curl -s -H 'X-Api-Key: {}' https://api.internal/v2/items",
     "{}",
     "Decision: the nightly import authenticates with {} and nothing else.",
     "| prod | {} | expires 2027-01 |",
-    "{{\"service\": \"billing\", \"key\": \"{}\"}}",
+    '{{"service": "billing", "key": "{}"}}',
     "(old one was revoked, now {})",
     "user> what's the key again?\nassistant> It is {}, from the vault.",
     "const KEY = `{}`;",
@@ -92,25 +95,25 @@ PASSWORDS = [
     "spring.datasource.password={}",
     "    'PASSWORD': '{}',",
     "wifi at the office: network Trivet-Guest, password {!q}",
-    "psql \"host=db1 user=app password={} dbname=shop\"",
+    'psql "host=db1 user=app password={} dbname=shop"',
     "Server=tcp:sql1;Database=shop;User Id=sa;Password={};Encrypt=true",
-    "mysql_root_password: \"{}\"",
+    'mysql_root_password: "{}"',
     "my login is clara and the password is {}, please do not share",
-    "const dbPassword = \"{}\";",
+    'const dbPassword = "{}";',
     "REDIS_PASS='{}' docker compose up",
     "The passphrase is: {}",
-    "pwd = \"{}\"",
+    'pwd = "{}"',
 ]
 TOKENS = [
-    "api_key = \"{}\"",
+    'api_key = "{}"',
     "API_TOKEN={}",
     "client_secret: {}",
     "The access key is {} for the metrics service",
-    "\"secret\": \"{}\",",
+    '"secret": "{}",',
     "signing-key: '{}'",
     "token => '{}',",
     "JWT_SECRET={}",
-    "authToken: \"{}\"",
+    'authToken: "{}"',
     "let apiKey = '{}'",
     "X_API_KEY: {}",
     "our webhook secret is {}",
@@ -120,7 +123,7 @@ URLS = [
     "The replica is at {} since May.",
     "broker = '{}'",
     "git remote add origin {}",
-    "engine = create_engine(\"{}\")",
+    'engine = create_engine("{}")',
     "mongo: {} (read only)",
 ]
 ONE = ["{}"]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
-from trivet.store.base import Store
+from trivet.graph.values import Mention
+from trivet.guard.placeholder import without_placeholders
+from trivet.store.base import Reading, Store
 
 if TYPE_CHECKING:
     from trivet.triples.reader import Triples
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 # Read and stored at a time, each batch one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
+
+
+def _mentions(reading: Reading) -> tuple[Mention, ...]:
+    title = without_placeholders(reading.title) if reading.title else None
+    tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
+    return extract(title, without_placeholders(reading.content), tags)
 
 
 class Extraction:
@@ -32,7 +40,7 @@ class Extraction:
             if not readings:
                 break
             try:
-                found = [(reading, extract(reading.title, reading.content, reading.tags)) for reading in readings]
+                found = [(reading, _mentions(reading)) for reading in readings]
                 self._store.graph.finish_mentions(found)
             except TrivetError:  # a full disk, say: give them back, so that nobody has to wait for the lease to end
                 self._store.graph.release("rules", readings)

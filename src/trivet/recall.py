@@ -98,7 +98,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
     filter = filter_of(request, engine.settings)
     with watch.stage("analyse"):
-        question = analyse_query(request.query)
+        question = analyse_query(engine.guard.without_secrets(request.query))
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):

@@ -1,4 +1,7 @@
-"""The write path: validate -> ONE transaction (row, revision, lexical index, job) -> worker; near-duplicates told."""
+"""The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
+
+Near-duplicates are told to the caller.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from trivet.guard import masked
 from trivet.ids import check_id, new_id
 from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.store.base import Document, Entry
-from trivet.types import Duplicate, Memory, Remembered, Source
+from trivet.types import Duplicate, Memory, Remembered, Revision, Source
 
 # How many memories that share part of the fingerprint are compared in full on each save.
 COMPARED = 20
@@ -30,7 +33,8 @@ def remember(engine: Engine, request: Remember) -> Remembered:
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    entries = [Entry(memory, document_of(memory)) for memory in (new_memory(engine, request) for request in requests)]
+    guarded = [guard(engine, new_memory(engine, request), fresh=request.id is None) for request in requests]
+    entries = [entry for entry, _ in guarded]
     added = engine.store.memories.add_many(entries)
     engine.worker.wake()
     return [
@@ -39,8 +43,9 @@ def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remember
             status=done.status,
             revision=done.revision,
             near_duplicates=near_duplicates(engine, entry),
+            redacted=redacted,
         )
-        for entry, done in zip(entries, added, strict=True)
+        for (entry, redacted), done in zip(guarded, added, strict=True)
     ]
 
 
@@ -58,9 +63,26 @@ def edit(engine: Engine, request: Edit) -> Memory:
     return rewrite(engine, new, "edit")
 
 
+def guard(
+    engine: Engine, memory: Memory, history: tuple[Revision, ...] = (), *, fresh: bool = False
+) -> tuple[Entry, Mapping[str, int]]:
+    """The memory as it may be stored, and how many secrets of each kind were taken out of it.
+
+    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
+    """
+    protected = engine.guard.protect(
+        memory, memory.revision, lambda: () if fresh else engine.store.secrets.of(memory.id), history
+    )
+    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    return entry, protected.redacted
+
+
 def rewrite(engine: Engine, memory: Memory, action: str) -> Memory:
     """Writes a changed memory as its next revision; every index follows in the same transaction or by its job."""
-    written = engine.store.memories.replace(memory, document_of(memory), action)
+    protected = engine.guard.protect(
+        memory, memory.revision + 1, lambda: engine.store.secrets.of(memory.id), refuse=action != "forget"
+    )
+    written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
     engine.worker.wake()
     return written
 

@@ -15,6 +15,7 @@ from trivet import contract
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
+    AuditEntry,
     ConceptPage,
     ConceptSort,
     Finding,
@@ -27,6 +28,7 @@ from trivet.types import (
     Progress,
     Remembered,
     Revision,
+    Rotated,
     Sort,
     State,
     Stats,
@@ -225,6 +227,24 @@ class Trivet:
         """Every link that starts or ends at a memory."""
         self.get(id)
         return self._engine.store.links.touching([_id(id)])
+
+    def reveal(self, id: str) -> Memory:
+        """Show one memory with its secrets and private parts, which is written to the audit record."""
+        from trivet.reveal import reveal
+
+        return reveal(self._engine, _request(contract.Reveal, locals()))
+
+    def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+        """Seal every secret of this store with a new key. Old keys stay, for backups and other stores, or are dropped."""
+        from trivet.reveal import rotate
+
+        return rotate(self._engine, drop_old)
+
+    def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
+        """What was revealed or rotated, the latest first."""
+        from trivet.reveal import audit
+
+        return audit(self._engine, limit)
 
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""

@@ -37,7 +37,11 @@ def _compiled(words: str) -> re.Pattern[str]:
 
 
 # Where a name may begin; only there is it worth to look closely.
-_NEAR = re.compile(r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|token|cred", re.IGNORECASE)
+_NEAR = re.compile(
+    r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"
+    r"token|cred",
+    re.IGNORECASE,
+)
 _PASSWORDS = _compiled(_PASSWORD)
 _TOKENS = _compiled(_TOKEN)
 _PROSE = re.compile(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""All that is found in a text, without overlaps. It runs on the caller's time: a note takes some tens of microseconds."""
+"""All that is found in a text, without overlaps. It runs on the caller's time: a note takes about 0.1 ms."""
 
 from __future__ import annotations
 

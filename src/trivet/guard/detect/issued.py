@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one rule a line, as far as it goes
 """Secrets whose issuer gave them a form: a prefix, a length, an armour. The form is the proof."""
 
 from __future__ import annotations

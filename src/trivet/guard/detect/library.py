@@ -23,12 +23,15 @@ class Plugin(msgspec.Struct, frozen=True):
     anchors: tuple[str, ...]
 
 
+# Its keys end with a data centre, us1 to us21.
+MAILCHIMP_ENDS = tuple(f"-us{digit}" for digit in range(1, 10))
+
 PLUGINS: tuple[Plugin, ...] = (
     Plugin("artifactory-token", "artifactory", "ArtifactoryDetector", ("akc",)),
     Plugin("cloudant-credentials", "cloudant", "CloudantDetector", ("cloudant",)),
     Plugin("ibm-cloud-key", "ibm_cloud_iam", "IbmCloudIamDetector", ("ibm",)),
     Plugin("ibm-cos-key", "ibm_cos_hmac", "IbmCosHmacDetector", ("cos_hmac", "cos-hmac", "secret_access_key")),
-    Plugin("mailchimp-key", "mailchimp", "MailchimpDetector", ("-us1", "-us2", "-us3", "-us4", "-us5", "-us6", "-us7", "-us8", "-us9")),
+    Plugin("mailchimp-key", "mailchimp", "MailchimpDetector", MAILCHIMP_ENDS),
     Plugin("softlayer-key", "softlayer", "SoftlayerDetector", ("softlayer",)),
     Plugin("telegram-token", "telegram_token", "TelegramBotTokenDetector", (":aa",)),
     Plugin("pypi-token", "pypi_token", "PypiTokenDetector", ("pypi-ag",)),

@@ -36,7 +36,7 @@ def is_wordy(value: str) -> bool:
 def classes(value: str) -> int:
     """How many of small letters, capitals, digits and marks it has."""
     kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
-    return sum(any(map(kind, value)) for kind in kinds)  # type: ignore[arg-type]
+    return sum(any(map(kind, value)) for kind in kinds)
 
 
 def is_password(value: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from trivet.errors import StoreError
 from trivet.store.sqlite.queries import migration
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 

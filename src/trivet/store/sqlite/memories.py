@@ -9,12 +9,13 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import Added, Document, Entry
+from trivet.store.base import Added, Document, Entry, Sealed
 from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import SCHEMA_VERSION, Database
 from trivet.store.sqlite.graph_traces import clear_graph
 from trivet.store.sqlite.queries import queries, visible_query
 from trivet.store.sqlite.rows import as_json, filter_parameters, to_memory, to_row
+from trivet.store.sqlite.secrets import insert_secrets
 from trivet.store.sqlite.visible import Visibility
 from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
 
@@ -36,7 +37,7 @@ class SqliteMemories:
         with self._database.write() as connection:
             return [self._add(connection, entry) for entry in entries]
 
-    def replace(self, memory: Memory, document: Document, action: str) -> Memory:
+    def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
             row = self._row(memory.id)
@@ -49,6 +50,7 @@ class SqliteMemories:
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
             connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
+            insert_secrets(connection, key, secrets)
             self._clear_derived(connection, key)
             self._write_derived(connection, key, following, document)
             restate_targets(connection, key)
@@ -169,6 +171,7 @@ class SqliteMemories:
             self._write_revision(connection, key, revision)
         action = entry.history[-1].action if entry.history else "remember"
         self._write_revision(connection, key, _as_revision(memory, action))
+        insert_secrets(connection, key, entry.secrets)
         self._write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 

@@ -14,6 +14,7 @@ from trivet.store.sqlite.lexical import SqliteLexicalIndex
 from trivet.store.sqlite.links import SqliteLinks
 from trivet.store.sqlite.memories import SqliteMemories
 from trivet.store.sqlite.postings import PostingCache
+from trivet.store.sqlite.secrets import SqliteSecrets
 from trivet.store.sqlite.upkeep import SqliteUpkeep
 from trivet.store.sqlite.vectors import SqliteVectorIndex
 from trivet.store.sqlite.visible import Visibility
@@ -32,6 +33,7 @@ class SqliteStore:
         self.graph = SqliteGraph(self._database, visibility, changes, identities)
         self.concepts = SqliteConcepts(self._database)
         self.jobs = SqliteJobs(self._database)
+        self.secrets = SqliteSecrets(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from trivet.store.sqlite.changes import note_change
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.memories import write_lexical
 from trivet.store.sqlite.queries import queries
+from trivet.store.sqlite.secrets import broken_links
 from trivet.types import Finding, Memory
 
 _REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
@@ -99,6 +100,7 @@ class SqliteUpkeep:
                 self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
                 self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
                 self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
+                self._audit(),
             )
 
     def _in_place(self) -> Finding:
@@ -120,6 +122,12 @@ class SqliteUpkeep:
         except StoreError as error:
             return Finding(check="lexical index", ok=False, detail=str(error), remedy=_REINDEX_LEXICAL)
         return Finding(check="lexical index", ok=True, detail="sound")
+
+    def _audit(self) -> Finding:
+        broken = broken_links(self._database.read())
+        detail = f"{broken} entries were changed or removed" if broken else "unbroken"
+        remedy = "Compare with a backup: somebody wrote into the file by hand." if broken else None
+        return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
 
     def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
         count = int(self._database.read().execute(queries(file)[name]).fetchone()[0])

@@ -1,6 +1,6 @@
 """How many secrets the guard finds and how many harmless texts it takes for one, on the labelled set of our own.
 
-`python benchmarks/secrets.py` measures the half that no rule was tuned on and writes docs/results/secrets.json. The
+`python benchmarks/secrets_found.py` measures the half that no rule was tuned on and writes docs/results/secrets.json. The
 library's own scan of the same texts stands beside ours. Speed is told as a multiple of hashing the same text once.
 """
 
@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from guard.labelled import Labelled, load  # noqa: E402
-
 from trivet.guard.detect import find  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "secrets.json"
@@ -80,7 +79,7 @@ def measure(split: str) -> dict[str, Any]:
 
 def library_alone(split: str) -> dict[str, Any]:
     """What detect-secrets reports on the same texts as files, with its default plugins, and with no verification."""
-    from detect_secrets import SecretsCollection
+    from detect_secrets.core.secrets_collection import SecretsCollection
     from detect_secrets.settings import default_settings, get_settings
 
     def found(text: str, folder: Path) -> list[str]:
@@ -98,7 +97,9 @@ def library_alone(split: str) -> dict[str, Any]:
         get_settings().disable_filters("detect_secrets.filters.common.is_ignored_due_to_verification_policies")
         secrets, harmless = load("secrets", split), load("harmless", split)
         return {
-            "recall_of_any_part": rate(sum(overlaps(row, found(row.text, Path(folder))) for row in secrets), len(secrets)),
+            "recall_of_any_part": rate(
+                sum(overlaps(row, found(row.text, Path(folder))) for row in secrets), len(secrets)
+            ),
             "false_positives": rate(sum(bool(found(row.text, Path(folder))) for row in harmless), len(harmless)),
         }
 
@@ -126,7 +127,9 @@ def speed() -> dict[str, Any]:
 
 
 def commit() -> str:
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -140,7 +143,22 @@ def main(arguments: Sequence[str]) -> None:
         "speed": speed(),
     }
     OUT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(json.dumps({name: result[name] for name in ("recall", "kind_named_right", "false_positives", "tune_half", "detect_secrets_alone", "speed")}, indent=1))
+    print(
+        json.dumps(
+            {
+                name: result[name]
+                for name in (
+                    "recall",
+                    "kind_named_right",
+                    "false_positives",
+                    "tune_half",
+                    "detect_secrets_alone",
+                    "speed",
+                )
+            },
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

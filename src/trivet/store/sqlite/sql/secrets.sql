@@ -1,0 +1,27 @@
+-- name: insert
+INSERT INTO secret (memory, kind, number, revision, field, key, nonce, sealed)
+VALUES (:memory, :kind, :number, :revision, :field, :key, :nonce, :sealed);
+
+-- name: of
+SELECT s.revision, s.field, s.kind, s.number, s.key, s.nonce, s.sealed
+FROM secret AS s JOIN memory AS m ON m.key = s.memory WHERE m.id = :id ORDER BY s.kind, s.number;
+
+-- name: not_under
+SELECT m.id, s.revision, s.field, s.kind, s.number, s.key, s.nonce, s.sealed
+FROM secret AS s JOIN memory AS m ON m.key = s.memory WHERE s.key != :key LIMIT :limit;
+
+-- name: reseal
+UPDATE secret SET key = :key, nonce = :nonce, sealed = :sealed
+WHERE memory = (SELECT key FROM memory WHERE id = :id) AND kind = :kind AND number = :number;
+
+-- name: note
+INSERT INTO audit (at, act, memory, detail, hash) VALUES (:at, :act, :memory, :detail, :hash);
+
+-- name: last_hash
+SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1;
+
+-- name: noted
+SELECT at, act, memory, detail FROM audit ORDER BY sequence DESC LIMIT :limit;
+
+-- name: every_note
+SELECT at, act, memory, detail, hash FROM audit ORDER BY sequence;
