@@ -1,7 +1,7 @@
 """How many secrets the guard finds and how many harmless texts it takes for one, on the labelled set of our own.
 
-`python benchmarks/secrets_found.py` measures the half that no rule was tuned on and writes docs/results/secrets.json. The
-library's own scan of the same texts stands beside ours. Speed is told as a multiple of hashing the same text once.
+`python benchmarks/secrets_found.py` measures the half that no rule was tuned on and writes docs/results/secrets.json.
+The library's own scan of the same texts stands beside ours. Speed is told as a multiple of hashing the same text once.
 """
 
 from __future__ import annotations

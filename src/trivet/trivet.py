@@ -26,6 +26,7 @@ from trivet.types import (
     Neighbourhood,
     Page,
     Progress,
+    Redacted,
     Remembered,
     Revision,
     Rotated,
@@ -235,10 +236,16 @@ class Trivet:
         return reveal(self._engine, _request(contract.Reveal, locals()))
 
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
-        """Seal every secret of this store with a new key. Old keys stay, for backups and other stores, or are dropped."""
+        """Seal every secret of this store with a new key. Old keys stay for backups and other stores, or are dropped."""
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)
+
+    def redact(self, *, progress: Progress | None = None) -> Redacted:
+        """Take secrets out of memories and revisions that were stored while nothing looked for them."""
+        from trivet.redact import redact_all
+
+        return redact_all(self._engine, progress)
 
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
         """What was revealed or rotated, the latest first."""

@@ -353,6 +353,13 @@ class AuditEntry(Value, frozen=True, kw_only=True):
     detail: str
 
 
+class Redacted(Value, frozen=True, kw_only=True):
+    """What was taken out of memories that were stored with secrets in them: how many memories, secrets by kind."""
+
+    memories: int
+    secrets: Mapping[str, int]
+
+
 class Rotated(Value, frozen=True, kw_only=True):
     """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone."""
 

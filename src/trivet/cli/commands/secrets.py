@@ -9,6 +9,7 @@ import typer
 from trivet.cli import views
 from trivet.cli.command import command, operation
 from trivet.cli.output import line
+from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -22,6 +23,20 @@ ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 def reveal(session: Session, arguments: dict[str, Any]) -> None:
     memory = session.memory.reveal(**arguments)
     session.show(memory, lambda: views.memory(memory))
+
+
+@command(
+    "redact",
+    "Take secrets out of memories that were stored before, from their whole history.",
+    more="What is stored from now on is looked through anyway, unless the setting secrets is off.",
+    example="trivet redact",
+)
+def redact(session: Session) -> None:
+    with LateProgress("reading", lambda _: None) as progress:
+        redacted = session.memory.redact(progress=progress)
+    found = ", ".join(f"{kind} {count}" for kind, count in redacted.secrets.items()) or "nothing"
+    session.show(redacted, lambda: [line(f"Encrypted, and replaced in {redacted.memories} memories: {found}.")])
+    session.embed_waiting()
 
 
 @command("audit", "Show what was revealed and when keys were rotated, the latest first.", example="trivet audit")

@@ -57,6 +57,25 @@ class SqliteMemories:
             restate(connection, key)
         return self.get(memory.id)
 
+    def scrub(self, entry: Entry) -> None:
+        """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
+        memory = entry.memory
+        with self._database.write() as connection:
+            row = self._row(memory.id)
+            if row["revision"] != memory.revision:
+                raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
+            key: int = row["key"]
+            connection.execute(self._sql["update"], {**to_row(memory, entry.document), "key": key})
+            for revision in entry.history:
+                snapshot = msgspec.json.encode(revision.memory).decode()
+                parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
+                connection.execute(self._sql["rewrite_revision"], parameters)
+            insert_secrets(connection, key, entry.secrets)
+            self._clear_derived(connection, key)
+            self._write_derived(connection, key, memory, entry.document)
+            connection.execute(queries("lexical")["optimize"])
+        self._empty_log()
+
     def purge(self, id: str) -> None:
         with self._database.write() as connection:
             key = self._row(id)["key"]
@@ -69,6 +88,10 @@ class SqliteMemories:
                 restate(connection, target["key"])
             # Merging the index segments is what drops the words of the purged text from the file.
             connection.execute(queries("lexical")["optimize"])
+        self._empty_log()
+
+    def _empty_log(self) -> None:
+        """What was removed from the file must not live on in its write-ahead log."""
         with self._database.errors():
             self._database.read().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
