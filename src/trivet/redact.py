@@ -27,7 +27,7 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
-    """Takes secrets out of a memory and all its revisions in place: an old snapshot must not keep what the text lost."""
+    """Takes secrets out of a memory and all its revisions in place, and says which were sealed."""
     history = engine.store.memories.revisions(memory.id)
     protected = engine.guard.protect(
         memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False

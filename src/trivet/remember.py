@@ -115,7 +115,7 @@ def check_memory(engine: Engine, memory: Memory) -> None:
     known = engine.settings.categories
     if memory.category not in known:
         raise InvalidInput(
-            f"category: {memory.category!r} is not one of {', '.join(known)}. "
+            f"category: {engine.guard.without_secrets(memory.category)!r} is not one of {', '.join(known)}. "
             "Use one of these, or add yours to `categories` in trivet.toml."
         )
     if memory.valid_from and memory.valid_to and memory.valid_from >= memory.valid_to:

@@ -236,7 +236,7 @@ class Trivet:
         return reveal(self._engine, _request(contract.Reveal, locals()))
 
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
-        """Seal every secret of this store with a new key. Old keys stay for backups and other stores, or are dropped."""
+        """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)

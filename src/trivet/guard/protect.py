@@ -49,6 +49,8 @@ class Guard:
         refuse: bool = True,
     ) -> Protected:
         """The memory as it may be stored as `revision`. `held` gives the secrets it has already, if they are needed."""
+        if refuse and self.mode != "off" and find(memory.scope):
+            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
         revisions = [*(old.memory for old in history), memory]
         if not any(self._suspicious(one) for one in revisions):
             return Protected(memory, history)
@@ -88,8 +90,6 @@ class Guard:
         return {(sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in held}
 
     def _suspicious(self, memory: Memory) -> bool:
-        if self.mode != "off" and find(memory.scope):
-            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
         rest = "\n".join(text for field, text in _texts(memory) if field != "content")
         return bool(self.spans(memory.content) or (rest and self.spans(rest)))
 
