@@ -82,7 +82,7 @@ def follow(engine: Engine, request: Recall) -> Trail:
         hits, truncated = within_budget(hits, request.token_budget)
         health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
     answer = Answer(
-        query=request.query,
+        query=decision.question.text,
         hits=hits,
         health=health,
         took_ms=watch.total_ms(),

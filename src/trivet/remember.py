@@ -19,7 +19,7 @@ from trivet.errors import Conflict, InvalidInput
 from trivet.guard import masked
 from trivet.ids import check_id, new_id
 from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
-from trivet.store.base import Document, Entry
+from trivet.store.base import Document, Entry, Sealed
 from trivet.types import Duplicate, Memory, Remembered, Revision, Source
 
 # How many memories that share part of the fingerprint are compared in full on each save.
@@ -33,7 +33,7 @@ def remember(engine: Engine, request: Remember) -> Remembered:
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    guarded = [guard(engine, new_memory(engine, request), fresh=request.id is None) for request in requests]
+    guarded = guard_all(engine, requests)
     entries = [entry for entry, _ in guarded]
     added = engine.store.memories.add_many(entries)
     engine.worker.wake()
@@ -63,15 +63,39 @@ def edit(engine: Engine, request: Edit) -> Memory:
     return rewrite(engine, new, "edit")
 
 
+Guarded = tuple[Entry, Mapping[str, int]]
+
+
+def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
+    """Each request guarded, in the light of what the ones before it sealed for the same id."""
+    guarded: list[Guarded] = []
+    earlier: dict[str, list[Sealed]] = {}
+    for request in requests:
+        memory = new_memory(engine, request)
+        entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
+        if entry.secrets:
+            earlier.setdefault(memory.id, []).extend(entry.secrets)
+        guarded.append((entry, redacted))
+    return guarded
+
+
 def guard(
-    engine: Engine, memory: Memory, history: tuple[Revision, ...] = (), *, fresh: bool = False
-) -> tuple[Entry, Mapping[str, int]]:
+    engine: Engine,
+    memory: Memory,
+    history: tuple[Revision, ...] = (),
+    *,
+    earlier: Sequence[Sealed] = (),
+    fresh: bool = False,
+) -> Guarded:
     """The memory as it may be stored, and how many secrets of each kind were taken out of it.
 
     A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
     """
     protected = engine.guard.protect(
-        memory, memory.revision, lambda: () if fresh else engine.store.secrets.of(memory.id), history
+        memory,
+        memory.revision,
+        lambda: [*(() if fresh else engine.store.secrets.of(memory.id)), *earlier],
+        history,
     )
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
     return entry, protected.redacted

@@ -161,7 +161,12 @@ def test_from_python(
     heard.append(
         said(trivet.recall(f"who uses {canaries.token('query')} and {canaries.private('query private')}").hits)
     )
-    for wrong in ({"category": canaries.token("category")}, {"scope": canaries.token("scope")}, {"valid_from": "x"}):
+    refused: list[dict[str, Any]] = [
+        {"category": canaries.token("category")},
+        {"scope": canaries.token("scope")},
+        {"valid_from": "x"},
+    ]
+    for wrong in refused:
         with pytest.raises(TrivetError) as error:
             trivet.remember(canaries.token("refused"), **wrong)
         heard.append(str(error.value))

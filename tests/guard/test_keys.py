@@ -38,10 +38,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
 class MemoryKeyring(KeyringBackend):
     """A keyring of the kind an operating system has, kept in memory."""
 
-    priority = 5  # type: ignore[assignment]
+    priority = 5
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.entries: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from trivet.guard.private import private_spans
 from .conftest import Opened
 from .invented import github, password
 
+OTHER = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2c"
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 
@@ -59,6 +61,9 @@ def test_one_value_has_one_name_and_a_retry_says_the_same(trivet: Trivet) -> Non
     assert (first.status, trivet.remember(text, id=ID).status) == ("stored", "unchanged")
     with pytest.raises(Conflict, match="other content"):
         trivet.remember(text.replace(github("b"), github("c")), id=ID)
+    with pytest.raises(Conflict, match="other content"):
+        trivet.remember_many([{"content": github(name), "id": OTHER} for name in "ab"])
+    assert trivet.stats().memories == {"active": 1}
 
 
 def test_an_edit_keeps_the_names_and_seals_what_is_new(trivet: Trivet) -> None:
@@ -104,13 +109,14 @@ def test_where_private_begins_and_ends(text: str, left: str) -> None:
 
 def test_refused(open_trivet: Opened) -> None:
     trivet = open_trivet(secrets="refuse")
-    for field, given in {
-        "content": github("a"),
-        "title": github("a"),
-        "source": f"https://x:{password('a')}@y",
-    }.items():
-        with pytest.raises(InvalidInput, match=field) as error:
-            trivet.remember(**{"content": "fine", field: given})
+    wrong: list[dict[str, Any]] = [
+        {"content": github("a")},
+        {"content": "fine", "title": github("a")},
+        {"content": "fine", "source": f"https://x:{password('a')}@y"},
+    ]
+    for given in wrong:
+        with pytest.raises(InvalidInput, match=list(given)[-1]) as error:
+            trivet.remember(**given)
         assert github("a") not in str(error.value)
         assert password("a") not in str(error.value)
     id = trivet.remember("fine <private>and this is not refused</private>").id

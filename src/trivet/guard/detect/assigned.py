@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from trivet.guard.detect.harmless import is_placeholder
+from trivet.guard.detect.late import Late
 from trivet.guard.detect.shape import is_password, is_token, is_word_like_password
 
 _PASSWORD = r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
@@ -17,7 +18,7 @@ _TOKEN = (
     r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"
 )
 # What makes a name speak about the secret rather than hold it: token_count, password_file, secret_name.
-_ABOUT = re.compile(
+_ABOUT = Late(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
     r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
@@ -32,31 +33,31 @@ _JOIN = (
 _VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|)\]}]{4,400}))"
 
 
-def _compiled(words: str) -> re.Pattern[str]:
-    return re.compile(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
+def _compiled(words: str) -> Late:
+    return Late(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
 
 
 # Where a name may begin; only there is it worth to look closely.
-_NEAR = re.compile(
+_NEAR = Late(
     r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"
     r"token|cred",
     re.IGNORECASE,
 )
 _PASSWORDS = _compiled(_PASSWORD)
 _TOKENS = _compiled(_TOKEN)
-_PROSE = re.compile(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
+_PROSE = Late(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 
 def assigned(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and stop of each."""
     end = 0
-    for near in _NEAR.finditer(text):
+    for near in _NEAR().finditer(text):
         if near.start() < end:
             continue
-        if (match := _PASSWORDS.match(text, near.start())) and (span := _password(match)) is not None:
+        if (match := _PASSWORDS().match(text, near.start())) and (span := _password(match)) is not None:
             yield "password", *span
             end = span[1]
-        elif (match := _TOKENS.match(text, near.start())) and (span := _token(match)) is not None:
+        elif (match := _TOKENS().match(text, near.start())) and (span := _token(match)) is not None:
             yield _kind(match), *span
             end = span[1]
 
@@ -91,10 +92,10 @@ def _value(match: re.Match[str]) -> tuple[str, int]:
     if match["quoted"] is not None:
         return match["quoted"], match.start("quoted")
     value = match["bare"]
-    stripped = value.rstrip(".:?") if _PROSE.match(match["join"]) or value[-1:] in ".:" else value
+    stripped = value.rstrip(".:?") if _PROSE().match(match["join"]) or value[-1:] in ".:" else value
     return stripped.rstrip("\\"), match.start("bare")
 
 
 def _speaks_about(match: re.Match[str]) -> bool:
     rest = (match["rest"] or "").lower().strip("-_.")
-    return bool(rest and _ABOUT.search(rest))
+    return bool(rest and _ABOUT().search(rest))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
+from trivet.guard.detect.late import Late
+
 # Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
-_WORDS = re.compile(
+_WORDS = Late(
     r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
     r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|fake|my[-_](?:secret|token|key|pass)|"
     r"12345678|abcdefgh|deadbeef|goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
     re.IGNORECASE,
 )
 # <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
-_REFERENCE = re.compile(
+_REFERENCE = Late(
     r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
     r"settings\.|secrets?\.|vault\.|var\.|data\.|import\.meta|request\.|req\.|ctx\.|this\.|args\.|params\.).*|"
     r"(?:op|vault|arn|ssm|secretsmanager|keyring|file|https?|gcp|aws|sops|ref|projects)[:/].*|(?:\.{0,2}|~)/.*|!\w+.*|"
@@ -40,7 +42,7 @@ FEWEST_DIFFERENT = 5
 
 def is_placeholder(value: str) -> bool:
     """Whether nobody could log in with this: a stand-in, a reference, or a key out of documentation."""
-    if len(set(value)) < FEWEST_DIFFERENT or _WORDS.search(value) or _REFERENCE.match(value):
+    if len(set(value)) < FEWEST_DIFFERENT or _WORDS().search(value) or _REFERENCE().match(value):
         return True
     return is_documented(value)
 

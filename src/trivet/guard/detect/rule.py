@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import msgspec
 
 from trivet.guard.detect.harmless import is_placeholder
+from trivet.guard.detect.late import Late
 
 Check = Callable[[str], bool]
 
@@ -24,13 +24,14 @@ class Rule(msgspec.Struct, frozen=True):
 
     kind: str
     anchors: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: Late
     check: Check = _any
     may_be_placeholder: bool = True
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        group = "secret" if "secret" in self.pattern.groupindex else 0
-        return [match.span(group) for match in self.pattern.finditer(text) if self._holds(match[group])]
+        pattern = self.pattern()
+        group = "secret" if "secret" in pattern.groupindex else 0
+        return [match.span(group) for match in pattern.finditer(text) if self._holds(match[group])]
 
     def _holds(self, value: str) -> bool:
         return self.check(value) and not (self.may_be_placeholder and is_placeholder(value))
@@ -39,4 +40,4 @@ class Rule(msgspec.Struct, frozen=True):
 def rule(
     kind: str, anchors: str, pattern: str, check: Check = _any, *, flags: int = 0, placeholder: bool = True
 ) -> Rule:
-    return Rule(kind, tuple(anchors.split()), re.compile(pattern, flags), check, placeholder)
+    return Rule(kind, tuple(anchors.split()), Late(pattern, flags), check, placeholder)

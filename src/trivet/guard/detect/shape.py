@@ -6,20 +6,22 @@ import math
 import re
 from collections import Counter
 
-_WORDS_JOINED = re.compile(r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*")
-_METHODS = re.compile(
+from trivet.guard.detect.late import Late
+
+_WORDS_JOINED = Late(r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*")
+_METHODS = Late(
     r"(?:argon2(?:id?)?|sha-?(?:1|224|256|384|512)|md5|pbkdf2|base64|oauth-?2|utf-?8|1password|http2|hs256|rs256|es256|"
     r"ed25519|x25519|p256|bip39|aes-?(?:128|192|256)(?:-[a-z]+)?)\W*",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}")
-_VERSION = re.compile(r"[v^~=<>]*\d+(?:\.\d+)+(?:[-+.][\w.]+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T_]?[\d:.]*Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_SIZE = re.compile(r"[\d.,]+(?:%|[A-Za-z]{1,7})?")
-_PATH = re.compile(
+_IDENTIFIER = Late(r"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}")
+_VERSION = Late(r"[v^~=<>]*\d+(?:\.\d+)+(?:[-+.][\w.]+)?")
+_DATE = Late(r"\d{4}-\d{2}-\d{2}(?:[T_]?[\d:.]*Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_SIZE = Late(r"[\d.,]+(?:%|[A-Za-z]{1,7})?")
+_PATH = Late(
     r"(?:[\w.@-]+/)+[\w.@-]*|[\w-]+\.(?:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|sh|com|org|net|io|dev)\b.*"
 )
-_VOWELLED = re.compile(r"[aeiouy]", re.IGNORECASE)
+_VOWELLED = Late(r"[aeiouy]", re.IGNORECASE)
 
 
 def entropy(value: str) -> float:
@@ -30,7 +32,7 @@ def entropy(value: str) -> float:
 def is_wordy(value: str) -> bool:
     """Words, identifiers, versions, dates, sizes, paths: what stands after `key:` in ordinary writing."""
     patterns = (_WORDS_JOINED, _METHODS, _IDENTIFIER, _VERSION, _DATE, _SIZE, _PATH)
-    return any(pattern.fullmatch(value) for pattern in patterns)
+    return any(pattern().fullmatch(value) for pattern in patterns)
 
 
 def classes(value: str) -> int:
@@ -65,7 +67,7 @@ def _least_entropy(value: str) -> float:
 def _is_hyphenated_words(value: str) -> bool:
     """use-middleware-refactor-plan-2: most of its parts are words."""
     parts = [part for part in re.split(r"[-_./:]", value) if part]
-    words = [part for part in parts if part.isalpha() and _VOWELLED.search(part)]
+    words = [part for part in parts if part.isalpha() and _VOWELLED().search(part)]
     return len(parts) >= 3 and len(words) >= len(parts) - 1 and sum(map(len, words)) >= 0.7 * sum(map(len, parts))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from trivet.errors import SecretError
 from trivet.guard.keys.document import EMPTY, Keys, decode, encode
+
+if sys.platform != "win32":
+    import fcntl
 
 OWNER_ONLY = 0o600
 
@@ -26,7 +29,7 @@ class FilePlace:
         try:
             with self._path.open("rb") as file:
                 mode = os.fstat(file.fileno()).st_mode
-                if mode & 0o077:
+                if os.name == "posix" and mode & 0o077:
                     raise SecretError(
                         f"{self._path} can be read by others. Run `chmod 600 {self._path}`, then try again."
                     )
@@ -68,7 +71,8 @@ class FilePlace:
         lock = self._path.with_name(f"{self._path.name}.lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if sys.platform != "win32":
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)

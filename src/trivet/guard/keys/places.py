@@ -10,7 +10,6 @@ from trivet.errors import SecretError
 from trivet.guard.keys.document import Place
 from trivet.guard.keys.file import FilePlace
 from trivet.guard.keys.keyring import usable_keyring
-from trivet.guard.keys.vault import VaultPlace
 
 FILE = "secret-keys.json"
 
@@ -19,6 +18,8 @@ def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
     """In the order of preference. A configured vault that fails is an error, never a reason to use another place."""
     places: list[Place] = []
     if vault:
+        from trivet.guard.keys.vault import VaultPlace  # 30 ms, only where a vault is configured
+
         token = os.environ.get("VAULT_TOKEN", "")
         if not token:
             raise SecretError(
