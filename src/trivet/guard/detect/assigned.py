@@ -64,10 +64,15 @@ def assigned(text: str) -> Iterator[tuple[str, int, int]]:
 
 def _password(match: re.Match[str]) -> tuple[int, int] | None:
     value, start = _value(match)
-    if _speaks_about(match) or is_placeholder(value):
+    if _is_verb(match) or _speaks_about(match) or is_placeholder(value):
         return None
     firm = match["quoted"] is not None or "=" in match["join"]
     return (start, start + len(value)) if (is_word_like_password if firm else is_password)(value) else None
+
+
+def _is_verb(match: re.Match[str]) -> bool:
+    """Pass `statement_cache_size=0`: with nothing between them it is no name and its value."""
+    return not match["join"].strip() and match.string[match.start() : match.start("join")].lower() == "pass"
 
 
 def _token(match: re.Match[str]) -> tuple[int, int] | None:

@@ -48,7 +48,9 @@ def is_password(value: str) -> bool:
 
 def is_word_like_password(value: str) -> bool:
     """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
-    return 6 <= len(value) <= 200 and (is_password(value) or (classes(value) >= 2 and any(map(str.isdigit, value))))
+    plain = any(pattern().fullmatch(value) for pattern in (_METHODS, _VERSION, _DATE, _PATH))
+    mixed = classes(value) >= 2 and any(map(str.isdigit, value)) and not plain
+    return 6 <= len(value) <= 200 and (is_password(value) or mixed)
 
 
 def is_token(value: str) -> bool:
