@@ -60,7 +60,7 @@ def edit(engine: Engine, request: Edit) -> Memory:
     new = _with_changes(engine, old, request)
     if new == old:
         return old
-    return rewrite(engine, new, "edit")
+    return rewrite(engine, new, "edit", unless=old)
 
 
 Guarded = tuple[Entry, Mapping[str, int]]
@@ -101,11 +101,16 @@ def guard(
     return entry, protected.redacted
 
 
-def rewrite(engine: Engine, memory: Memory, action: str) -> Memory:
-    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job."""
+def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None = None) -> Memory:
+    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job.
+
+    Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
+    """
     protected = engine.guard.protect(
         memory, memory.revision + 1, lambda: engine.store.secrets.of(memory.id), refuse=action != "forget"
     )
+    if protected.memory == unless:
+        return protected.memory
     written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
     engine.worker.wake()
     return written

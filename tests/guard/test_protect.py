@@ -71,6 +71,8 @@ def test_an_edit_keeps_the_names_and_seals_what_is_new(trivet: Trivet) -> None:
     edited = trivet.edit(id, content=f"{trivet.get(id).content} and {github('b')}")
     assert edited.content == "key [secret:github-token:1] and [secret:github-token:2]"
     assert trivet.reveal(id).content == f"key {github('a')} and {github('b')}"
+    same = trivet.edit(id, content=f"key {github('a')} and {github('b')}")
+    assert same.revision == edited.revision, "the same words and secrets are no change"
     trivet.edit(id, content="gone")
     assert trivet.restore(id, revision=2).content == edited.content
     assert trivet.reveal(id).content == f"key {github('a')} and {github('b')}"

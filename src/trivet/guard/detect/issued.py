@@ -52,13 +52,13 @@ def _is_url_password(value: str) -> bool:
 
 
 _PEM = (
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:(?!-----)[\s\S])*-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
     r"|(?:\s|\\n|[A-Za-z0-9+/=])*)"
 )
 
 ISSUED: tuple[Rule, ...] = (
     rule("private-key", "private", _PEM, lambda value: len(value) > 120, placeholder=False),
-    rule("private-key", "putty-user-key-file", r"PuTTY-User-Key-File-\d[\s\S]*?Private-MAC: [0-9a-f]+", placeholder=False),
+    rule("private-key", "putty-user-key-file", r"PuTTY-User-Key-File-\d(?:(?!PuTTY-User|Private-MAC)[\s\S])*Private-MAC: [0-9a-f]+", placeholder=False),
     _prefixed("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{32,}"),
     _prefixed("openai-key", "sk-proj-", r"[A-Za-z0-9_-]{32,}"),
     _prefixed("openai-key", "sk-svcacct-", r"[A-Za-z0-9_-]{32,}"),
