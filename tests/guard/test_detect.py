@@ -70,6 +70,12 @@ def test_a_form_wins_over_a_name() -> None:
     assert found.kind == "github-token"
 
 
+def test_nothing_is_left_beside_what_was_found() -> None:
+    text = f"password: x9Kq-{github('d')}-Zz7!"
+    [found] = find(text)
+    assert (found.kind, text[found.start : found.stop]) == ("github-token", text.removeprefix("password: "))
+
+
 def test_check_digits_decide() -> None:
     good = "4539 5787 6362 1486"
     assert is_card(good)

@@ -24,16 +24,27 @@ PLACED = re.compile(r"\[(?:secret:[a-z0-9-]+:\d+|private(?::\d+)?)\]")
 
 
 def find(text: str) -> tuple[Found, ...]:
-    """The secrets in a text, from left to right. Where two overlap, the one told by its form wins, then the longer."""
+    """The secrets in a text, from left to right. What overlaps becomes one, of the kind that its form told first."""
     if len(text) < SHORTEST:
         return ()
     placed = [match.span() for match in PLACED.finditer(text)] if "[" in text else []
     taken: list[Found] = []
     for found in _candidates(text):
-        inside = any(found.start < stop and start < found.stop for start, stop in placed)
-        if not inside and not any(found.start < other.stop and other.start < found.stop for other in taken):
-            taken.append(found)
+        if any(found.start < stop and start < found.stop for start, stop in placed):
+            continue
+        taken = _joined(taken, found)
     return tuple(sorted(taken, key=lambda found: found.start))
+
+
+def _joined(taken: list[Found], found: Found) -> list[Found]:
+    """A password may hold a token and more: nothing of it may be left beside the placeholder."""
+    touching = [other for other in taken if found.start < other.stop and other.start < found.stop]
+    if not touching:
+        return [*taken, found]
+    start = min(found.start, *(other.start for other in touching))
+    stop = max(found.stop, *(other.stop for other in touching))
+    apart = [other for other in taken if other not in touching]
+    return [*apart, Found(touching[0].kind, start, stop)]
 
 
 # `pw=a1b2c3` is the least that any rule takes.
