@@ -29,6 +29,7 @@ settings.load_profile("trivet")
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))

@@ -14,6 +14,7 @@ from trivet.errors import (
     InvalidInput,
     LegFailed,
     NotFound,
+    SecretError,
     StoreError,
     TrivetError,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Memory",
     "NotFound",
     "Remembered",
+    "SecretError",
     "Settings",
     "Source",
     "Stats",

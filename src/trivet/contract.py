@@ -189,6 +189,10 @@ class LinkRequest(Request, frozen=True, kw_only=True):
     target: Annotated[Id, Meta(description="The memory the sentence ends with.")]
 
 
+class Reveal(Request, frozen=True, kw_only=True):
+    id: Id
+
+
 class History(Request, frozen=True, kw_only=True):
     id: Id
     reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
@@ -282,6 +286,13 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET.",
     ),
     Operation(name="unlink", request=LinkRequest, result=None, summary="Remove a link between two memories."),
+    Operation(
+        name="reveal",
+        request=Reveal,
+        result=Memory,
+        summary="Show one memory with its secrets and private parts, which is written to the audit record.",
+        idempotent=False,
+    ),
     Operation(
         name="history",
         request=History,

@@ -10,8 +10,10 @@ import msgspec
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
 from trivet.errors import InvalidInput
+from trivet.guard.keys import KeyRing, places_of
+from trivet.guard.protect import Guard
 from trivet.recipe import Recipe, parse_recipe
-from trivet.settings import Settings
+from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
 from trivet.store.sqlite import SqliteStore
@@ -30,6 +32,7 @@ class Engine(msgspec.Struct, frozen=True):
     worker: Worker
     legs: SideBySide
     recipe: Recipe
+    guard: Guard
 
     def close(self) -> None:
         self.worker.stop()
@@ -47,7 +50,13 @@ def open_engine(settings: Settings) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
-    return Engine(settings, store, embedding, worker, SideBySide(), recipe)
+    return Engine(settings, store, embedding, worker, SideBySide(), recipe, _guard(settings))
+
+
+def _guard(settings: Settings) -> Guard:
+    """The places of keys are looked for when one is needed: most stores never hold a secret."""
+    folder = config_path().parent
+    return Guard(settings.secrets, KeyRing(lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder)))
 
 
 def _language_model(settings: Settings) -> Chat | None:

@@ -21,6 +21,10 @@ class StoreError(TrivetError):
     """The store cannot be opened, read or written."""
 
 
+class SecretError(TrivetError):
+    """A key cannot be reached or made, or a sealed secret does not open with it."""
+
+
 class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
 from trivet.graph.values import Mention
+from trivet.guard.placeholder import without_placeholders
 from trivet.store.base import Reading, Store
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
 # A text that the rules failed on would fail again until they are mended.
 UNREADABLE_RETRY_SECONDS = 86_400.0
+
+
+def _mentions(reading: Reading) -> tuple[Mention, ...]:
+    title = without_placeholders(reading.title) if reading.title else None
+    tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
+    return extract(title, without_placeholders(reading.content), tags)
 
 
 class Extraction:
@@ -45,7 +52,7 @@ class Extraction:
     def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
         """No text is known that the rules cannot read; should there be one, it must not stop the others."""
         try:
-            return [(reading, extract(reading.title, reading.content, reading.tags))]
+            return [(reading, _mentions(reading))]
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` tells of it
             self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
             return []

@@ -12,6 +12,7 @@ from trivet.engine import Engine
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.guard import masked
 from trivet.ids import check_id
+from trivet.redact import redact_one
 from trivet.remember import check_memory, rewrite
 from trivet.types import Link, Memory, Revision
 
@@ -26,6 +27,8 @@ def forget(engine: Engine, request: contract.Forget) -> Memory:
 def restore(engine: Engine, request: contract.Restore) -> Memory:
     """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
     current = engine.store.memories.get(check_id(request.id))
+    if engine.settings.secrets == "redact" and redact_one(engine, current):  # stored before the guard was there
+        current = engine.store.memories.get(current.id)
     revisions = engine.store.memories.revisions(current.id)
     if request.revision is None:
         if current.state != "deleted":

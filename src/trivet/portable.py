@@ -7,7 +7,10 @@ forgotten there after our last change is forgotten here, which can be undone lik
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -18,7 +21,7 @@ from trivet.clock import parse_time
 from trivet.engine import Engine
 from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
-from trivet.remember import check_memory, document_of, new_memory, rewrite
+from trivet.remember import check_memory, guard, new_memory, rewrite
 from trivet.store.base import Entry
 from trivet.types import Imported, Link, Memory, Progress, Revision
 
@@ -73,7 +76,9 @@ def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None
     intake.flush()
     intake.add_links()  # after all memories, since a link may point forward
     engine.worker.wake()
-    return Imported(**intake.counts, links=intake.links_added, errors=tuple(intake.errors))
+    return Imported(
+        **intake.counts, links=intake.links_added, errors=tuple(intake.errors), redacted=dict(intake.redacted)
+    )
 
 
 class _Intake:
@@ -86,6 +91,7 @@ class _Intake:
         self.counts = {"stored": 0, "unchanged": 0, "updated": 0, "kept": 0}
         self.links_added = 0
         self.errors: list[str] = []
+        self.redacted: Counter[str] = Counter()
 
     def line(self, number: int, line: str) -> None:
         try:
@@ -97,13 +103,13 @@ class _Intake:
             elif "memory" in value:
                 entry = _convert(value, MemoryLine)
                 memory = _checked(self._engine, entry.memory)
-                self._take(Entry(memory, document_of(memory), _checked_history(memory, entry.history)))
+                self._take(memory, _checked_history(memory, entry.history))
             else:
                 memory, links = _plain(self._engine, value)
-                self._take(Entry(memory, document_of(memory)))
+                self._take(memory)
                 self._links.extend((number, link) for link in links)
         except TrivetError as error:
-            self.errors.append(f"line {number}: {error}")
+            self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
 
     def flush(self) -> None:
         entries = list(self._batch.values())
@@ -117,17 +123,19 @@ class _Intake:
             try:
                 self.links_added += self._engine.store.links.add(link)
             except TrivetError as error:
-                self.errors.append(f"line {number}: {error}")
+                self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
 
-    def _take(self, entry: Entry) -> None:
-        id = entry.memory.id
+    def _take(self, memory: Memory, history: tuple[Revision, ...] = ()) -> None:
+        id = memory.id
         if id in self._batch or len(self._batch) >= BATCH:
-            self.flush()
+            self.flush()  # before the guard looks for the secrets that this memory has already
+        entry, redacted = guard(self._engine, memory, history)
         ours = self._engine.store.memories.get_many([id]).get(id)
         if ours is None:
             self._batch[id] = entry
         else:
-            self.counts[_merge(self._engine, ours, entry.memory)] += 1
+            self.counts[_merge(self._engine, ours, entry.memory, memory)] += 1
+        self.redacted.update(redacted)
 
 
 def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
@@ -142,11 +150,18 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
         value["source"] = source
     request = contract.check(contract.Remember, value)
     if request.id is None:  # by its content, so that the same file can be imported again
-        name = f"trivet-import:{request.scope or engine.settings.scope}:{request.content}"
+        name = f"trivet-import:{request.scope or engine.settings.scope}:{_identifying(engine, request.content)}"
         request = msgspec.structs.replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
     return memory, [_plain_link(memory, link) for link in links]
+
+
+def _identifying(engine: Engine, content: str) -> str:
+    """The content, or if it holds secrets, a digest that only our key can make: an id must not help to guess them."""
+    if not engine.guard.spans(content):
+        return content
+    return hmac.new(engine.guard.keys.current().secret, content.encode(), hashlib.sha256).hexdigest()
 
 
 def _plain_link(memory: Memory, link: Any) -> Link:
@@ -170,8 +185,9 @@ def _check_header(value: dict[str, Any]) -> None:
         raise InvalidInput(f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}")
 
 
-def _merge(engine: Engine, ours: Memory, theirs: Memory) -> str:
-    if _same(ours, theirs):
+def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str:
+    """Compared without secrets, and rewritten with them, since only that seals them."""
+    if _same(ours, guarded):
         return "unchanged"
     if theirs.updated_at <= ours.updated_at:
         return "kept"

@@ -82,7 +82,7 @@ def follow(engine: Engine, request: Recall) -> Trail:
         hits, truncated = within_budget(hits, request.token_budget)
         health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
     answer = Answer(
-        query=request.query,
+        query=decision.question.text,
         hits=hits,
         health=health,
         took_ms=watch.total_ms(),
@@ -98,7 +98,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
     filter = filter_of(request, engine.settings)
     with watch.stage("analyse"):
-        question = analyse_query(request.query)
+        question = analyse_query(engine.guard.without_secrets(request.query))
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):

@@ -1,4 +1,7 @@
-"""The write path: validate -> ONE transaction (row, revision, lexical index, job) -> worker; near-duplicates told."""
+"""The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
+
+Near-duplicates are told to the caller.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from trivet.errors import Conflict, InvalidInput
 from trivet.guard import masked
 from trivet.ids import check_id, new_id
 from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
-from trivet.store.base import Document, Entry
-from trivet.types import Duplicate, Memory, Remembered, Source
+from trivet.store.base import Document, Entry, Sealed
+from trivet.types import Duplicate, Memory, Remembered, Revision, Source
 
 # How many memories that share part of the fingerprint are compared in full on each save.
 COMPARED = 20
@@ -30,7 +33,8 @@ def remember(engine: Engine, request: Remember) -> Remembered:
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    entries = [Entry(memory, document_of(memory)) for memory in (new_memory(engine, request) for request in requests)]
+    guarded = guard_all(engine, requests)
+    entries = [entry for entry, _ in guarded]
     added = engine.store.memories.add_many(entries)
     engine.worker.wake()
     return [
@@ -39,8 +43,9 @@ def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remember
             status=done.status,
             revision=done.revision,
             near_duplicates=near_duplicates(engine, entry),
+            redacted=redacted,
         )
-        for entry, done in zip(entries, added, strict=True)
+        for (entry, redacted), done in zip(guarded, added, strict=True)
     ]
 
 
@@ -55,12 +60,58 @@ def edit(engine: Engine, request: Edit) -> Memory:
     new = _with_changes(engine, old, request)
     if new == old:
         return old
-    return rewrite(engine, new, "edit")
+    return rewrite(engine, new, "edit", unless=old)
 
 
-def rewrite(engine: Engine, memory: Memory, action: str) -> Memory:
-    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job."""
-    written = engine.store.memories.replace(memory, document_of(memory), action)
+Guarded = tuple[Entry, Mapping[str, int]]
+
+
+def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
+    """Each request guarded, in the light of what the ones before it sealed for the same id."""
+    guarded: list[Guarded] = []
+    earlier: dict[str, list[Sealed]] = {}
+    for request in requests:
+        memory = new_memory(engine, request)
+        entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
+        if entry.secrets:
+            earlier.setdefault(memory.id, []).extend(entry.secrets)
+        guarded.append((entry, redacted))
+    return guarded
+
+
+def guard(
+    engine: Engine,
+    memory: Memory,
+    history: tuple[Revision, ...] = (),
+    *,
+    earlier: Sequence[Sealed] = (),
+    fresh: bool = False,
+) -> Guarded:
+    """The memory as it may be stored, and how many secrets of each kind were taken out of it.
+
+    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
+    """
+    protected = engine.guard.protect(
+        memory,
+        memory.revision,
+        lambda: [*(() if fresh else engine.store.secrets.of(memory.id)), *earlier],
+        history,
+    )
+    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    return entry, protected.redacted
+
+
+def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None = None) -> Memory:
+    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job.
+
+    Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
+    """
+    protected = engine.guard.protect(
+        memory, memory.revision + 1, lambda: engine.store.secrets.of(memory.id), refuse=action != "forget"
+    )
+    if protected.memory == unless:
+        return protected.memory
+    written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
     engine.worker.wake()
     return written
 
@@ -93,7 +144,7 @@ def check_memory(engine: Engine, memory: Memory) -> None:
     known = engine.settings.categories
     if memory.category not in known:
         raise InvalidInput(
-            f"category: {memory.category!r} is not one of {', '.join(known)}. "
+            f"category: {engine.guard.without_secrets(memory.category)!r} is not one of {', '.join(known)}. "
             "Use one of these, or add yours to `categories` in trivet.toml."
         )
     if memory.valid_from and memory.valid_to and memory.valid_from >= memory.valid_to:

@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -49,6 +49,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     graph_llm_tokens_a_day: Annotated[
         int, Meta(ge=0, le=10**12, description="Most tokens a day that memories are read with, as estimated.")
     ] = 200_000
+    secrets: Annotated[
+        Literal["redact", "refuse", "off"],
+        Meta(description="What happens to secrets in what is stored: redact (encrypt them), refuse the text, or off."),
+    ] = "redact"
+    secrets_vault: Annotated[
+        str,
+        Meta(description="Where HashiCorp Vault keeps the keys of secrets, such as https://HOST:8200/secret/trivet."),
+    ] = ""
+    secrets_keyring: Annotated[
+        bool, Meta(description="Keep the keys of secrets in the operating system's keyring where there is one.")
+    ] = True
     leg_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="A leg, words or vectors, that takes longer is left out of the answer.")
     ] = 5_000

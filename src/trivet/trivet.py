@@ -15,6 +15,7 @@ from trivet import contract
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
+    AuditEntry,
     ConceptPage,
     ConceptSort,
     Finding,
@@ -25,8 +26,10 @@ from trivet.types import (
     Neighbourhood,
     Page,
     Progress,
+    Redacted,
     Remembered,
     Revision,
+    Rotated,
     Sort,
     State,
     Stats,
@@ -225,6 +228,30 @@ class Trivet:
         """Every link that starts or ends at a memory."""
         self.get(id)
         return self._engine.store.links.touching([_id(id)])
+
+    def reveal(self, id: str) -> Memory:
+        """Show one memory with its secrets and private parts, which is written to the audit record."""
+        from trivet.reveal import reveal
+
+        return reveal(self._engine, _request(contract.Reveal, locals()))
+
+    def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+        """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
+        from trivet.reveal import rotate
+
+        return rotate(self._engine, drop_old)
+
+    def redact(self, *, progress: Progress | None = None) -> Redacted:
+        """Take secrets out of memories and revisions that were stored while nothing looked for them."""
+        from trivet.redact import redact_all
+
+        return redact_all(self._engine, progress)
+
+    def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
+        """What was revealed or rotated, the latest first."""
+        from trivet.reveal import audit
+
+        return audit(self._engine, limit)
 
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""

@@ -212,12 +212,16 @@ class Duplicate(Value, frozen=True, kw_only=True):
 
 
 class Remembered(Value, frozen=True, kw_only=True):
-    """What `remember` did: `stored`, or `unchanged` when the same id and content were there already."""
+    """What `remember` did: `stored`, or `unchanged` when the same id and content were there already.
+
+    `redacted` says how many secrets of each kind were replaced by placeholders before anything was stored.
+    """
 
     id: str
     status: Literal["stored", "unchanged"]
     revision: int
     near_duplicates: tuple[Duplicate, ...] = ()
+    redacted: Mapping[str, int] = {}
 
 
 class WhyNot(Value, frozen=True, kw_only=True):
@@ -337,6 +341,32 @@ class Imported(Value, frozen=True, kw_only=True):
     kept: int
     links: int
     errors: tuple[str, ...] = ()
+    redacted: Mapping[str, int] = {}
+
+
+class AuditEntry(Value, frozen=True, kw_only=True):
+    """One act: what was done when, by whom, to which memory. It never holds a secret."""
+
+    at: str
+    actor: str | None
+    act: str
+    memory: str | None
+    detail: str
+
+
+class Redacted(Value, frozen=True, kw_only=True):
+    """What was taken out of memories that were stored with secrets in them: how many memories, secrets by kind."""
+
+    memories: int
+    secrets: Mapping[str, int]
+
+
+class Rotated(Value, frozen=True, kw_only=True):
+    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone."""
+
+    key: str
+    resealed: int
+    dropped: int = 0
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
     else:
         verdict, reasons = _verdict(engine, trail, memory, legs)
     return WhyNot(
-        query=request.query,
+        query=engine.guard.without_secrets(request.query),
         id=memory.id,
         returned=rank is not None,
         rank=rank,

@@ -101,7 +101,7 @@ def test_a_command_loads_only_what_it_needs(program: str, never: set[str]) -> No
 
 def test_completion_is_offered() -> None:
     asked = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
-    assert process(stdin=b"", **asked).out.split() == ["remember", "recall", "restore", "reindex"]
+    assert process(stdin=b"", **asked).out.split() == ["remember", "recall", "restore", "reveal", "redact", "reindex"]
 
 
 def test_mcp_serves_until_its_input_ends() -> None:

@@ -30,6 +30,26 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
     assert after == before
 
 
+def test_a_store_of_version_two_keeps_everything(path: Path, open_trivet: Opened) -> None:
+    memories = make_version_one(path, more=5)
+    connection = sqlite3.connect(path)
+    connection.executescript(migration(2))
+    connection.execute("PRAGMA user_version = 2")
+    connection.commit()
+    before = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("memory", "revision", "reading")]
+    connection.close()
+    SqliteStore(path).close()
+    connection = sqlite3.connect(path)
+    after = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("memory", "revision", "reading")]
+    connection.close()
+    assert after == before
+    trivet = open_trivet()
+    assert trivet.stats().schema == SCHEMA_VERSION
+    assert trivet.redact().memories == 0
+    assert trivet.get(memories[0].id) == memories[0]
+    assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
+
+
 def test_its_memories_come_into_the_graph(path: Path, open_trivet: Opened) -> None:
     met, office, secret, forgotten, _ = make_version_one(path)
     trivet = open_trivet()

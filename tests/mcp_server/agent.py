@@ -23,7 +23,11 @@ def command(path: Path) -> list[str]:
 
 def environment(path: Path, **extra: str) -> dict[str, str]:
     """Nothing of the user's own configuration, and by default no embedder, which is seldom the point here."""
-    own = {"TRIVET_CONFIG": str(path.parent / "none.toml"), "TRIVET_EMBEDDER": "none"}
+    own = {
+        "TRIVET_CONFIG": str(path.parent / "none.toml"),
+        "TRIVET_EMBEDDER": "none",
+        "TRIVET_SECRETS_KEYRING": "false",
+    }
     inherited = {name: os.environ[name] for name in ("PYTHONPATH", "PATH") if name in os.environ}
     return {**inherited, **own, **extra}
 

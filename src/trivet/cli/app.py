@@ -17,6 +17,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "find": ("recall", "get", "list"),
     "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
     "look": ("history", "diff", "why-not", "stats"),
+    "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
     "move": ("export", "import", "backup"),
     "upkeep": ("doctor", "embed", "reindex", "config"),

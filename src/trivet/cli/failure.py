@@ -9,12 +9,13 @@ import msgspec
 import typer
 
 from trivet.cli.output import one_line
-from trivet.errors import Conflict, EmbedderError, InvalidInput, NotFound, StoreError, TrivetError
+from trivet.errors import Conflict, EmbedderError, InvalidInput, NotFound, SecretError, StoreError, TrivetError
 
 STOPPED = 1
 INVALID = 2
 TROUBLED_STORE = 5
 TROUBLED_EMBEDDER = 6
+TROUBLED_KEYS = 7
 INTERRUPTED = 130
 
 STATUSES: dict[type[TrivetError], int] = {
@@ -23,6 +24,7 @@ STATUSES: dict[type[TrivetError], int] = {
     Conflict: 4,
     StoreError: TROUBLED_STORE,
     EmbedderError: TROUBLED_EMBEDDER,
+    SecretError: TROUBLED_KEYS,
 }
 
 

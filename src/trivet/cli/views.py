@@ -84,6 +84,9 @@ def page(page: Page) -> Iterator[Line]:
 def remembered(remembered: Remembered) -> Iterator[Line]:
     verb = "Remembered" if remembered.status == "stored" else "It was there already, unchanged"
     yield line(f"{verb}: ", (remembered.id, "cyan"))
+    if remembered.redacted:
+        yield line((f"Encrypted, and replaced in the text: {_counts(remembered.redacted)}. ", "yellow"),
+                   (f"`trivet reveal {remembered.id}` shows it.", "dim"))  # fmt: skip
     for other in remembered.near_duplicates:
         yield line(
             (f"Nearly the same ({other.similarity:.0%}): ", "yellow"), (other.id, "cyan"), f" {preview(other.content)}"
@@ -144,6 +147,8 @@ def imported(imported: Imported) -> Iterator[Line]:
         f"{imported.stored} stored, {imported.updated} updated, {imported.unchanged} unchanged, "
         f"{imported.kept} kept because ours is newer, {imported.links} links."
     )
+    if imported.redacted:
+        yield line((f"Encrypted, and replaced in the texts: {_counts(imported.redacted)}.", "yellow"))
     for error in imported.errors:
         yield line((error, "red"))
 

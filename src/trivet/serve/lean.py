@@ -37,7 +37,11 @@ def stored(remembered: Remembered) -> Stored:
         for text, whole in [_start(other.content, LISTED_CHARACTERS)]
     ]
     return Stored(
-        id=remembered.id, status=remembered.status, revision=remembered.revision, near_duplicates=tuple(similar)
+        id=remembered.id,
+        status=remembered.status,
+        revision=remembered.revision,
+        near_duplicates=tuple(similar),
+        redacted=remembered.redacted,
     )
 
 

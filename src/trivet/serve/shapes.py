@@ -44,6 +44,9 @@ class Stored(Shape, frozen=True, kw_only=True):
     status: Literal["stored", "unchanged"]
     revision: int
     near_duplicates: tuple[Similar, ...] = ()
+    redacted: Annotated[
+        Mapping[str, int], Meta(description="Secrets that were encrypted and replaced by placeholders, by kind.")
+    ] = {}
 
 
 class Resolved(Shape, frozen=True, kw_only=True):

@@ -25,6 +25,9 @@ MASKED = "Sensitive contents are masked here; the user can read them with: trive
 
 def stored_text(result: Stored, wrapper: Wrapper) -> str:
     lines = [f"{'Stored' if result.status == 'stored' else 'Already stored, unchanged'}: {result.id}"]
+    if result.redacted:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in result.redacted.items())
+        lines.append(f"Secrets were encrypted and replaced by placeholders: {kinds}. Only the user can read them.")
     if result.near_duplicates:
         lines += [
             "These say nearly the same; nothing was merged. If the new one replaces one of them, call memory_link with "

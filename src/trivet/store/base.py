@@ -15,6 +15,7 @@ import msgspec
 from trivet.graph.values import Mention, Reader, Triple
 from trivet.graph.walk import Walk
 from trivet.types import (
+    AuditEntry,
     Candidate,
     Concept,
     ConceptPage,
@@ -56,12 +57,25 @@ class Document(msgspec.Struct, frozen=True):
         return len(self.content) + len(self.title)
 
 
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """An encrypted secret of a memory, named in its text by kind and number, and where it was first found."""
+
+    revision: int
+    field: str
+    kind: str
+    number: int
+    key: str
+    nonce: bytes
+    sealed: bytes
+
+
 class Entry(msgspec.Struct, frozen=True):
-    """A memory to add, and the earlier revisions it brings along from another store."""
+    """A memory to add, the earlier revisions it brings along from another store, and the secrets taken out of them."""
 
     memory: Memory
     document: Document
     history: tuple[Revision, ...] = ()
+    secrets: tuple[Sealed, ...] = ()
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -154,7 +168,8 @@ class Backlog(msgspec.Struct, frozen=True):
 
 class Memories(Protocol):
     def add_many(self, entries: Sequence[Entry]) -> list[Added]: ...
-    def replace(self, memory: Memory, document: Document, action: str) -> Memory: ...
+    def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory: ...
+    def scrub(self, entry: Entry) -> None: ...
     def purge(self, id: str) -> None: ...
     def get(self, id: str) -> Memory: ...
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]: ...
@@ -235,6 +250,21 @@ class Concepts(Protocol):
     def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood: ...
 
 
+class Secrets(Protocol):
+    """Sealed secrets, which go with their memories."""
+
+    def of(self, id: str) -> tuple[Sealed, ...]: ...
+    def not_under(self, key: str, limit: int) -> tuple[tuple[str, Sealed], ...]: ...
+    def reseal(self, done: Sequence[tuple[str, Sealed]]) -> None: ...
+
+
+class Audit(Protocol):
+    """The record of who did what, which stays when memories go."""
+
+    def note(self, act: str, memory: str | None, detail: str, actor: str | None = None) -> None: ...
+    def noted(self, limit: int) -> tuple[AuditEntry, ...]: ...
+
+
 class Upkeep(Protocol):
     def backup(self, target: Path) -> None: ...
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int: ...
@@ -262,6 +292,10 @@ class Store(Protocol):
     def concepts(self) -> Concepts: ...
     @property
     def jobs(self) -> Jobs: ...
+    @property
+    def secrets(self) -> Secrets: ...
+    @property
+    def audit(self) -> Audit: ...
     @property
     def upkeep(self) -> Upkeep: ...
     def close(self) -> None: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trivet.guard.placeholder import without_placeholders
 from trivet.store.base import Reading
 
 # What a small local model can take in together with its answer; the rest of a longer memory is left to the rules.
@@ -50,7 +51,8 @@ relatives, branches and parts are not the same. If in doubt, leave the number ou
 
 def text_of(reading: Reading) -> str:
     """What of a memory is sent: its title and its text, cut to what is read."""
-    return f"{reading.title}\n{reading.content}"[:LONGEST_TEXT] if reading.title else reading.content[:LONGEST_TEXT]
+    text = f"{reading.title}\n{reading.content}" if reading.title else reading.content
+    return without_placeholders(text)[:LONGEST_TEXT]
 
 
 def question(readings: Sequence[Reading]) -> dict[str, Any]:

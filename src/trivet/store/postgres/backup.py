@@ -28,6 +28,8 @@ TABLES = {
     "statement": "statement, source, relation, target, memory, weight, single, valid_from, valid_to, recorded_at",
     "reading": "memory, reader, revision, attempts, not_before, last_error",
     "was_read": "memory, reader, revision",
+    "secret": "memory, kind, number, revision, field, key, nonce, sealed",
+    "audit": "sequence, at, actor, act, memory, detail, hash",
 }
 
 

@@ -10,6 +10,7 @@ from trivet.store.postgres.postings import StoredPostings
 from trivet.store.postgres.server import Server
 from trivet.store.postgres.upkeep import PostgresUpkeep
 from trivet.store.postgres.vectors import PostgresVectorIndex
+from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
 from trivet.store.relational.graph import RelationalGraph
@@ -19,6 +20,7 @@ from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.memories import RelationalMemories
 from trivet.store.relational.postings import PostingCache
+from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.visible import Visibility
 
 
@@ -39,6 +41,8 @@ class PostgresStore:
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.concepts = RelationalConcepts(self._database)
         self.jobs = RelationalJobs(self._database, as_text)
+        self.secrets = RelationalSecrets(self._database)
+        self.audit = RelationalAudit(self._database)
         self.upkeep = PostgresUpkeep(self._database, self.vectors)
 
     def close(self) -> None:

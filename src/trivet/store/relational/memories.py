@@ -8,10 +8,11 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import Added, Document, Entry
+from trivet.store.base import Added, Document, Entry, Sealed
 from trivet.store.relational.database import Connection, Database, Row
 from trivet.store.relational.graph_traces import clear_graph
 from trivet.store.relational.rows import as_json, filter_parameters, to_memory, to_row
+from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visible import Visibility
 from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
 
@@ -40,7 +41,7 @@ class RelationalMemories:
                 known.setdefault(entry.memory.id, entry.memory)
             return added
 
-    def replace(self, memory: Memory, document: Document, action: str) -> Memory:
+    def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
             row = self._row(memory.id)
@@ -53,11 +54,29 @@ class RelationalMemories:
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
             connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
+            insert_secrets(connection, key, secrets)
             self._clear_derived(connection, key)
             self._write_derived(connection, key, following, document)
             restate_targets(connection, key)
             restate(connection, key)
         return self.get(memory.id)
+
+    def scrub(self, entry: Entry) -> None:
+        """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
+        memory = entry.memory
+        with self._database.write() as connection:
+            row = self._row(memory.id)
+            if row["revision"] != memory.revision:
+                raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
+            key: int = row["key"]
+            connection.execute(self._sql["update"], {**to_row(memory, entry.document), "key": key})
+            for revision in entry.history:
+                snapshot = msgspec.json.encode(revision.memory).decode()
+                parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
+                connection.execute(self._sql["rewrite_revision"], parameters)
+            insert_secrets(connection, key, entry.secrets)
+            self._clear_derived(connection, key)
+            self._write_derived(connection, key, memory, entry.document)
 
     def purge(self, id: str) -> None:
         with self._database.write() as connection:
@@ -174,6 +193,7 @@ class RelationalMemories:
             self._write_revision(connection, key, revision)
         action = entry.history[-1].action if entry.history else "remember"
         self._write_revision(connection, key, _as_revision(memory, action))
+        insert_secrets(connection, key, entry.secrets)
         self._write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.store.base import Document, Maker
+from trivet.store.relational.audit import broken_links
 from trivet.store.relational.database import Database
 from trivet.store.relational.memories import write_lexical
 from trivet.types import Finding, Memory
@@ -69,7 +70,14 @@ class RelationalUpkeep:
                 self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
                 self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
                 self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
+                self._audit(),
             )
+
+    def _audit(self) -> Finding:
+        broken = broken_links(self._database)
+        detail = f"{broken} entries were changed or removed" if broken else "unbroken"
+        remedy = "Compare with a backup: somebody wrote into the database by hand." if broken else None
+        return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
 
     def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
         count = int(self._database.read().execute(self._database.sql(file)[name]).fetchone()[0])

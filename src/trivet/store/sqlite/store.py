@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
 from trivet.store.relational.graph import RelationalGraph
@@ -12,6 +13,7 @@ from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.postings import PostingCache
+from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.visible import Visibility
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.memories import SqliteMemories
@@ -34,6 +36,8 @@ class SqliteStore:
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.concepts = RelationalConcepts(self._database)
         self.jobs = RelationalJobs(self._database, lambda vector: vector.tobytes())
+        self.secrets = RelationalSecrets(self._database)
+        self.audit = RelationalAudit(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 
     def close(self) -> None:

@@ -54,6 +54,9 @@ ON CONFLICT DO NOTHING;
 INSERT INTO revision (memory, revision, changed_at, action, snapshot)
 VALUES (:key, :revision, :changed_at, :action, :snapshot);
 
+-- name: rewrite_revision
+UPDATE revision SET snapshot = :snapshot WHERE memory = :key AND revision = :revision;
+
 -- name: revisions
 SELECT revision, changed_at, action, snapshot FROM revision
 WHERE memory = (SELECT key FROM memory WHERE id = :id) ORDER BY revision;

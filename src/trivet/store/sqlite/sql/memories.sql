@@ -49,6 +49,9 @@ INSERT OR IGNORE INTO memory_tag (memory, tag) SELECT :key, value FROM json_each
 INSERT INTO revision (memory, revision, changed_at, action, snapshot)
 VALUES (:key, :revision, :changed_at, :action, :snapshot);
 
+-- name: rewrite_revision
+UPDATE revision SET snapshot = :snapshot WHERE memory = :key AND revision = :revision;
+
 -- name: revisions
 SELECT revision, changed_at, action, snapshot FROM revision
 WHERE memory = (SELECT key FROM memory WHERE id = :id) ORDER BY revision;

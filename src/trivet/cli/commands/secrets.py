@@ -1,0 +1,65 @@
+"""Secrets on purpose: reading them, seeing who did, and changing the key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from trivet.cli import views
+from trivet.cli.command import command, operation
+from trivet.cli.output import line
+from trivet.cli.progress import LateProgress
+from trivet.cli.session import Session
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+@operation(
+    "reveal",
+    more="Everywhere else a placeholder such as [secret:github-token:1] or [private] stands in its place.",
+    example=f"trivet reveal {ID}",
+)
+def reveal(session: Session, arguments: dict[str, Any]) -> None:
+    memory = session.memory.reveal(**arguments)
+    session.show(memory, lambda: views.memory(memory))
+
+
+@command(
+    "redact",
+    "Take secrets out of memories that were stored before, from their whole history.",
+    more="What is stored from now on is looked through anyway, unless the setting secrets is off.",
+    example="trivet redact",
+)
+def redact(session: Session) -> None:
+    with LateProgress("reading", lambda _: None) as progress:
+        redacted = session.memory.redact(progress=progress)
+    found = ", ".join(f"{kind} {count}" for kind, count in redacted.secrets.items()) or "nothing"
+    session.show(redacted, lambda: [line(f"Encrypted, and replaced in {redacted.memories} memories: {found}.")])
+    session.embed_waiting()
+
+
+@command("audit", "Show what was revealed and when keys were rotated, the latest first.", example="trivet audit")
+def audit(
+    session: Session,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show.")] = 50,
+) -> None:
+    entries = session.memory.audit(limit=limit)
+    rows = [line((f"{one.at}  ", "dim"), f"{one.act:<7} {one.memory or '-'}  {one.detail}") for one in entries]
+    session.show(entries, lambda: rows or [line("Nothing was revealed yet.")])
+
+
+@command(
+    "rotate-keys",
+    "Seal every secret of this store with a new key.",
+    more="If it is interrupted, nothing is lost: run it again. The old keys stay, since backups and other stores may "
+    "need them; --drop-old removes them, after which those secrets cannot be read. Stop what else writes to the store.",
+    example="trivet rotate-keys",
+)
+def rotate_keys(
+    session: Session,
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Remove the old keys when all is sealed anew.")] = False,
+) -> None:
+    rotated = session.memory.rotate_keys(drop_old=drop_old)
+    said = f"{rotated.resealed} secrets are sealed with the new key {rotated.key}; {rotated.dropped} old keys dropped."
+    session.show(rotated, lambda: [line(said)])

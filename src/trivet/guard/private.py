@@ -1,0 +1,24 @@
+"""`<private>...</private>`: what the writer himself marks as not for any index, model or reader."""
+
+from __future__ import annotations
+
+import re
+
+_TAG = re.compile(r"<\s*(?P<end>/?)\s*private\b[^<>]*>", re.IGNORECASE)
+
+
+def private_spans(text: str) -> list[tuple[int, int]]:
+    """Where private spans stand, marks included. A mark inside one nests; one never closed reaches to the end."""
+    if "<" not in text:
+        return []
+    spans: list[tuple[int, int]] = []
+    depth = start = 0
+    for tag in _TAG.finditer(text):
+        if not tag["end"]:
+            start = start if depth else tag.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                spans.append((start, tag.end()))
+    return [*spans, (start, len(text))] if depth else spans

@@ -1,0 +1,12 @@
+-- name: last
+SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1;
+
+-- name: note
+INSERT INTO audit (sequence, at, actor, act, memory, detail, hash)
+VALUES (:sequence, :at, :actor, :act, :memory, :detail, :hash);
+
+-- name: noted
+SELECT at, actor, act, memory, detail FROM audit ORDER BY sequence DESC LIMIT :limit;
+
+-- name: after
+SELECT sequence, at, actor, act, memory, detail, hash FROM audit WHERE sequence > :sequence ORDER BY sequence LIMIT :limit;
