@@ -9,7 +9,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -18,15 +18,19 @@ from trivet.errors import InvalidInput
 from trivet.graph.values import Kind as ConceptKind
 from trivet.types import (
     Answer,
+    AuditEntry,
     ConceptPage,
     ConceptSort,
+    Count,
     Link,
     LinkKind,
     Memory,
     Neighbourhood,
     Page,
+    Permission,
     Remembered,
     Revision,
+    Share,
     Sort,
     State,
     Stats,
@@ -38,6 +42,7 @@ MAX_QUERY_CHARACTERS = 8_000
 MAX_TAGS = 50
 # Not \Z for the end, which JSON Schema's regular expressions lack; a bare $ would let a final line break through.
 SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$(?!\n)"
+USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$(?!\n)"
 LARGEST_NUMBER = 2**31 - 1
 
 Id = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a memory (a UUID).")]
@@ -71,6 +76,7 @@ Query = Annotated[
 ]
 Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
 ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
+User = Annotated[str, Meta(min_length=1, max_length=64, pattern=USER_PATTERN)]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
 
 
@@ -193,6 +199,43 @@ class Reveal(Request, frozen=True, kw_only=True):
     id: Id
 
 
+class LinksRequest(Request, frozen=True, kw_only=True):
+    id: Id
+
+
+class ShareRequest(Request, frozen=True, kw_only=True):
+    """Of a memory by its id, or of all one's memories with a tag, those of later included."""
+
+    user: Annotated[User, Meta(description="Who may see it; * for every user of this server's tenant.")]
+    id: Annotated[Id | None, Meta(description="The memory to share; or name a tag.")] = None
+    tag: Annotated[Tag | None, Meta(description="Share every memory of yours that carries this tag, now or later.")] = (
+        None
+    )
+    permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = "read"
+
+
+class UnshareRequest(Request, frozen=True, kw_only=True):
+    user: Annotated[User, Meta(description="Who shall not see it any longer; * for the share with everyone.")]
+    id: Annotated[Id | None, Meta(description="The memory that was shared; or name the tag.")] = None
+    tag: Annotated[Tag | None, Meta(description="The tag that was shared.")] = None
+
+
+class SharesRequest(Request, frozen=True, kw_only=True):
+    pass
+
+
+class TagsRequest(Selection, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")] = 100
+
+
+class CategoriesRequest(Selection, frozen=True, kw_only=True):
+    pass
+
+
+class AuditRequest(Request, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")] = 50
+
+
 class History(Request, frozen=True, kw_only=True):
     id: Id
     reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
@@ -220,6 +263,10 @@ class StatsRequest(Request, frozen=True, kw_only=True):
     pass
 
 
+# What a key of a server must allow for an operation. `reveal` shows secrets, `admin` sees the acts of others.
+Right = Literal["read", "write", "share", "reveal", "admin"]
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One verb: what it takes, what it gives, and what a caller must know."""
 
@@ -227,6 +274,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     request: type[Request]
     result: Any
     summary: str
+    needs: Right = "write"
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = True
@@ -245,11 +293,12 @@ OPERATIONS: tuple[Operation, ...] = (
         request=Recall,
         result=Answer,
         summary="Find the memories that matter for a query, each with the reason why it was found.",
+        needs="read",
         read_only=True,
     ),
-    Operation(name="get", request=Get, result=Memory, summary="Show one memory by its id.", read_only=True),
+    Operation(name="get", request=Get, result=Memory, summary="Show one memory by its id.", needs="read", read_only=True),
     Operation(
-        name="list", request=List, result=Page, summary="List memories, newest first, with filters.", read_only=True
+        name="list", request=List, result=Page, summary="List memories, newest first, with filters.", needs="read", read_only=True
     ),
     Operation(
         name="edit",
@@ -287,9 +336,40 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(name="unlink", request=LinkRequest, result=None, summary="Remove a link between two memories."),
     Operation(
+        name="links",
+        request=LinksRequest,
+        result=tuple[Link, ...],
+        summary="Show every link that starts or ends at a memory.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="share",
+        request=ShareRequest,
+        result=Share,
+        summary="Let another user of the server see a memory, or all of yours with a tag.",
+        needs="share",
+    ),
+    Operation(
+        name="unshare",
+        request=UnshareRequest,
+        result=None,
+        summary="Take back what was shared; it is out of the other's sight at once.",
+        needs="share",
+    ),
+    Operation(
+        name="shares",
+        request=SharesRequest,
+        result=tuple[Share, ...],
+        summary="List what you share and what is shared with you.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
         name="reveal",
         request=Reveal,
         result=Memory,
+        needs="reveal",
         summary="Show one memory with its secrets and private parts, which is written to the audit record.",
         idempotent=False,
     ),
@@ -298,6 +378,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=History,
         result=tuple[Revision, ...],
         summary="Show every revision of a memory, oldest first.",
+        needs="read",
         read_only=True,
     ),
     Operation(
@@ -305,6 +386,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=WhyNotRequest,
         result=WhyNot,
         summary="Explain why a memory did not come back for a query, or where it came.",
+        needs="read",
         read_only=True,
     ),
     Operation(
@@ -312,6 +394,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=ConceptsRequest,
         result=ConceptPage,
         summary="List the concepts that memories mention, those mentioned most first.",
+        needs="read",
         read_only=True,
     ),
     Operation(
@@ -319,10 +402,36 @@ OPERATIONS: tuple[Operation, ...] = (
         request=GraphRequest,
         result=Neighbourhood,
         summary="Show what a memory or a concept is connected with, and how.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="tags",
+        request=TagsRequest,
+        result=tuple[Count, ...],
+        summary="Count the memories of each tag, the most used first.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="categories",
+        request=CategoriesRequest,
+        result=tuple[Count, ...],
+        summary="Count the memories of each category, those without any included.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="audit",
+        request=AuditRequest,
+        result=tuple[AuditEntry, ...],
+        summary="Show who did what, the latest first: your own acts, or all of them to whoever has the store or is admin.",
+        needs="read",
         read_only=True,
     ),
     Operation(
         name="stats", request=StatsRequest, result=Stats, summary="Count what the store holds and the work waiting.",
+        needs="read",
         read_only=True,
     ),
 )  # fmt: skip

@@ -17,6 +17,18 @@ class Conflict(TrivetError):
     """The write contradicts what is stored; nothing was written."""
 
 
+class Unauthorised(TrivetError):
+    """The caller did not say who they are, or not in a way that holds."""
+
+
+class Forbidden(TrivetError):
+    """The caller may see this, and may not do that."""
+
+
+class TooMany(TrivetError):
+    """The caller asked more often than they may; nothing was done."""
+
+
 class StoreError(TrivetError):
     """The store cannot be opened, read or written."""
 

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 State = Literal["active", "superseded", "archived", "deleted"]
+Permission = Literal["read", "write"]
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
 ConceptSort = Literal["memories", "name"]
@@ -342,6 +343,24 @@ class Imported(Value, frozen=True, kw_only=True):
     links: int
     errors: tuple[str, ...] = ()
     redacted: Mapping[str, int] = {}
+
+
+class Share(Value, frozen=True, kw_only=True):
+    """A memory, or whatever memories of an owner carry a tag, shown to a user or, as *, to everyone of the tenant."""
+
+    owner: str
+    id: str | None = None
+    tag: str | None = None
+    user: str
+    permission: Permission
+    created_at: str
+
+
+class Count(Value, frozen=True, kw_only=True):
+    """How many memories that the caller may see have a tag or a category."""
+
+    name: str
+    memories: int
 
 
 class AuditEntry(Value, frozen=True, kw_only=True):

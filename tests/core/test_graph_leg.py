@@ -15,7 +15,7 @@ from trivet.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
 from trivet.graph.values import Mention
 from trivet.recipe import DEFAULT, parse_recipe
-from trivet.store.sqlite.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
+from trivet.store.relational.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
 from trivet.types import Answer, Hit, LegHealth
 
 from .conftest import Opened

@@ -18,7 +18,8 @@ import pytest
 from cli.running import process
 from core.servers import WordEmbedder
 from mcp_server.agent import agent
-from triples.model import Model, knows, serving
+from lab.chat_server import ChatServer
+from triples.model import knows, serving
 from trivet import Trivet, TrivetError
 
 from .conftest import Opened
@@ -85,7 +86,7 @@ def embedder() -> Iterator[WordEmbedder]:
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
+def model() -> Iterator[ChatServer]:
     with serving(knows({})) as server:
         yield server
 
@@ -133,7 +134,7 @@ def test_from_python(
     canaries: Canaries,
     open_trivet: Opened,
     embedder: WordEmbedder,
-    model: Model,
+    model: ChatServer,
     path: Path,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -238,7 +239,7 @@ def test_from_an_agent(canaries: Canaries, embedder: WordEmbedder, configuration
 
 
 def test_private_parts_reach_no_provider(
-    canaries: Canaries, open_trivet: Opened, embedder: WordEmbedder, model: Model
+    canaries: Canaries, open_trivet: Opened, embedder: WordEmbedder, model: ChatServer
 ) -> None:
     """Whatever the setting is: they are the writer's own word."""
     trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec, secrets="off")

@@ -49,9 +49,7 @@ def broken_links(database: Database) -> int:
 
 
 def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(
-        at=row["at"], actor=row["actor"], act=row["act"], memory=row["memory"], detail=row["detail"]
-    )
+    return AuditEntry(at=row["at"], actor=row["actor"], act=row["act"], memory=row["memory"], detail=row["detail"])
 
 
 def _chained(before: bytes, entry: AuditEntry) -> bytes:
