@@ -50,7 +50,7 @@ def open_engine(settings: Settings) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
-    return Engine(settings, store, embedding, worker, SideBySide(), recipe, _guard(settings))
+    return Engine(settings, store, embedding, worker, SideBySide(settings.recalls_at_once), recipe, _guard(settings))
 
 
 def _guard(settings: Settings) -> Guard:

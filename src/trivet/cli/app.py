@@ -21,7 +21,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "graph": ("concepts", "graph"),
     "move": ("export", "import", "backup"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
-    "serve": ("mcp", "demo"),
+    "serve": ("serve", "mcp", "demo"),
     "tune": ("tune",),
     "lab": ("lab",),
 }
