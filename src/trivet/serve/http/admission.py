@@ -21,7 +21,7 @@ HEALTH = frozenset(("/healthz", "/readyz"))
 OPEN = HEALTH | {"/", "/docs", "/openapi.json"}
 METRICS = "/metrics"
 LONGEST_KEY = 1000
-NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key make` makes one."
+NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
 class Admission:
