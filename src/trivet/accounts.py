@@ -68,7 +68,7 @@ def check_tenant(name: str) -> str:
     return name
 
 
-def caller_of(store: Store, tenant: str, text: str) -> Caller:
+def caller_of(store: Store, tenant: str, text: str, is_here: bool = True) -> Caller:
     """Who comes with this key. What is wrong with a bad one is not told, and takes as long as a good one to find."""
     if not text:
         raise Unauthorised(_NO_KEY)
@@ -76,7 +76,8 @@ def caller_of(store: Store, tenant: str, text: str) -> Caller:
     id, secret = (parts[2], parts[3]) if len(parts) == 4 else ("", "")
     known = store.accounts.key(id[:64])
     hash = _hash(secret)
-    if not hmac.compare_digest(hash, known.hash if known else _hash("no key")) or known is None:
+    is_right = hmac.compare_digest(hash, known.hash if known else _hash("no key"))
+    if known is None or not is_right or not is_here:
         raise Unauthorised(_BAD_KEY)
     if known.key.revoked_at is not None or (known.key.expires_at is not None and known.key.expires_at <= now()):
         raise Unauthorised(_BAD_KEY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +17,7 @@ from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
 from trivet.store.sqlite import SqliteStore
+from trivet.tenants import tenant_file
 from trivet.types import Caller, Right
 from trivet.worker import Worker
 
@@ -89,7 +89,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     recipe = parse_recipe(settings.recipe)
     embedder = shared.embedder if shared else load(settings.embedder)
     chat = _language_model(settings)
-    store = SqliteStore(Path(settings.path).expanduser(), settings.busy_time_limit_ms)
+    store = SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
