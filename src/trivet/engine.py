@@ -34,7 +34,7 @@ class Shared(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        return cls(load(settings.embedder), SideBySide())
+        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once))
 
     def close(self) -> None:
         self.legs.stop()
@@ -94,7 +94,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
-    legs = shared.legs if shared else SideBySide()
+    legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
     return Engine(settings, store, embedding, worker, legs, recipe, _guard(settings), shares_legs=shared is not None)
 
 

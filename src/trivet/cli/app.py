@@ -22,7 +22,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "share": ("share", "unshare", "shares", "links", "tags", "categories"),
     "move": ("export", "import", "backup"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
-    "serve": ("mcp", "demo"),
+    "serve": ("serve", "mcp", "demo"),
     "accounts": ("user", "key"),
     "tune": ("tune",),
     "lab": ("lab",),
