@@ -75,6 +75,10 @@ class Engine(msgspec.Struct, frozen=True):
                 f"right {right}."
             )
 
+    def demand_store(self) -> None:
+        if self.caller:
+            raise Forbidden("Only whoever has the store can do this, with the command line on the server.")
+
     def close(self) -> None:
         if self.caller:
             return  # whoever opened the store closes it

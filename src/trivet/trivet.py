@@ -274,14 +274,14 @@ class Trivet:
 
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)
 
     def redact(self, *, progress: Progress | None = None) -> Redacted:
         """Take secrets out of memories and revisions that were stored while nothing looked for them."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         from trivet.redact import redact_all
 
         return redact_all(self._engine, progress)
@@ -433,12 +433,12 @@ class Trivet:
 
     def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         self._engine.store.upkeep.backup(Path(target))
 
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes and the embedder; each problem comes with its remedy."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         from trivet.upkeep import doctor
 
         return doctor(self._engine)
@@ -447,18 +447,19 @@ class Trivet:
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         from trivet.upkeep import reindex
 
         return reindex(self._engine, lexical, vectors, graph, progress)
 
     def drain(self, *, progress: Progress | None = None) -> int:
         """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
+        self._engine.demand_store()
         return self._engine.worker.drain(progress)
 
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
-        self._engine.demand("admin")
+        self._engine.demand_store()
         from trivet.upkeep import embed_now
 
         return embed_now(self._engine, progress)
