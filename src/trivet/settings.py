@@ -36,7 +36,10 @@ LISTS = frozenset(("categories", "server_hosts"))
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The store's file.")] = ""
+    path: Annotated[str, Meta(description="The store's file, or postgresql://USER@HOST/DATABASE.")] = ""
+    tenant: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+    ] = "default"
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES

@@ -9,13 +9,14 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trivet.errors import Unauthorised
-from trivet.house import Caller, House
+from trivet.house import House
 from trivet.serve.http.calls import Calls
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.rate import Rate
 from trivet.serve.http.refusals import WHO, Busy, Limited
 from trivet.settings import Settings
+from trivet.types import Caller
 
 HEALTH = frozenset(("/healthz", "/readyz"))
 OPEN = HEALTH | {"/", "/docs", "/openapi.json"}

@@ -9,12 +9,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet.contract import Right
 from trivet.errors import Forbidden
-from trivet.house import Caller, House
+from trivet.house import House
 from trivet.routes import Method
 from trivet.serve.http.calls import Calls
 from trivet.settings import Settings
+from trivet.types import Caller, Right
 
 Handler = Callable[[Request], Awaitable[Response]]
 JSON = "application/json"

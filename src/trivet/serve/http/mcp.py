@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.house import Caller
 from trivet.serve.http.desk import Desk
 from trivet.serve.http.routing import Address
 from trivet.serve.mcp import REVEAL_VARIABLE, build_server
 from trivet.trivet import Trivet
+from trivet.types import Caller
 
 PATH = "/mcp"
 T = TypeVar("T")
