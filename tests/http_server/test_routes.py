@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trivet import Trivet, contract
+from trivet import InvalidInput, Trivet, contract
 from trivet.contract import BY_NAME
 from trivet.routes import ROUTES, Route
 from trivet.types import Memory
@@ -127,9 +127,7 @@ def test_many_at_once(ana: Client, memory: Trivet) -> None:
 
 def test_many_at_once_are_all_or_none(ana: Client, memory: Trivet) -> None:
     before = memory.list().total
-    said = ana.refused(
-        422, "POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 3."}, {"content": " "}]}
-    )
+    said = ana.refused(422, "POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 3."}, {"content": " "}]})
     assert said.startswith("memories[1]: content: the text is empty")
     assert memory.list().total == before
 
@@ -167,6 +165,6 @@ def test_what_every_answer_carries(ana: Client, server: Served) -> None:
 
 def test_the_contract_is_checked_before_anything_is_asked_of_the_store(ana: Client) -> None:
     """The same words as everywhere else."""
-    with pytest.raises(contract.InvalidInput) as expected:
+    with pytest.raises(InvalidInput) as expected:
         contract.check(contract.Recall, {"query": "x", "limit": 101})
     assert ana.refused(422, "GET", "/v1/recall?query=x&limit=101") == str(expected.value)
