@@ -32,8 +32,13 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 
+# Never shown, logged or sent anywhere but where they are for.
+HIDDEN = ("key",)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The store's file.")] = ""
+    path: Annotated[str, Meta(description="The store's file, or the address of a server such as https://HOST.")] = ""
+    key: Annotated[str, Meta(description="The key that opens the server at that address.")] = ""
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
@@ -66,7 +71,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
     ] = 10_000
+    answer_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
+    ] = 60_000
+    proxy: Annotated[str, Meta(description="The proxy through which a client reaches its server; empty: none.")] = ""
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.shown.items())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return list(self.shown.items())
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Every setting as others may see it."""
+        return {
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else getattr(self, name)
+            for name in self.__struct_fields__
+        }
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
+from trivet.client.address import is_server
+from trivet.contract import request_of as _request
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
@@ -37,12 +40,32 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
+    from trivet.client.connection import Connection
     from trivet.engine import Engine
     from trivet.graph.values import Kind as ConceptKind
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def anywhere(method: Callable[Concatenate[Trivet, P], T]) -> Callable[Concatenate[Trivet, P], T]:
+    """A verb: its body works on a store of one's own; if a server is behind the object, that is asked instead."""
+
+    @wraps(method)
+    def done(self: Trivet, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._server is None:
+            return method(self, *args, **kwargs)
+        answer: T = self._server.do(method, args, kwargs)
+        return answer
+
+    return done
+
+
 class Trivet:
     """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
+
+    _server: Connection | None = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -51,31 +74,51 @@ class Trivet:
     def open(
         cls, path: str | PathLike[str] | None = None, *, settings: Settings | None = None, **overrides: Any
     ) -> Self:
-        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none"."""
-        from trivet.engine import open_engine
-        from trivet.upkeep import refresh
+        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none".
 
+        The path may be the address of a server, such as https://memory.example.org, with a `key` for it.
+        """
         named = None if path is None else str(path)
         if settings is None:
             settings = load_settings(path=named, **overrides)
         else:
             given = {**overrides, "path": named} if named is not None else overrides
             settings = msgspec.structs.replace(settings, **given)
+        if is_server(settings.path):
+            return cls._connected(settings)
+        from trivet.engine import open_engine
+        from trivet.upkeep import refresh
+
         engine = open_engine(settings)
         refresh(engine)
         if settings.background:
             engine.worker.start()
         return cls(engine)
 
-    @property
-    def settings(self) -> Settings:
-        return self._engine.settings
+    @classmethod
+    def _connected(cls, settings: Settings) -> Self:
+        from trivet.client.connection import Connection
+
+        trivet = cls.__new__(cls)
+        trivet._server = Connection(settings)
+        return trivet
 
     @property
+    def settings(self) -> Settings:
+        return self._engine.settings if self._server is None else self._server.settings
+
+    @property
+    def server(self) -> str | None:
+        """The address of the server that this object speaks to; None for a store of one's own."""
+        return None if self._server is None else self._server.settings.path
+
+    @property
+    @anywhere
     def engine(self) -> Engine:
         """The parts behind the verbs, for tools that look inside, such as the lab."""
         return self._engine
 
+    @anywhere
     def remember(
         self,
         content: str,
@@ -101,12 +144,14 @@ class Trivet:
 
         return remember(self._engine, _request(contract.Remember, locals()))
 
+    @anywhere
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
         from trivet.remember import remember_many
 
         return remember_many(self._engine, [contract.check(contract.Remember, memory) for memory in memories])
 
+    @anywhere
     def recall(
         self,
         query: str,
@@ -133,6 +178,7 @@ class Trivet:
 
         return recall(self._engine, _request(contract.Recall, locals()))
 
+    @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id."""
         from trivet.guard import masked
@@ -140,6 +186,7 @@ class Trivet:
         request = _request(contract.Get, locals())
         return masked(self._engine.store.memories.get(_id(request.id)), reveal)
 
+    @anywhere
     def list(
         self,
         *,
@@ -167,6 +214,7 @@ class Trivet:
         shown = tuple(masked(memory, request.reveal) for memory in page.memories)
         return msgspec.structs.replace(page, memories=shown)
 
+    @anywhere
     def edit(
         self,
         id: str,
@@ -194,6 +242,7 @@ class Trivet:
 
         return masked(edit(self._engine, _request(contract.Edit, locals())))
 
+    @anywhere
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored."""
         from trivet.guard import masked
@@ -201,6 +250,7 @@ class Trivet:
 
         return masked(forget(self._engine, _request(contract.Forget, locals())))
 
+    @anywhere
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it."""
         from trivet.guard import masked
@@ -208,63 +258,74 @@ class Trivet:
 
         return masked(restore(self._engine, _request(contract.Restore, locals())))
 
+    @anywhere
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone."""
         request = _request(contract.Purge, locals())
         self._engine.store.memories.purge(_id(request.id))
 
+    @anywhere
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
         """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
         from trivet.lifecycle import link
 
         return link(self._engine, _request(contract.LinkRequest, locals()))
 
+    @anywhere
     def unlink(self, source: str, kind: LinkKind, target: str) -> None:
         """Remove a link between two memories."""
         request = _request(contract.LinkRequest, locals())
         self._engine.store.links.remove(_id(request.source, "source"), request.kind, _id(request.target, "target"))
 
+    @anywhere
     def links(self, id: str) -> tuple[Link, ...]:
         """Every link that starts or ends at a memory."""
         self.get(id)
         return self._engine.store.links.touching([_id(id)])
 
+    @anywhere
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record."""
         from trivet.reveal import reveal
 
         return reveal(self._engine, _request(contract.Reveal, locals()))
 
+    @anywhere
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)
 
+    @anywhere
     def redact(self, *, progress: Progress | None = None) -> Redacted:
         """Take secrets out of memories and revisions that were stored while nothing looked for them."""
         from trivet.redact import redact_all
 
         return redact_all(self._engine, progress)
 
+    @anywhere
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
         """What was revealed or rotated, the latest first."""
         from trivet.reveal import audit
 
         return audit(self._engine, limit)
 
+    @anywhere
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""
         from trivet.lifecycle import history
 
         return history(self._engine, _request(contract.History, locals()))
 
+    @anywhere
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
         from trivet.lifecycle import diff
 
         return diff(self._engine, id, older, newer, reveal)
 
+    @anywhere
     def why_not(
         self,
         query: str,
@@ -292,6 +353,7 @@ class Trivet:
 
         return why_not(self._engine, _request(contract.WhyNotRequest, locals()))
 
+    @anywhere
     def concepts(
         self,
         text: str | None = None,
@@ -314,6 +376,7 @@ class Trivet:
 
         return concepts(self._engine, _request(contract.ConceptsRequest, locals()))
 
+    @anywhere
     def graph(
         self,
         start: str,
@@ -334,34 +397,40 @@ class Trivet:
 
         return graph(self._engine, _request(contract.GraphRequest, locals()))
 
+    @anywhere
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
         from trivet.upkeep import stats
 
         return stats(self._engine)
 
+    @anywhere
     def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
         from trivet.portable import export_lines
 
         return export_lines(self._engine, include_sensitive)
 
+    @anywhere
     def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
         from trivet.portable import import_lines
 
         return import_lines(self._engine, lines, progress)
 
+    @anywhere
     def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it."""
         self._engine.store.upkeep.backup(Path(target))
 
+    @anywhere
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes and the embedder; each problem comes with its remedy."""
         from trivet.upkeep import doctor
 
         return doctor(self._engine)
 
+    @anywhere
     def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
     ) -> int:
@@ -370,10 +439,12 @@ class Trivet:
 
         return reindex(self._engine, lexical, vectors, graph, progress)
 
+    @anywhere
     def drain(self, *, progress: Progress | None = None) -> int:
         """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
         return self._engine.worker.drain(progress)
 
+    @anywhere
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
         from trivet.upkeep import embed_now
@@ -381,7 +452,7 @@ class Trivet:
         return embed_now(self._engine, progress)
 
     def close(self) -> None:
-        self._engine.close()
+        (self._server or self._engine).close()
 
     def __enter__(self) -> Self:
         return self
@@ -390,19 +461,6 @@ class Trivet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-R = TypeVar("R", bound=contract.Request)
-
-
-def _request(kind: type[R], arguments: Mapping[str, Any]) -> R:
-    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
-    given = {
-        name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
-        for name in kind.__struct_fields__
-        if (value := arguments.get(name, UNSET)) is not UNSET
-    }
-    return contract.check(kind, given)
 
 
 def _id(text: str, field: str = "id") -> str:
