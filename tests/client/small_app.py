@@ -62,7 +62,8 @@ def _diff(memory: Trivet) -> Any:
     async def handle(request: Request) -> Response:
         _known(request)
         older, newer = int(request.query_params["older"]), int(request.query_params["newer"])
-        text = await run_in_threadpool(memory.diff, request.path_params["id"], older, newer)
+        reveal = request.query_params.get("reveal") == "true"
+        text = await run_in_threadpool(memory.diff, request.path_params["id"], older, newer, reveal=reveal)
         return Response(msgspec.json.encode({"diff": text}))
 
     return handle
