@@ -14,13 +14,14 @@ from msgspec import UNSET, UnsetType
 
 from trivet import contract
 from trivet.client.address import is_server
-from trivet.contract import request_of as _request
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
     AuditEntry,
+    Caller,
     ConceptPage,
     ConceptSort,
+    Count,
     Finding,
     Imported,
     Link,
@@ -28,11 +29,13 @@ from trivet.types import (
     Memory,
     Neighbourhood,
     Page,
+    Permission,
     Progress,
     Redacted,
     Remembered,
     Revision,
     Rotated,
+    Share,
     Sort,
     State,
     Stats,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from trivet.graph.values import Kind as ConceptKind
 
 
+R = TypeVar("R", bound=contract.Request)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -87,11 +91,16 @@ class Trivet:
         if is_server(settings.path):
             return cls._connected(settings)
         from trivet.engine import open_engine
+
+        return cls.of(open_engine(settings))
+
+    @classmethod
+    def of(cls, engine: Engine) -> Self:
+        """Takes up the work that an engine finds waiting."""
         from trivet.upkeep import refresh
 
-        engine = open_engine(settings)
         refresh(engine)
-        if settings.background:
+        if engine.settings.background:
             engine.worker.start()
         return cls(engine)
 
@@ -119,6 +128,11 @@ class Trivet:
         return self._engine
 
     @anywhere
+    def acting_as(self, caller: Caller) -> Trivet:
+        """The same store for a user of a server, who sees and does what they may. It need not be closed."""
+        return Trivet(self._engine.acting_as(caller))
+
+    @anywhere
     def remember(
         self,
         content: str,
@@ -142,11 +156,12 @@ class Trivet:
         """Store one memory. Near-duplicates already stored are reported, never merged."""
         from trivet.remember import remember
 
-        return remember(self._engine, _request(contract.Remember, locals()))
+        return remember(self._engine, self._asked("remember", contract.Remember, locals()))
 
     @anywhere
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        self._engine.demand("write")
         from trivet.remember import remember_many
 
         return remember_many(self._engine, [contract.check(contract.Remember, memory) for memory in memories])
@@ -176,15 +191,15 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, _request(contract.Recall, locals()))
+        return recall(self._engine, self._asked("recall", contract.Recall, locals()))
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id."""
         from trivet.guard import masked
 
-        request = _request(contract.Get, locals())
-        return masked(self._engine.store.memories.get(_id(request.id)), reveal)
+        request = self._asked("get", contract.Get, locals())
+        return masked(self._engine.store.memories.get(_id(request.id)), reveal, self._engine.viewer)
 
     @anywhere
     def list(
@@ -207,11 +222,11 @@ class Trivet:
         from trivet.guard import masked
         from trivet.select import filter_of
 
-        request = _request(contract.List, locals())
+        request = self._asked("list", contract.List, locals())
         page = self._engine.store.memories.page(
-            filter_of(request, self.settings), request.sort, request.limit, request.offset
+            filter_of(request, self.settings, self._engine.viewer), request.sort, request.limit, request.offset
         )
-        shown = tuple(masked(memory, request.reveal) for memory in page.memories)
+        shown = tuple(masked(memory, request.reveal, self._engine.viewer) for memory in page.memories)
         return msgspec.structs.replace(page, memories=shown)
 
     @anywhere
@@ -240,7 +255,7 @@ class Trivet:
         from trivet.guard import masked
         from trivet.remember import edit
 
-        return masked(edit(self._engine, _request(contract.Edit, locals())))
+        return masked(edit(self._engine, self._asked("edit", contract.Edit, locals())))
 
     @anywhere
     def forget(self, id: str) -> Memory:
@@ -248,7 +263,7 @@ class Trivet:
         from trivet.guard import masked
         from trivet.lifecycle import forget
 
-        return masked(forget(self._engine, _request(contract.Forget, locals())))
+        return masked(forget(self._engine, self._asked("forget", contract.Forget, locals())))
 
     @anywhere
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
@@ -256,12 +271,12 @@ class Trivet:
         from trivet.guard import masked
         from trivet.lifecycle import restore
 
-        return masked(restore(self._engine, _request(contract.Restore, locals())))
+        return masked(restore(self._engine, self._asked("restore", contract.Restore, locals())))
 
     @anywhere
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone."""
-        request = _request(contract.Purge, locals())
+        request = self._asked("purge", contract.Purge, locals())
         self._engine.store.memories.purge(_id(request.id))
 
     @anywhere
@@ -269,30 +284,54 @@ class Trivet:
         """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
         from trivet.lifecycle import link
 
-        return link(self._engine, _request(contract.LinkRequest, locals()))
+        return link(self._engine, self._asked("link", contract.LinkRequest, locals()))
 
     @anywhere
     def unlink(self, source: str, kind: LinkKind, target: str) -> None:
         """Remove a link between two memories."""
-        request = _request(contract.LinkRequest, locals())
+        request = self._asked("unlink", contract.LinkRequest, locals())
         self._engine.store.links.remove(_id(request.source, "source"), request.kind, _id(request.target, "target"))
 
     @anywhere
     def links(self, id: str) -> tuple[Link, ...]:
-        """Every link that starts or ends at a memory."""
-        self.get(id)
-        return self._engine.store.links.touching([_id(id)])
+        """Show every link that starts or ends at a memory."""
+        request = self._asked("links", contract.LinksRequest, locals())
+        memory = self._engine.store.memories.get(_id(request.id))
+        return self._engine.store.links.touching([memory.id])
+
+    @anywhere
+    def share(
+        self, user: str, *, id: str | None = None, tag: str | None = None, permission: Permission = "read"
+    ) -> Share:
+        """Let another user of the server see a memory, or all of yours with a tag."""
+        from trivet.sharing import share
+
+        return share(self._engine, self._asked("share", contract.ShareRequest, locals()))
+
+    @anywhere
+    def unshare(self, user: str, *, id: str | None = None, tag: str | None = None) -> None:
+        """Take back what was shared; it is out of the other's sight at once."""
+        from trivet.sharing import unshare
+
+        unshare(self._engine, self._asked("unshare", contract.UnshareRequest, locals()))
+
+    @anywhere
+    def shares(self) -> tuple[Share, ...]:
+        """List what you share and what is shared with you."""
+        self._asked("shares", contract.SharesRequest, {})
+        return self._engine.store.shares.all()
 
     @anywhere
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record."""
         from trivet.reveal import reveal
 
-        return reveal(self._engine, _request(contract.Reveal, locals()))
+        return reveal(self._engine, self._asked("reveal", contract.Reveal, locals()))
 
     @anywhere
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
+        self._engine.demand_store()
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)
@@ -300,27 +339,29 @@ class Trivet:
     @anywhere
     def redact(self, *, progress: Progress | None = None) -> Redacted:
         """Take secrets out of memories and revisions that were stored while nothing looked for them."""
+        self._engine.demand_store()
         from trivet.redact import redact_all
 
         return redact_all(self._engine, progress)
 
     @anywhere
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
-        """What was revealed or rotated, the latest first."""
+        """Show who did what, the latest first: your own acts, or everybody's if you have the store."""
         from trivet.reveal import audit
 
-        return audit(self._engine, limit)
+        return audit(self._engine, self._asked("audit", contract.AuditRequest, locals()).limit)
 
     @anywhere
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""
         from trivet.lifecycle import history
 
-        return history(self._engine, _request(contract.History, locals()))
+        return history(self._engine, self._asked("history", contract.History, locals()))
 
     @anywhere
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
+        self._engine.demand("read")
         from trivet.lifecycle import diff
 
         return diff(self._engine, id, older, newer, reveal)
@@ -351,7 +392,7 @@ class Trivet:
         """Explain why a memory did not come back for a query, or where it came."""
         from trivet.why_not import why_not
 
-        return why_not(self._engine, _request(contract.WhyNotRequest, locals()))
+        return why_not(self._engine, self._asked("why_not", contract.WhyNotRequest, locals()))
 
     @anywhere
     def concepts(
@@ -374,7 +415,7 @@ class Trivet:
         """List the concepts that memories mention, those mentioned most first."""
         from trivet.look import concepts
 
-        return concepts(self._engine, _request(contract.ConceptsRequest, locals()))
+        return concepts(self._engine, self._asked("concepts", contract.ConceptsRequest, locals()))
 
     @anywhere
     def graph(
@@ -395,18 +436,58 @@ class Trivet:
         """Show what a memory or a concept is connected with, and how."""
         from trivet.look import graph
 
-        return graph(self._engine, _request(contract.GraphRequest, locals()))
+        return graph(self._engine, self._asked("graph", contract.GraphRequest, locals()))
+
+    @anywhere
+    def tags(
+        self,
+        *,
+        limit: int = 100,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each tag, the most used first."""
+        from trivet.select import filter_of
+
+        request = self._asked("tags", contract.TagsRequest, locals())
+        return self._engine.store.memories.tags(filter_of(request, self.settings, self._engine.viewer), request.limit)
+
+    @anywhere
+    def categories(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each category, those without any included."""
+        from trivet.look import categories
+
+        return categories(self._engine, self._asked("categories", contract.CategoriesRequest, locals()))
 
     @anywhere
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
         from trivet.upkeep import stats
 
+        self._asked("stats", contract.StatsRequest, {})
         return stats(self._engine)
 
     @anywhere
     def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
+        self._engine.demand("reveal" if include_sensitive else "read")
         from trivet.portable import export_lines
 
         return export_lines(self._engine, include_sensitive)
@@ -414,6 +495,7 @@ class Trivet:
     @anywhere
     def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
+        self._engine.demand("write")
         from trivet.portable import import_lines
 
         return import_lines(self._engine, lines, progress)
@@ -421,11 +503,13 @@ class Trivet:
     @anywhere
     def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it."""
+        self._engine.demand_store()
         self._engine.store.upkeep.backup(Path(target))
 
     @anywhere
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        self._engine.demand_store()
         from trivet.upkeep import doctor
 
         return doctor(self._engine)
@@ -435,6 +519,7 @@ class Trivet:
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
+        self._engine.demand_store()
         from trivet.upkeep import reindex
 
         return reindex(self._engine, lexical, vectors, graph, progress)
@@ -442,11 +527,13 @@ class Trivet:
     @anywhere
     def drain(self, *, progress: Progress | None = None) -> int:
         """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
+        self._engine.demand_store()
         return self._engine.worker.drain(progress)
 
     @anywhere
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
+        self._engine.demand_store()
         from trivet.upkeep import embed_now
 
         return embed_now(self._engine, progress)
@@ -461,6 +548,16 @@ class Trivet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _asked(self, operation: str, kind: type[R], arguments: Mapping[str, Any]) -> R:
+        """A method's own arguments as a checked request of somebody who may make it."""
+        self._engine.demand(contract.BY_NAME[operation].needs)
+        request = contract.request_of(kind, arguments)
+        if getattr(request, "reveal", False):
+            self._engine.demand("reveal")
+            if self._engine.caller:
+                self._engine.store.audit.note("reveal sensitive", getattr(request, "id", None), operation)
+        return request
 
 
 def _id(text: str, field: str = "id") -> str:

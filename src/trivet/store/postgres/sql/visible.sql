@@ -14,13 +14,21 @@ SELECT m.key, m.length FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m
 WHERE m.key = ANY (as_keys(:keys)) AND {visible};
 
+-- name: tags
+SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
+WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: categories
+SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
+
 -- name: out_of_time
 SELECT key FROM memory
 WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
   AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
 
 -- name: predicate
-(:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))
+{readable}
+AND (:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))
 AND (:categories::text IS NULL OR m.category = ANY (as_texts(:categories)))
 AND m.state = ANY (as_texts(:states))
 AND (:source::text IS NULL OR m.source_uri = :source
@@ -32,3 +40,17 @@ AND (:moment::text IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment)
 AND (:tags::text IS NULL
      OR m.key IN (SELECT t.memory FROM memory_tag AS t WHERE t.tag = ANY (as_texts(:tags))
                   GROUP BY t.memory HAVING count(*) = cardinality(as_texts(:tags))));
+
+-- name: readable
+-- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
+(:viewer::text IS NULL OR m.owner = :viewer
+ OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
+ OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+            WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')));
+
+-- name: writable
+SELECT 1 FROM memory AS m WHERE m.key = :key
+AND (m.owner = :viewer
+     OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*') AND s.permission = 'write')
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*') AND s.permission = 'write'));
