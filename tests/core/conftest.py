@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client.serving import Houses, houses
 
+from client.serving import Houses, houses
 from trivet import Trivet
 
 from .servers import WordEmbedder
