@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from trivet.accounts import RIGHTS
 from trivet.house import House
 from trivet.serve.http.server import listen, make_server
 from trivet.settings import Settings
@@ -56,7 +57,7 @@ class Served:
         self._clients: list[Client] = []
 
     def key(self, user: str = "ana", role: Any = "admin") -> str:
-        return self.house.make_key(user, role)
+        return self.house.make_key(user, role, RIGHTS[role])
 
     def client(self, user: str = "ana", role: Any = "admin") -> Client:
         return self.with_key(self.key(user, role))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trivet import Trivet, contract
+from trivet import InvalidInput, Trivet, contract
 from trivet.contract import BY_NAME
 from trivet.routes import ROUTES, Route
 from trivet.types import Memory
@@ -165,6 +165,6 @@ def test_what_every_answer_carries(ana: Client, server: Served) -> None:
 
 def test_the_contract_is_checked_before_anything_is_asked_of_the_store(ana: Client) -> None:
     """The same words as everywhere else."""
-    with pytest.raises(contract.InvalidInput) as expected:
+    with pytest.raises(InvalidInput) as expected:
         contract.check(contract.Recall, {"query": "x", "limit": 101})
     assert ana.refused(422, "GET", "/v1/recall?query=x&limit=101") == str(expected.value)

@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import TrivetError
+from trivet.serve.failures import log_failure
 from trivet.serve.lazy import LazyStore
 from trivet.serve.prompts import PROMPTS, AgentPrompt, write_prompt
 from trivet.serve.resources import MEMORY_TEMPLATE, STATS_URI, read_resource
@@ -126,7 +127,7 @@ def _told(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
         return str(error)
-    logger.error("%s failed", where, exc_info=error)
+    log_failure(where, error)
     return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 
 

@@ -61,7 +61,7 @@ def build_app(house: House, settings: Settings, host: str = "127.0.0.1") -> Fast
         lifespan=running,
         routes=_routes(endpoints, desk, metrics, specification, agents),
         middleware=[
-            Middleware(Reception, metrics=metrics),
+            Middleware(Reception, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(Hosts, names=_names(settings, host)),
             Middleware(Admission, house=house, calls=desk.calls, metrics=metrics, settings=settings),
         ],

@@ -25,6 +25,7 @@ from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.memories import RelationalMemories
+from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.shares import RelationalShares
@@ -47,6 +48,7 @@ class PostgresStore:
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.jobs = RelationalJobs(self._database, as_text)
         self.accounts = RelationalAccounts(self._database)
+        self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = PostgresUpkeep(self._database, self.vectors)
 
