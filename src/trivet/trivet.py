@@ -127,6 +127,7 @@ class Trivet:
         """The parts behind the verbs, for tools that look inside, such as the lab."""
         return self._engine
 
+    @anywhere
     def acting_as(self, caller: Caller) -> Trivet:
         """The same store for a user of a server, who sees and does what they may. It need not be closed."""
         return Trivet(self._engine.acting_as(caller))

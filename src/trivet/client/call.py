@@ -35,6 +35,7 @@ ELSEWHERE: Mapping[str, str] = {
     "embed": "The server embeds by itself; to try again at once what failed, run `trivet embed` on its machine.",
     "redact": "Run `trivet redact` on the server's machine.",
     "rotate_keys": "Run `trivet rotate-keys` on the server's machine.",
+    "acting_as": "The key says for whom; open another client with another key.",
     "engine": "What looks inside a store, such as the lab and `trivet tune`, needs the store itself.",
 }
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import ssl
 
 CONNECT_SECONDS = 10.0
-# Shorter than a server's patience with a silent connection (five seconds in uvicorn), so that we let go first.
-KEPT_SECONDS = 4.0
+# Shorter than the server's own thirty, so that we let go of a silent connection first.
+KEPT_SECONDS = 25.0
 
 
 def options(settings: Settings) -> dict[str, Any]:

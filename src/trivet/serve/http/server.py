@@ -67,8 +67,10 @@ def make_server(house: House, settings: Settings, host: str = "127.0.0.1") -> Se
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listener = socket.socket(family, kind)
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two processes share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
