@@ -473,6 +473,16 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
     return value
 
 
+def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:
+    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
+    given = {
+        name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
+        for name in kind.__struct_fields__
+        if (value := arguments.get(name, UNSET)) is not UNSET
+    }
+    return check(kind, given)
+
+
 def _check_text(field: str, text: str) -> None:
     if "\x00" in text:
         raise InvalidInput(f"{field}: the text holds a NUL character. Remove it; text must be printable Unicode.")

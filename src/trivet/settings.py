@@ -35,10 +35,17 @@ CATEGORIES: tuple[str, ...] = (
 LISTS = frozenset(("categories", "server_hosts"))
 
 
+# Never shown, logged or sent anywhere but where they are for.
+HIDDEN = ("key",)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The store's file, or postgresql://USER@HOST/DATABASE.")] = ""
+    path: Annotated[
+        str, Meta(description="The store's file, postgresql://USER@HOST/DATABASE, or a server such as https://HOST.")
+    ] = ""
+    key: Annotated[str, Meta(description="The key to the server, where the path is the address of one.")] = ""
     tenant: Annotated[
-        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where one server keeps those of many.")
     ] = "default"
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
@@ -72,6 +79,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
     ] = 10_000
+    answer_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
+    ] = 60_000
+    proxy: Annotated[str, Meta(description="The proxy through which a client reaches its server; empty: none.")] = ""
     recalls_at_once: Annotated[
         int, Meta(ge=1, le=1024, description="How many recalls search by meaning at the same time.")
     ] = 4
@@ -109,6 +120,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
     ] = "admin"
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.shown.items())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return list(self.shown.items())
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Every setting as others may see it."""
+        return {
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else getattr(self, name)
+            for name in self.__struct_fields__
+        }
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

@@ -33,7 +33,7 @@ def settings_in_force(path: str | None) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             name=name,
-            value=getattr(settings, name),
+            value=settings.shown[name],
             origin="option" if name == "path" and path else _origin(name, in_file),
             description=properties[name].get("description", ""),
         )

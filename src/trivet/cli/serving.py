@@ -24,6 +24,8 @@ def serve_store(path: str | None, host: str, port: int) -> None:
     settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
         house = House(settings)
+        if not house.has_users():
+            warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
         if not is_loopback(host):
             warn(
                 f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "

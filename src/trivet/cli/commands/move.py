@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from trivet import load_settings
 from trivet.cli import views
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID
@@ -97,7 +96,7 @@ def backup(
 def _put_back(session: Session, backup: Path, force: bool) -> None:
     from trivet.cli.put_back import put_back
 
-    store = Path(load_settings(path=session.path).path).expanduser()
+    store = session.file
     aside = put_back(backup, store, force)
     value = {"path": str(store), "restored": str(backup), "moved_aside": str(aside) if aside else None}
     moved = [line(f"The store that was there is now {aside}.")] if aside else []

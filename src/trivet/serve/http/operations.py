@@ -44,7 +44,7 @@ def _endpoint(desk: Desk, route: Route) -> Endpoint:
         status=route.status,
         tagged=operation.name in TAGGED,
         guarded=operation.name in GUARDED,
-        once=_acts_once(route, operation),
+        once=_acts_once(operation),
         handle=_handler(desk, route, operation),
     )
 
@@ -54,7 +54,7 @@ def _handler(desk: Desk, route: Route, operation: Operation) -> Handler:
         caller = caller_of(request, operation.needs)
         arguments = await arguments_of(request, operation.request, route.in_query, desk)
         expected = expected_revisions(request) if operation.name in GUARDED else None
-        errand = errand_of(request, request.state.body) if _acts_once(route, operation) else None
+        errand = errand_of(request, request.state.body) if _acts_once(operation) else None
         if errand and operation.name == "remember" and arguments.get("id") is None:
             arguments["id"] = errand.id()
 
@@ -70,9 +70,9 @@ def _handler(desk: Desk, route: Route, operation: Operation) -> Handler:
     return handle
 
 
-def _acts_once(route: Route, operation: Operation) -> bool:
-    """PUT and DELETE may be repeated anyway, and what `reveal` shows must not be kept."""
-    return route.method in ("POST", "PATCH") and not operation.read_only and operation.name != "reveal"
+def _acts_once(operation: Operation) -> bool:
+    """A DELETE too: repeated, it would find nothing. What `reveal` shows must not be kept."""
+    return not operation.read_only and operation.name != "reveal"
 
 
 def _act(
@@ -93,6 +93,7 @@ async def arguments_of(request: Request, kind: Any, in_query: bool, desk: Desk, 
     """From the path, and from the query or the body; each field stands in one place alone."""
     settings = desk.settings
     if in_query:
+        request.state.body = b""
         given = from_query(kind, request.scope["query_string"])
     else:
         given = await from_body(request, settings.server_request_bytes, settings.server_request_seconds)
