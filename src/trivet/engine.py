@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,16 +11,17 @@ from trivet.embedding import Embedding
 from trivet.errors import InvalidInput
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
+from trivet.opening import open_store
 from trivet.recipe import Recipe, parse_recipe
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
-from trivet.store.sqlite import SqliteStore
 from trivet.worker import Worker
 
 if TYPE_CHECKING:
     from trivet.chat import Chat
     from trivet.embed.base import Embedder
+    from trivet.store.postgres import Server
     from trivet.triples.reader import Triples
 
 
@@ -40,12 +40,15 @@ class Engine(msgspec.Struct, frozen=True):
         self.store.close()
 
 
-def open_engine(settings: Settings) -> Engine:
-    """Checks every setting before it touches the store, so that a bad one writes nothing."""
+def open_engine(settings: Settings, server: Server | None = None) -> Engine:
+    """Checks every setting before it touches the store, so that a bad one writes nothing.
+
+    `server` is the PostgreSQL server of the settings where this process has it open already.
+    """
     recipe = parse_recipe(settings.recipe)
     embedder = load(settings.embedder)
     chat = _language_model(settings)
-    store = SqliteStore(Path(settings.path).expanduser(), settings.busy_time_limit_ms)
+    store = open_store(settings, server)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job

@@ -33,7 +33,10 @@ CATEGORIES: tuple[str, ...] = (
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The store's file.")] = ""
+    path: Annotated[str, Meta(description="The store's file, or postgresql://USER@HOST/DATABASE.")] = ""
+    tenant: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+    ] = "default"
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
@@ -66,6 +69,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
     ] = 10_000
+    postgres_pooler: Annotated[
+        Literal["auto", "yes", "no"],
+        Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
+    ] = "auto"
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
 
 

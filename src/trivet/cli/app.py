@@ -19,7 +19,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "look": ("history", "diff", "why-not", "stats"),
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
-    "move": ("export", "import", "backup"),
+    "move": ("export", "import", "backup", "move"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("mcp", "demo"),
     "tune": ("tune",),

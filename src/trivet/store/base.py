@@ -7,6 +7,7 @@ one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -298,4 +299,7 @@ class Store(Protocol):
     def audit(self) -> Audit: ...
     @property
     def upkeep(self) -> Upkeep: ...
+    def moment(self) -> AbstractContextManager[None]:
+        """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
     def close(self) -> None: ...

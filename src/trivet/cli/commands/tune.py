@@ -82,9 +82,9 @@ def _roll_back(session: Session) -> int:
 
 
 def _store(session: Session) -> Path:
-    from trivet import load_settings
+    from trivet.cli.to_server import file_of
 
-    return Path(load_settings(path=session.path).path).expanduser()
+    return file_of(session)
 
 
 def _value(plan: Plan, found: Validation, folder: Path, change: Change | None) -> dict[str, Any]:

@@ -49,6 +49,10 @@ class Database(Protocol):
 
     @property
     def schema(self) -> int: ...
+    @property
+    def age(self) -> int:
+        """Rises when the database may have lost changes that were seen before, as after a failover."""
+
     def read(self) -> Connection:
         """Outside a transaction each statement sees the latest commit."""
 
@@ -60,6 +64,9 @@ class Database(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Reads that see one moment, whatever is written meanwhile."""
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        """Reads outside transactions may be answered by a copy that knows this change and what this process wrote."""
 
     def errors(self) -> AbstractContextManager[None]:
         """Turns the driver's errors into ours, saying what to do."""

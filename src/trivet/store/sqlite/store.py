@@ -39,6 +39,7 @@ class SqliteStore:
         self.secrets = RelationalSecrets(self._database)
         self.audit = RelationalAudit(self._database)
         self.upkeep = SqliteUpkeep(self._database)
+        self.moment = changes.moment
 
     def close(self) -> None:
         self._database.close()

@@ -14,10 +14,12 @@ SELECT m.key, m.length FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m
 WHERE m.key = ANY (as_keys(:keys)) AND {visible};
 
--- name: out_of_time
-SELECT key FROM memory
-WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
-  AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
+-- name: bounds
+SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;
+
+-- name: bounds_of
+SELECT key, valid_from, valid_to FROM memory
+WHERE key = ANY (as_keys(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
 
 -- name: predicate
 (:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))

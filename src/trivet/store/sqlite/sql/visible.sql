@@ -14,10 +14,12 @@ SELECT m.key, m.length FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m
 WHERE m.key IN (SELECT value FROM json_each(:keys)) AND {visible};
 
--- name: out_of_time
-SELECT key FROM memory
-WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
-  AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
+-- name: bounds
+SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;
+
+-- name: bounds_of
+SELECT key, valid_from, valid_to FROM memory
+WHERE key IN (SELECT value FROM json_each(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
 
 -- name: predicate
 (:scope IS NULL OR m.scope = :scope OR substr(m.scope, 1, length(:scope) + 1) = :scope || '/')
