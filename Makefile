@@ -13,7 +13,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 run: install
-	$(BIN)/trivet demo
+	$(BIN)/trivet serve --demo
 
 check: install
 	$(BIN)/ruff format --check .

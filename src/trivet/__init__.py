@@ -8,15 +8,19 @@ with Trivet.open() as memory:
         print(hit.score, hit.content)
 """
 
+from trivet.async_trivet import AsyncTrivet
 from trivet.errors import (
     Conflict,
     EmbedderError,
+    Forbidden,
     InvalidInput,
     LegFailed,
     NotFound,
     SecretError,
     StoreError,
+    TooMany,
     TrivetError,
+    Unauthorised,
 )
 from trivet.settings import Settings, load_settings
 from trivet.trivet import Trivet
@@ -26,8 +30,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AsyncTrivet",
     "Conflict",
     "EmbedderError",
+    "Forbidden",
     "Hit",
     "InvalidInput",
     "LegFailed",
@@ -40,8 +46,10 @@ __all__ = [
     "Source",
     "Stats",
     "StoreError",
+    "TooMany",
     "Trivet",
     "TrivetError",
+    "Unauthorised",
     "WhyNot",
     "load_settings",
 ]

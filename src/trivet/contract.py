@@ -9,7 +9,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -30,6 +30,7 @@ from trivet.types import (
     Permission,
     Remembered,
     Revision,
+    Right,
     Share,
     Sort,
     State,
@@ -263,10 +264,6 @@ class StatsRequest(Request, frozen=True, kw_only=True):
     pass
 
 
-# What a key of a server must allow for an operation. `reveal` shows secrets, `admin` sees the acts of others.
-Right = Literal["read", "write", "share", "reveal", "admin"]
-
-
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One verb: what it takes, what it gives, and what a caller must know."""
 
@@ -296,9 +293,21 @@ OPERATIONS: tuple[Operation, ...] = (
         needs="read",
         read_only=True,
     ),
-    Operation(name="get", request=Get, result=Memory, summary="Show one memory by its id.", needs="read", read_only=True),
     Operation(
-        name="list", request=List, result=Page, summary="List memories, newest first, with filters.", needs="read", read_only=True
+        name="get",
+        request=Get,
+        result=Memory,
+        summary="Show one memory by its id.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="list",
+        request=List,
+        result=Page,
+        summary="List memories, newest first, with filters.",
+        needs="read",
+        read_only=True,
     ),
     Operation(
         name="edit",
@@ -425,7 +434,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="audit",
         request=AuditRequest,
         result=tuple[AuditEntry, ...],
-        summary="Show who did what, the latest first: your own acts, or all of them to whoever has the store or is admin.",
+        summary="Show who did what, the latest first: your own acts, or everybody's if you have the store.",
         needs="read",
         read_only=True,
     ),
@@ -462,6 +471,16 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
             for text in given:
                 _check_text(field, text)
     return value
+
+
+def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:
+    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
+    given = {
+        name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
+        for name in kind.__struct_fields__
+        if (value := arguments.get(name, UNSET)) is not UNSET
+    }
+    return check(kind, given)
 
 
 def _check_text(field: str, text: str) -> None:

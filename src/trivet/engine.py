@@ -6,23 +6,52 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trivet.embed.base import Embedder
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
-from trivet.errors import InvalidInput
+from trivet.errors import Forbidden, InvalidInput
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
-from trivet.opening import open_store
+from trivet.opening import open_server, open_store
 from trivet.recipe import Recipe, parse_recipe
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
+from trivet.store.address import is_postgres
 from trivet.store.base import Store
+from trivet.types import Caller, Right
 from trivet.worker import Worker
 
 if TYPE_CHECKING:
     from trivet.chat import Chat
-    from trivet.embed.base import Embedder
     from trivet.store.postgres import Server
     from trivet.triples.reader import Triples
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What the engines of a server's tenants have in common: one model in memory, one set of threads."""
+
+    embedder: Embedder | None
+    legs: SideBySide
+    server: Server | None  # of PostgreSQL, where it keeps the tenants
+
+    @classmethod
+    def of(cls, settings: Settings) -> Shared:
+        server = open_server(settings) if is_postgres(settings.path) else None
+        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once), server)
+
+    def close(self) -> None:
+        self.legs.stop()
+        if self.server:
+            self.server.close()
+
+
+_SPELLED_OUT: dict[Right, str] = {
+    "read": "read",
+    "write": "store or change memories",
+    "share": "share",
+    "reveal": "reveal secrets or sensitive contents",
+    "admin": "administer",
+}
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -33,27 +62,49 @@ class Engine(msgspec.Struct, frozen=True):
     legs: SideBySide
     recipe: Recipe
     guard: Guard
+    shares_legs: bool = False
+    caller: Caller | None = None  # None: whoever has the store, who may do everything
+
+    @property
+    def viewer(self) -> str | None:
+        return self.caller.user if self.caller else None
+
+    def acting_as(self, caller: Caller) -> Engine:
+        """The same engine for a user of a server, who sees and does what they may."""
+        return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
+
+    def demand(self, right: Right) -> None:
+        if self.caller and right not in self.caller.rights:
+            raise Forbidden(
+                f"The key {self.caller.key} does not allow to {_SPELLED_OUT[right]}. Ask an admin for one with the "
+                f"right {right}."
+            )
+
+    def demand_store(self) -> None:
+        if self.caller:
+            raise Forbidden("Only whoever has the store can do this, with the command line on the server.")
 
     def close(self) -> None:
+        if self.caller:
+            return  # whoever opened the store closes it
         self.worker.stop()
-        self.legs.stop()
+        if not self.shares_legs:
+            self.legs.stop()
         self.store.close()
 
 
-def open_engine(settings: Settings, server: Server | None = None) -> Engine:
-    """Checks every setting before it touches the store, so that a bad one writes nothing.
-
-    `server` is the PostgreSQL server of the settings where this process has it open already.
-    """
+def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
+    """Checks every setting before it touches the store, so that a bad one writes nothing."""
     recipe = parse_recipe(settings.recipe)
-    embedder = load(settings.embedder)
+    embedder = shared.embedder if shared else load(settings.embedder)
     chat = _language_model(settings)
-    store = open_store(settings, server)
+    store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
-    return Engine(settings, store, embedding, worker, SideBySide(), recipe, _guard(settings))
+    legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
+    return Engine(settings, store, embedding, worker, legs, recipe, _guard(settings), shares_legs=shared is not None)
 
 
 def _guard(settings: Settings) -> Guard:

@@ -61,12 +61,18 @@ def link(engine: Engine, request: contract.LinkRequest) -> Link:
 def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
     """A memory that is sensitive now was so in spirit before: all its revisions are masked alike."""
     id = check_id(request.id)
-    hidden = engine.store.memories.get(id).sensitive
+    current = engine.store.memories.get(id)
     return tuple(
         msgspec.structs.replace(
             revision,
             memory=masked(
-                msgspec.structs.replace(revision.memory, sensitive=hidden or revision.memory.sensitive), request.reveal
+                msgspec.structs.replace(
+                    revision.memory,
+                    sensitive=current.sensitive or revision.memory.sensitive,
+                    owner=current.owner,
+                ),
+                request.reveal,
+                engine.viewer,
             ),
         )
         for revision in engine.store.memories.revisions(id)

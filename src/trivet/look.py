@@ -7,7 +7,7 @@ import uuid
 
 import msgspec
 
-from trivet.contract import ConceptsRequest, GraphRequest
+from trivet.contract import CategoriesRequest, ConceptsRequest, GraphRequest
 from trivet.engine import Engine
 from trivet.errors import InvalidInput, NotFound
 from trivet.graph.canonical import canonical, form
@@ -15,7 +15,7 @@ from trivet.guard import masked
 from trivet.ids import check_id
 from trivet.select import filter_of
 from trivet.store.base import Store
-from trivet.types import Concept, ConceptPage, Filter, GraphNode, Memory, Neighbourhood
+from trivet.types import Concept, ConceptPage, Count, Filter, GraphNode, Memory, Neighbourhood
 
 # Enough of a memory without a title to know it again.
 LABEL_CHARACTERS = 80
@@ -30,13 +30,21 @@ def concepts(engine: Engine, request: ConceptsRequest) -> ConceptPage:
     contains = None if request.text is None else canonical(request.text)
     if contains == "":
         raise InvalidInput(f"text: {request.text!r} holds no letter or digit to look for. Give a part of a name.")
-    filter = filter_of(request, engine.settings)
+    filter = filter_of(request, engine.settings, engine.viewer)
     page = engine.store.concepts.page(filter, contains, request.kind, request.sort, request.limit, request.offset)
     return msgspec.structs.replace(page, not_in_graph=_waiting(engine))
 
 
+def categories(engine: Engine, request: CategoriesRequest) -> tuple[Count, ...]:
+    """Every configured category, also those that no visible memory has, and any other that is in use."""
+    filter = filter_of(request, engine.settings, engine.viewer)
+    held = {count.name: count.memories for count in engine.store.memories.categories(filter)}
+    names = dict.fromkeys([*engine.settings.categories, *sorted(held)])
+    return tuple(Count(name=name, memories=held.get(name, 0)) for name in names)
+
+
 def graph(engine: Engine, request: GraphRequest) -> Neighbourhood:
-    filter = filter_of(request, engine.settings)
+    filter = filter_of(request, engine.settings, engine.viewer)
     start = _start(engine.store, request.start, filter)
     found = engine.store.concepts.around(start, filter, request.depth, request.limit)
     return msgspec.structs.replace(found, nodes=_labelled(engine.store, found.nodes), not_in_graph=_waiting(engine))

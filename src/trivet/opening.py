@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
-from trivet.store.address import is_server
+from trivet.store.address import is_postgres
 from trivet.store.base import Store
 from trivet.store.sqlite import SqliteStore
+from trivet.tenants import check_tenant, tenant_file
 
 if TYPE_CHECKING:
     from trivet.store.postgres import Server
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 def open_store(settings: Settings, server: Server | None = None) -> Store:
     """`server` is one that is open already, shared by many tenants; else the store opens one and closes it."""
-    if not is_server(settings.path):
-        return SqliteStore(Path(settings.path).expanduser(), settings.busy_time_limit_ms)
+    if not is_postgres(settings.path):
+        return SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
+    check_tenant(settings.tenant)
     opened = server or open_server(settings)
     from trivet.store.postgres import PostgresStore
 

@@ -99,11 +99,11 @@ class _Intake:
             if "trivet_export" in value:
                 _check_header(value)
             elif "link" in value:
-                self._links.append((number, _checked_link(_convert(value, LinkLine).link)))
+                self._links.append((number, _checked_link(self._engine, _convert(value, LinkLine).link)))
             elif "memory" in value:
                 entry = _convert(value, MemoryLine)
                 memory = _checked(self._engine, entry.memory)
-                self._take(memory, _checked_history(memory, entry.history))
+                self._take(memory, _checked_history(self._engine, memory, entry.history))
             else:
                 memory, links = _plain(self._engine, value)
                 self._take(memory)
@@ -154,7 +154,7 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
         request = msgspec.structs.replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
-    return memory, [_plain_link(memory, link) for link in links]
+    return memory, [_plain_link(engine, memory, link) for link in links]
 
 
 def _identifying(engine: Engine, content: str) -> str:
@@ -164,15 +164,15 @@ def _identifying(engine: Engine, content: str) -> str:
     return hmac.new(engine.guard.keys.current().secret, content.encode(), hashlib.sha256).hexdigest()
 
 
-def _plain_link(memory: Memory, link: Any) -> Link:
+def _plain_link(engine: Engine, memory: Memory, link: Any) -> Link:
     entry: dict[str, Any] = {"source": memory.id, "created_at": memory.created_at}
     if isinstance(link, dict):
         entry |= {"kind": link.get("kind"), "target": link.get("to") or link.get("target")}
-    return _checked_link(_convert(entry, Link))
+    return _checked_link(engine, _convert(entry, Link))
 
 
-def _checked_link(link: Link) -> Link:
-    source, target = check_id(link.source, "source"), check_id(link.target, "target")
+def _checked_link(engine: Engine, link: Link) -> Link:
+    source, target = _ours(engine, link.source, "source"), _ours(engine, link.target, "target")
     if source == target:
         raise InvalidInput(f"a memory cannot be linked to itself ({source})")
     created_at = parse_time(link.created_at, "created_at")
@@ -197,7 +197,7 @@ def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str
 
 def _same(one: Memory, other: Memory) -> bool:
     """Equal but for the bookkeeping, and for `superseded`, which follows from links."""
-    blank = {"revision": 0, "updated_at": "", "created_at": ""}
+    blank = {"owner": "", "revision": 0, "updated_at": "", "created_at": ""}
     if {one.state, other.state} == {"active", "superseded"}:
         blank["state"] = "active"
     return msgspec.structs.replace(one, **blank) == msgspec.structs.replace(other, **blank)
@@ -215,7 +215,13 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
     state = "active" if memory.state == "superseded" else memory.state
     if not 1 <= memory.revision <= contract.LARGEST_NUMBER:
         raise InvalidInput(f"revision: {memory.revision} is not a revision number, which count from 1")
-    return msgspec.structs.replace(memory, id=check_id(memory.id), state=state, **times)
+    id, owner = _ours(engine, memory.id), engine.viewer or memory.owner
+    return msgspec.structs.replace(memory, id=id, owner=owner, state=state, **times)
+
+
+def _ours(engine: Engine, id: str, field: str = "id") -> str:
+    """A user of a server cannot take the id of a memory that they may not see; every mention of it follows."""
+    return engine.store.memories.claim(check_id(id, field))
 
 
 def _check_fields(memory: Memory) -> None:
@@ -226,16 +232,20 @@ def _check_fields(memory: Memory) -> None:
     contract.check(contract.Remember, fields)
 
 
-def _checked_history(memory: Memory, history: tuple[Revision, ...]) -> tuple[Revision, ...]:
+def _checked_history(engine: Engine, memory: Memory, history: tuple[Revision, ...]) -> tuple[Revision, ...]:
     numbers = [revision.revision for revision in history]
-    if any(check_id(revision.memory.id) != memory.id for revision in history):
+    if any(_ours(engine, revision.memory.id) != memory.id for revision in history):
         raise InvalidInput("its history holds revisions of another memory")
     if numbers != sorted(set(numbers)) or (numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)):
         raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
     for revision in history:
         _check_fields(revision.memory)
     return tuple(
-        msgspec.structs.replace(revision, changed_at=parse_time(revision.changed_at, "changed_at"))
+        msgspec.structs.replace(
+            revision,
+            changed_at=parse_time(revision.changed_at, "changed_at"),
+            memory=msgspec.structs.replace(revision.memory, id=memory.id, owner=memory.owner),
+        )
         for revision in history
     )
 

@@ -101,7 +101,7 @@ def _follow(engine: Engine, request: Recall) -> Trail:
 
 def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
-    filter = filter_of(request, engine.settings)
+    filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         question = analyse_query(engine.guard.without_secrets(request.query))
     with watch.stage("legs"):

@@ -20,7 +20,7 @@ from trivet.guard import masked
 from trivet.ids import check_id, new_id
 from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.store.base import Document, Entry, Sealed
-from trivet.types import Duplicate, Memory, Remembered, Revision, Source
+from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Source
 
 # How many memories that share part of the fingerprint are compared in full on each save.
 COMPARED = 20
@@ -107,7 +107,11 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
     """
     protected = engine.guard.protect(
-        memory, memory.revision + 1, lambda: engine.store.secrets.of(memory.id), refuse=action != "forget"
+        memory,
+        memory.revision + 1,
+        lambda: engine.store.secrets.of(memory.id),
+        refuse=action != "forget",
+        recognise=engine.viewer in (None, memory.owner),
     )
     if protected.memory == unless:
         return protected.memory
@@ -119,7 +123,7 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
 def new_memory(engine: Engine, request: Remember) -> Memory:
     moment = now()
     memory = Memory(
-        id=check_id(request.id) if request.id is not None else new_id(),
+        id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
         content=request.content,
         title=request.title or None,
         category=request.category,
@@ -134,6 +138,7 @@ def new_memory(engine: Engine, request: Remember) -> Memory:
         valid_from=_optional_time(request.valid_from, "valid_from"),
         valid_to=_optional_time(request.valid_to, "valid_to"),
         sensitive=request.sensitive,
+        owner=engine.viewer or LOCAL,
     )
     check_memory(engine, memory)
     return memory
@@ -168,7 +173,7 @@ def document_of(memory: Memory) -> Document:
 def near_duplicates(engine: Engine, entry: Entry) -> tuple[Duplicate, ...]:
     """Other memories of the same scope that use nearly the same words. Told to the caller; nothing is merged."""
     memory = entry.memory
-    ids = engine.store.lexical.similar(memory.id, entry.document.fingerprint, COMPARED)
+    ids = engine.store.lexical.similar(memory.id, entry.document.fingerprint, COMPARED, engine.viewer)
     if not ids:
         return ()
     words = words_of(memory.content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trivet import contract
 from trivet.engine import Engine
+from trivet.errors import Forbidden
 from trivet.guard.seal import reseal
 from trivet.ids import check_id
 from trivet.types import AuditEntry, Memory, Rotated
@@ -15,6 +16,8 @@ RESEALED_AT_ONCE = 200
 def reveal(engine: Engine, request: contract.Reveal) -> Memory:
     """A memory in full. The record is written first: nobody reads a secret without leaving a trace."""
     memory = engine.store.memories.get(check_id(request.id))
+    if engine.viewer not in (None, memory.owner):
+        raise Forbidden(f"Memory {memory.id} belongs to {memory.owner}, who alone can reveal it.")
     held = engine.store.secrets.of(memory.id)
     kinds = ", ".join(sorted({sealed.kind for sealed in held})) or "no secrets"
     engine.store.audit.note("reveal", memory.id, f"revision {memory.revision}: {kinds}")
@@ -35,4 +38,8 @@ def rotate(engine: Engine, drop_old: bool) -> Rotated:
 
 
 def audit(engine: Engine, limit: int) -> tuple[AuditEntry, ...]:
+    """Whoever has the store, or is admin, sees the acts of all; others their own."""
+    caller = engine.caller
+    if caller is None or "admin" not in caller.rights:
+        return engine.store.audit.noted(limit, engine.viewer)
     return engine.store.audit.noted(limit)

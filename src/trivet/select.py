@@ -9,7 +9,7 @@ from trivet.settings import Settings
 from trivet.types import Filter
 
 
-def filter_of(request: Selection, settings: Settings) -> Filter:
+def filter_of(request: Selection, settings: Settings, viewer: str | None) -> Filter:
     unknown = sorted(set(request.category) - set(settings.categories))
     if unknown:
         known = ", ".join(settings.categories)
@@ -26,6 +26,7 @@ def filter_of(request: Selection, settings: Settings) -> Filter:
         created_after=after,
         created_before=before,
         as_of=_time(request, "as_of"),
+        viewer=viewer,
     )
 
 

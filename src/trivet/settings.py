@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
+from trivet.store.address import without_password
 
 CATEGORIES: tuple[str, ...] = (
     "facts",
@@ -31,11 +32,21 @@ CATEGORIES: tuple[str, ...] = (
     "references",
 )
 
+# Written with commas between the names in an environment variable.
+LISTS = frozenset(("categories", "server_hosts"))
+
+
+# Never shown, logged or sent anywhere but where they are for.
+HIDDEN = ("key",)
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The store's file, or postgresql://USER@HOST/DATABASE.")] = ""
+    path: Annotated[
+        str, Meta(description="The store's file, postgresql://USER@HOST/DATABASE, or a server such as https://HOST.")
+    ] = ""
+    key: Annotated[str, Meta(description="The key to the server, where the path is the address of one.")] = ""
     tenant: Annotated[
-        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where one server keeps those of many.")
     ] = "default"
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
@@ -73,7 +84,68 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["auto", "yes", "no"],
         Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
     ] = "auto"
+    answer_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
+    ] = 60_000
+    proxy: Annotated[str, Meta(description="The proxy through which a client reaches its server; empty: none.")] = ""
+    recalls_at_once: Annotated[
+        int, Meta(ge=1, le=1024, description="How many recalls search by meaning at the same time.")
+    ] = 4
+    server_requests_at_once: Annotated[
+        int, Meta(ge=1, le=10_000, description="Server: most requests at the same time; more are told to come back.")
+    ] = 64
+    server_threads: Annotated[
+        int, Meta(ge=1, le=1024, description="Server: how many requests are worked on while the others wait.")
+    ] = 32
+    server_request_bytes: Annotated[
+        int, Meta(ge=1024, le=2**30, description="Server: the largest body that is read, but for imports.")
+    ] = 4 * 2**20
+    server_import_bytes: Annotated[int, Meta(ge=1024, le=2**40, description="Server: the largest import.")] = 2**30
+    server_request_seconds: Annotated[
+        float,
+        Meta(gt=0, le=3600, description="Server: how long a request may take to arrive, and then to be answered."),
+    ] = 30.0
+    server_requests_a_minute: Annotated[
+        int, Meta(ge=1, le=10**6, description="Server: how often a key may ask in the long run.")
+    ] = 1_200
+    server_burst: Annotated[
+        int, Meta(ge=1, le=10**6, description="Server: how many requests a key may save up for a moment.")
+    ] = 200
+    server_shutdown_seconds: Annotated[
+        int, Meta(ge=0, le=3600, description="Server: how long the end waits for what was accepted.")
+    ] = 30
+    server_hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Server: the host names it answers for; on loopback this machine's own, elsewhere any if none."
+        ),
+    ] = ()
+    server_metrics: Annotated[
+        Literal["admin", "loopback"],
+        Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
+    ] = "admin"
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.shown.items())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return list(self.shown.items())
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Every setting as others may see it."""
+        return {
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else _shown(getattr(self, name))
+            for name in self.__struct_fields__
+        }
+
+
+def _shown(value: Any) -> Any:
+    """An address of PostgreSQL may hold a password."""
+    if isinstance(value, tuple):
+        return tuple(_shown(one) for one in value)
+    return without_password(value) if isinstance(value, str) else value
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -123,7 +195,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for field in msgspec.structs.fields(Settings):
         text = environment.get(f"TRIVET_{field.name.upper()}")
         if text is not None:
-            values[field.name] = _listed(text) if field.name == "categories" else text
+            values[field.name] = _listed(text) if field.name in LISTS else text
     return values
 
 

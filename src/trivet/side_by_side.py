@@ -18,15 +18,16 @@ Leg = Callable[[], Ranking]
 Timed = tuple[Ranking, float]
 
 # Each leg has its own threads: one that hangs cannot take those of another.
-THREADS_A_LEG = 4
+THREADS_A_LEG = 4  # unless the settings say otherwise
 STOPPING_SECONDS = 0.5
 
 
 class _Threads:
     """A few daemon threads that keep their database connections, and never hold up the end of the process."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int) -> None:
         self._name = name
+        self._most = most
         self._tasks: queue.SimpleQueue[tuple[Future[Timed], Leg] | None] = queue.SimpleQueue()
         self._running: list[threading.Thread] = []
         self._waiting = 0
@@ -36,7 +37,7 @@ class _Threads:
         future: Future[Timed] = Future()
         with self._guard:
             self._waiting += 1
-            if self._waiting > len(self._running) and len(self._running) < THREADS_A_LEG:
+            if self._waiting > len(self._running) and len(self._running) < self._most:
                 thread = threading.Thread(target=self._work, name=f"trivet-{self._name}", daemon=True)
                 self._running.append(thread)
                 thread.start()
@@ -61,7 +62,8 @@ class _Threads:
 
 
 class SideBySide:
-    def __init__(self) -> None:
+    def __init__(self, threads_a_leg: int = THREADS_A_LEG) -> None:
+        self._threads_a_leg = threads_a_leg
         self._threads: dict[str, _Threads] = {}
 
     def run(self, legs: Mapping[str, Leg], time_limit_ms: int, here: str) -> tuple[list[Ranking], list[LegHealth]]:
@@ -102,7 +104,7 @@ class SideBySide:
             threads.stop()
 
     def _of(self, name: str) -> _Threads:
-        return self._threads.setdefault(name, _Threads(name))
+        return self._threads.setdefault(name, _Threads(name, self._threads_a_leg))
 
 
 def _done(leg: Leg) -> Future[Timed]:

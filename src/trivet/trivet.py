@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
+from trivet.client.address import is_server
 from trivet.settings import Settings, load_settings
 from trivet.types import (
     Answer,
     AuditEntry,
+    Caller,
     ConceptPage,
     ConceptSort,
+    Count,
     Finding,
     Imported,
     Link,
@@ -25,11 +29,13 @@ from trivet.types import (
     Memory,
     Neighbourhood,
     Page,
+    Permission,
     Progress,
     Redacted,
     Remembered,
     Revision,
     Rotated,
+    Share,
     Sort,
     State,
     Stats,
@@ -37,12 +43,33 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
+    from trivet.client.connection import Connection
     from trivet.engine import Engine
     from trivet.graph.values import Kind as ConceptKind
 
 
+R = TypeVar("R", bound=contract.Request)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def anywhere(method: Callable[Concatenate[Trivet, P], T]) -> Callable[Concatenate[Trivet, P], T]:
+    """A verb: its body works on a store of one's own; if a server is behind the object, that is asked instead."""
+
+    @wraps(method)
+    def done(self: Trivet, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._server is None:
+            return method(self, *args, **kwargs)
+        answer: T = self._server.do(method, args, kwargs)
+        return answer
+
+    return done
+
+
 class Trivet:
     """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
+
+    _server: Connection | None = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -51,31 +78,61 @@ class Trivet:
     def open(
         cls, path: str | PathLike[str] | None = None, *, settings: Settings | None = None, **overrides: Any
     ) -> Self:
-        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none"."""
-        from trivet.engine import open_engine
-        from trivet.upkeep import refresh
+        """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none".
 
+        The path may be the address of a server, such as https://memory.example.org, with a `key` for it.
+        """
         named = None if path is None else str(path)
         if settings is None:
             settings = load_settings(path=named, **overrides)
         else:
             given = {**overrides, "path": named} if named is not None else overrides
             settings = msgspec.structs.replace(settings, **given)
-        engine = open_engine(settings)
+        if is_server(settings.path):
+            return cls._connected(settings)
+        from trivet.engine import open_engine
+
+        return cls.of(open_engine(settings))
+
+    @classmethod
+    def of(cls, engine: Engine) -> Self:
+        """Takes up the work that an engine finds waiting."""
+        from trivet.upkeep import refresh
+
         refresh(engine)
-        if settings.background:
+        if engine.settings.background:
             engine.worker.start()
         return cls(engine)
 
-    @property
-    def settings(self) -> Settings:
-        return self._engine.settings
+    @classmethod
+    def _connected(cls, settings: Settings) -> Self:
+        from trivet.client.connection import Connection
+
+        trivet = cls.__new__(cls)
+        trivet._server = Connection(settings)
+        return trivet
 
     @property
+    def settings(self) -> Settings:
+        return self._engine.settings if self._server is None else self._server.settings
+
+    @property
+    def server(self) -> str | None:
+        """The address of the server that this object speaks to; None for a store of one's own."""
+        return None if self._server is None else self._server.settings.path
+
+    @property
+    @anywhere
     def engine(self) -> Engine:
         """The parts behind the verbs, for tools that look inside, such as the lab."""
         return self._engine
 
+    @anywhere
+    def acting_as(self, caller: Caller) -> Trivet:
+        """The same store for a user of a server, who sees and does what they may. It need not be closed."""
+        return Trivet(self._engine.acting_as(caller))
+
+    @anywhere
     def remember(
         self,
         content: str,
@@ -99,14 +156,17 @@ class Trivet:
         """Store one memory. Near-duplicates already stored are reported, never merged."""
         from trivet.remember import remember
 
-        return remember(self._engine, _request(contract.Remember, locals()))
+        return remember(self._engine, self._asked("remember", contract.Remember, locals()))
 
+    @anywhere
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        self._engine.demand("write")
         from trivet.remember import remember_many
 
         return remember_many(self._engine, [contract.check(contract.Remember, memory) for memory in memories])
 
+    @anywhere
     def recall(
         self,
         query: str,
@@ -131,15 +191,17 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, _request(contract.Recall, locals()))
+        return recall(self._engine, self._asked("recall", contract.Recall, locals()))
 
+    @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id."""
         from trivet.guard import masked
 
-        request = _request(contract.Get, locals())
-        return masked(self._engine.store.memories.get(_id(request.id)), reveal)
+        request = self._asked("get", contract.Get, locals())
+        return masked(self._engine.store.memories.get(_id(request.id)), reveal, self._engine.viewer)
 
+    @anywhere
     def list(
         self,
         *,
@@ -160,13 +222,14 @@ class Trivet:
         from trivet.guard import masked
         from trivet.select import filter_of
 
-        request = _request(contract.List, locals())
+        request = self._asked("list", contract.List, locals())
         page = self._engine.store.memories.page(
-            filter_of(request, self.settings), request.sort, request.limit, request.offset
+            filter_of(request, self.settings, self._engine.viewer), request.sort, request.limit, request.offset
         )
-        shown = tuple(masked(memory, request.reveal) for memory in page.memories)
+        shown = tuple(masked(memory, request.reveal, self._engine.viewer) for memory in page.memories)
         return msgspec.structs.replace(page, memories=shown)
 
+    @anywhere
     def edit(
         self,
         id: str,
@@ -192,79 +255,118 @@ class Trivet:
         from trivet.guard import masked
         from trivet.remember import edit
 
-        return masked(edit(self._engine, _request(contract.Edit, locals())))
+        return masked(edit(self._engine, self._asked("edit", contract.Edit, locals())))
 
+    @anywhere
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored."""
         from trivet.guard import masked
         from trivet.lifecycle import forget
 
-        return masked(forget(self._engine, _request(contract.Forget, locals())))
+        return masked(forget(self._engine, self._asked("forget", contract.Forget, locals())))
 
+    @anywhere
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it."""
         from trivet.guard import masked
         from trivet.lifecycle import restore
 
-        return masked(restore(self._engine, _request(contract.Restore, locals())))
+        return masked(restore(self._engine, self._asked("restore", contract.Restore, locals())))
 
+    @anywhere
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone."""
-        request = _request(contract.Purge, locals())
+        request = self._asked("purge", contract.Purge, locals())
         self._engine.store.memories.purge(_id(request.id))
 
+    @anywhere
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
         """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
         from trivet.lifecycle import link
 
-        return link(self._engine, _request(contract.LinkRequest, locals()))
+        return link(self._engine, self._asked("link", contract.LinkRequest, locals()))
 
+    @anywhere
     def unlink(self, source: str, kind: LinkKind, target: str) -> None:
         """Remove a link between two memories."""
-        request = _request(contract.LinkRequest, locals())
+        request = self._asked("unlink", contract.LinkRequest, locals())
         self._engine.store.links.remove(_id(request.source, "source"), request.kind, _id(request.target, "target"))
 
+    @anywhere
     def links(self, id: str) -> tuple[Link, ...]:
-        """Every link that starts or ends at a memory."""
-        self.get(id)
-        return self._engine.store.links.touching([_id(id)])
+        """Show every link that starts or ends at a memory."""
+        request = self._asked("links", contract.LinksRequest, locals())
+        memory = self._engine.store.memories.get(_id(request.id))
+        return self._engine.store.links.touching([memory.id])
 
+    @anywhere
+    def share(
+        self, user: str, *, id: str | None = None, tag: str | None = None, permission: Permission = "read"
+    ) -> Share:
+        """Let another user of the server see a memory, or all of yours with a tag."""
+        from trivet.sharing import share
+
+        return share(self._engine, self._asked("share", contract.ShareRequest, locals()))
+
+    @anywhere
+    def unshare(self, user: str, *, id: str | None = None, tag: str | None = None) -> None:
+        """Take back what was shared; it is out of the other's sight at once."""
+        from trivet.sharing import unshare
+
+        unshare(self._engine, self._asked("unshare", contract.UnshareRequest, locals()))
+
+    @anywhere
+    def shares(self) -> tuple[Share, ...]:
+        """List what you share and what is shared with you."""
+        self._asked("shares", contract.SharesRequest, {})
+        return self._engine.store.shares.all()
+
+    @anywhere
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record."""
         from trivet.reveal import reveal
 
-        return reveal(self._engine, _request(contract.Reveal, locals()))
+        return reveal(self._engine, self._asked("reveal", contract.Reveal, locals()))
 
+    @anywhere
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
+        self._engine.demand_store()
         from trivet.reveal import rotate
 
         return rotate(self._engine, drop_old)
 
+    @anywhere
     def redact(self, *, progress: Progress | None = None) -> Redacted:
         """Take secrets out of memories and revisions that were stored while nothing looked for them."""
+        self._engine.demand_store()
         from trivet.redact import redact_all
 
         return redact_all(self._engine, progress)
 
+    @anywhere
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
-        """What was revealed or rotated, the latest first."""
+        """Show who did what, the latest first: your own acts, or everybody's if you have the store."""
         from trivet.reveal import audit
 
-        return audit(self._engine, limit)
+        return audit(self._engine, self._asked("audit", contract.AuditRequest, locals()).limit)
 
+    @anywhere
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""
         from trivet.lifecycle import history
 
-        return history(self._engine, _request(contract.History, locals()))
+        return history(self._engine, self._asked("history", contract.History, locals()))
 
+    @anywhere
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
+        self._engine.demand("read")
         from trivet.lifecycle import diff
 
         return diff(self._engine, id, older, newer, reveal)
 
+    @anywhere
     def why_not(
         self,
         query: str,
@@ -290,8 +392,9 @@ class Trivet:
         """Explain why a memory did not come back for a query, or where it came."""
         from trivet.why_not import why_not
 
-        return why_not(self._engine, _request(contract.WhyNotRequest, locals()))
+        return why_not(self._engine, self._asked("why_not", contract.WhyNotRequest, locals()))
 
+    @anywhere
     def concepts(
         self,
         text: str | None = None,
@@ -312,8 +415,9 @@ class Trivet:
         """List the concepts that memories mention, those mentioned most first."""
         from trivet.look import concepts
 
-        return concepts(self._engine, _request(contract.ConceptsRequest, locals()))
+        return concepts(self._engine, self._asked("concepts", contract.ConceptsRequest, locals()))
 
+    @anywhere
     def graph(
         self,
         start: str,
@@ -332,56 +436,110 @@ class Trivet:
         """Show what a memory or a concept is connected with, and how."""
         from trivet.look import graph
 
-        return graph(self._engine, _request(contract.GraphRequest, locals()))
+        return graph(self._engine, self._asked("graph", contract.GraphRequest, locals()))
 
+    @anywhere
+    def tags(
+        self,
+        *,
+        limit: int = 100,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each tag, the most used first."""
+        from trivet.select import filter_of
+
+        request = self._asked("tags", contract.TagsRequest, locals())
+        return self._engine.store.memories.tags(filter_of(request, self.settings, self._engine.viewer), request.limit)
+
+    @anywhere
+    def categories(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | None = None,
+        created_before: str | None = None,
+        as_of: str | None = None,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each category, those without any included."""
+        from trivet.look import categories
+
+        return categories(self._engine, self._asked("categories", contract.CategoriesRequest, locals()))
+
+    @anywhere
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
         from trivet.upkeep import stats
 
+        self._asked("stats", contract.StatsRequest, {})
         return stats(self._engine)
 
+    @anywhere
     def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
+        self._engine.demand("reveal" if include_sensitive else "read")
         from trivet.portable import export_lines
 
         return export_lines(self._engine, include_sensitive)
 
+    @anywhere
     def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
+        self._engine.demand("write")
         from trivet.portable import import_lines
 
         return import_lines(self._engine, lines, progress)
 
+    @anywhere
     def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it."""
+        self._engine.demand_store()
         self._engine.store.upkeep.backup(Path(target))
 
+    @anywhere
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        self._engine.demand_store()
         from trivet.upkeep import doctor
 
         return doctor(self._engine)
 
+    @anywhere
     def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
+        self._engine.demand_store()
         from trivet.upkeep import reindex
 
         return reindex(self._engine, lexical, vectors, graph, progress)
 
+    @anywhere
     def drain(self, *, progress: Progress | None = None) -> int:
         """Embed what is due, unless a background worker has done it; returns how many memories this call embedded."""
+        self._engine.demand_store()
         return self._engine.worker.drain(progress)
 
+    @anywhere
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
+        self._engine.demand_store()
         from trivet.upkeep import embed_now
 
         return embed_now(self._engine, progress)
 
     def close(self) -> None:
-        self._engine.close()
+        (self._server or self._engine).close()
 
     def __enter__(self) -> Self:
         return self
@@ -391,18 +549,15 @@ class Trivet:
     ) -> None:
         self.close()
 
-
-R = TypeVar("R", bound=contract.Request)
-
-
-def _request(kind: type[R], arguments: Mapping[str, Any]) -> R:
-    """A method's own arguments as a checked request. Sequences become tuples, what was left unset is left out."""
-    given = {
-        name: tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else value
-        for name in kind.__struct_fields__
-        if (value := arguments.get(name, UNSET)) is not UNSET
-    }
-    return contract.check(kind, given)
+    def _asked(self, operation: str, kind: type[R], arguments: Mapping[str, Any]) -> R:
+        """A method's own arguments as a checked request of somebody who may make it."""
+        self._engine.demand(contract.BY_NAME[operation].needs)
+        request = contract.request_of(kind, arguments)
+        if getattr(request, "reveal", False):
+            self._engine.demand("reveal")
+            if self._engine.caller:
+                self._engine.store.audit.note("reveal sensitive", getattr(request, "id", None), operation)
+        return request
 
 
 def _id(text: str, field: str = "id") -> str:

@@ -9,6 +9,11 @@ import msgspec
 
 State = Literal["active", "superseded", "archived", "deleted"]
 Permission = Literal["read", "write"]
+Role = Literal["reader", "writer", "admin"]
+# What a key of a server allows. `reveal` shows secrets and sensitive contents, `admin` sees the acts of all.
+Right = Literal["read", "write", "share", "reveal", "admin"]
+# The owner of what was stored without a server: whoever has the store.
+LOCAL = "local"
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
 ConceptSort = Literal["memories", "name"]
@@ -52,6 +57,7 @@ class Memory(Value, frozen=True, kw_only=True):
     state: State = "active"
     sensitive: bool = False
     revision: int = 1
+    owner: str = LOCAL
 
 
 class Link(Value, frozen=True, kw_only=True):
@@ -83,6 +89,7 @@ class Filter(Value, frozen=True, kw_only=True):
     created_after: str | None = None
     created_before: str | None = None
     as_of: str | None = None
+    viewer: str | None = None  # a user of a server, who sees their own and what is shared with them
 
 
 class Candidate(Value, frozen=True, kw_only=True):
@@ -258,7 +265,7 @@ class Stats(Value, frozen=True, kw_only=True):
     not_in_graph: int = 0
     embedder: str | None
     schema: int
-    bytes: int
+    bytes: int | None
 
 
 class Page(Value, frozen=True, kw_only=True):
@@ -343,6 +350,34 @@ class Imported(Value, frozen=True, kw_only=True):
     links: int
     errors: tuple[str, ...] = ()
     redacted: Mapping[str, int] = {}
+
+
+class Caller(Value, frozen=True, kw_only=True):
+    """Who asks a server: a user of a tenant, and what the key they came with allows."""
+
+    tenant: str
+    user: str
+    role: Role
+    key: str
+    rights: frozenset[Right]
+
+
+class User(Value, frozen=True, kw_only=True):
+    name: str
+    role: Role
+    created_at: str
+
+
+class Key(Value, frozen=True, kw_only=True):
+    """What is known of an API key; its secret is shown once, when it is made, and kept only as a hash."""
+
+    id: str
+    user: str
+    rights: tuple[Right, ...]
+    label: str
+    created_at: str
+    expires_at: str | None = None
+    revoked_at: str | None = None
 
 
 class Share(Value, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ def test_remember_tells_kinds_and_counts(trivet: CommandLine) -> None:
 
 
 def test_only_reveal_shows_it_and_audit_says_so(trivet: CommandLine, id: str) -> None:
-    assert trivet("audit").out == "Nothing was revealed yet.\n"
+    assert trivet("audit").out == "Nothing is on the record yet.\n"
     assert github("cli") not in trivet("get", id, "--reveal").out
     assert trivet.json("reveal", id)["content"] == TEXT
     assert github("cli") in trivet("reveal", id).out

@@ -16,7 +16,7 @@ from trivet.recipe import DEFAULT
 from trivet.store.base import Added, Bm25, Document, Entry, Job, Model, Passage, Store
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore
-from trivet.types import Filter, Link, LinkKind, Memory, Source, State
+from trivet.types import LOCAL, Filter, Link, LinkKind, Memory, Source, State
 
 Open = Callable[[], Store]
 
@@ -47,6 +47,7 @@ def memory(
     valid_to: str | None = None,
     state: State = "active",
     sensitive: bool = False,
+    owner: str = LOCAL,
 ) -> Memory:
     return Memory(
         id=id or new_id(),
@@ -64,6 +65,7 @@ def memory(
         valid_to=valid_to,
         state=state,
         sensitive=sensitive,
+        owner=owner,
     )
 
 

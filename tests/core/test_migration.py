@@ -14,6 +14,7 @@ from trivet import StoreError
 from trivet.store.sqlite import SqliteStore
 from trivet.store.sqlite.database import SCHEMA_VERSION, _statements
 from trivet.store.sqlite.queries import migration
+from trivet.types import LOCAL
 
 from .conftest import Opened
 from .version_one import contents, make_version_one
@@ -27,27 +28,43 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
     assert after.pop("version") == [(SCHEMA_VERSION,)]
     assert set(before.pop("names")) < set(after.pop("names"))
     del before["version"]
+    after["memory"] = [(*row[:-1],) for row in after["memory"] if row[-1] == LOCAL]  # the owner is new
     assert after == before
 
 
-def test_a_store_of_version_two_keeps_everything(path: Path, open_trivet: Opened) -> None:
+@pytest.mark.parametrize("version", range(2, SCHEMA_VERSION))
+def test_a_store_of_each_later_version_keeps_everything(path: Path, version: int, open_trivet: Opened) -> None:
     memories = make_version_one(path, more=5)
     connection = sqlite3.connect(path)
-    connection.executescript(migration(2))
-    connection.execute("PRAGMA user_version = 2")
+    for step in range(2, version + 1):
+        connection.executescript(migration(step))
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
-    before = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("memory", "revision", "reading")]
+    columns = {table: _columns(connection, table) for table in _tables(connection)}
+    before = {table: _rows(connection, table, names) for table, names in columns.items()}
     connection.close()
     SqliteStore(path).close()
     connection = sqlite3.connect(path)
-    after = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("memory", "revision", "reading")]
+    assert {table: _rows(connection, table, names) for table, names in columns.items()} == before
     connection.close()
-    assert after == before
     trivet = open_trivet()
     assert trivet.stats().schema == SCHEMA_VERSION
     assert trivet.redact().memories == 0
     assert trivet.get(memories[0].id) == memories[0]
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return [name for (name,) in found if not name.startswith(("sqlite_", "lexical"))]
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> str:
+    return ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
+
+
+def _rows(connection: sqlite3.Connection, table: str, columns: str) -> list[tuple[object, ...]]:
+    return connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
 
 
 def test_its_memories_come_into_the_graph(path: Path, open_trivet: Opened) -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from cli.running import process
 from core.servers import WordEmbedder
-from mcp_server.agent import agent
 from lab.chat_server import ChatServer
+from mcp_server.agent import agent
 from triples.model import knows, serving
 from trivet import Trivet, TrivetError
 

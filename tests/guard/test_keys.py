@@ -135,17 +135,17 @@ KILLED = """
 import os, signal, sys
 import trivet.reveal
 from trivet import Trivet
-from trivet.store.sqlite.secrets import SqliteSecrets
+from trivet.store.relational.secrets import RelationalSecrets
 
 trivet.reveal.RESEALED_AT_ONCE = 2
 left = int(sys.argv[2])
-def reseal(self, done, whole=SqliteSecrets.reseal):
+def reseal(self, done, whole=RelationalSecrets.reseal):
     global left
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     left -= 1
     whole(self, done)
-SqliteSecrets.reseal = reseal
+RelationalSecrets.reseal = reseal
 Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old=True)
 """
 

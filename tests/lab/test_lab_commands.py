@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import CommandLine, process
-from trivet.cli.app import LAB
+from trivet.cli.app import GROUPS
 from trivet.lab.originals import IMPORTERS
 
 from . import library
@@ -43,11 +43,11 @@ def worse(arm: Path, queries: set[str], **measures: float) -> None:
 def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
     shown = trivet("lab")
     assert shown.status == 0
-    assert all(f"\n  {name} " in shown.out for name in LAB)
+    assert all(f"\n  {name} " in shown.out for name in GROUPS["lab"])
     assert "trivet lab run house" in shown.out
 
 
-@pytest.mark.parametrize("name", LAB)
+@pytest.mark.parametrize("name", GROUPS["lab"])
 def test_every_command_has_help_with_an_example_and_no_store(trivet: CommandLine, name: str) -> None:
     shown = trivet("lab", name, "--help")
     assert shown.status == 0

@@ -6,19 +6,27 @@ import psycopg
 import pytest
 
 from contract.graphs import held, read_all
-from contract.stores import add, embed, found, link, memory, near
+from contract.stores import add, document, embed, found, link, memory, near
 from postgres_server import PostgresServer
 from trivet.errors import NotFound, StoreError
+from trivet.store.base import Sealed
 from trivet.store.postgres import PostgresStore, Server
-from trivet.types import Filter
+from trivet.types import Filter, Key
 
 
 def fill(store: PostgresStore, word: str) -> list[str]:
     one, two = memory(f"we met Clara at the {word}", tags=(word,)), memory(f"{word} of Acme")
     add(store, one, two)
     store.links.add(link(one, "see-also", two))
+    sealed = Sealed(revision=1, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s")
+    store.memories.replace(store.memories.get(one.id), document(one), "edit", [sealed])
     embed(store, store.vectors.adopt("tiny", "a", 2), {one.content: (1, 0), two.content: (0, 1)})
     read_all(store)
+    store.accounts.add_user("ana", "writer")
+    key = Key(id=word, user="ana", rights=("read",), label="", created_at=one.created_at)
+    store.accounts.add_key(key, b"hash")
+    store.shares.share_memory(one.id, "ana", "read")
+    store.shares.share_tag(word, "ana", "read")
     return [one.id, two.id]
 
 
@@ -118,3 +126,22 @@ def test_every_index_has_its_tenant_first(url: str) -> None:
 def test_a_role_above_the_rules_is_refused(postgres: PostgresServer, url: str) -> None:
     with pytest.raises(StoreError, match="row-level security"):
         Server(url.replace("trivet@", "postgres@"))
+
+
+def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) -> None:
+    store = PostgresStore(server, "a")
+    ana, bo = store.seen_by("ana"), store.seen_by("bo")
+    one, two = memory("the word of ana", owner="ana", tags=("trip",)), memory("a second word", owner="ana")
+    his = memory("what bo says", owner="bo")
+    add(ana, one, two)
+    add(bo, his)
+    ana.links.add(link(one, "see-also", two))
+    ana.shares.share_tag("trip", "bo", "read")
+    store.accounts.add_user("ana", "writer")
+    seen_by_bo = {"memory": 2, "revision": 2, "lexical": 2, "link": 0, "audit": 1, "account": 0, "api_key": 0}
+    with psycopg.connect(url) as connection:
+        for table, rows in seen_by_bo.items():
+            for viewer, expected in (("bo", rows), ("eve", 0)):
+                connection.execute("SELECT set_config('trivet.tenant', 'a', true)")
+                connection.execute("SELECT set_config('trivet.viewer', %s, true)", (viewer,))
+                assert len(connection.execute(f"SELECT * FROM {table}").fetchall()) == expected, (table, viewer)

@@ -35,7 +35,7 @@ def present(
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
     for rank, hit in enumerate(chosen, 1):
-        memory = masked(hit.memory, reveal)
+        memory = masked(hit.memory, reveal, filter.viewer)
         passages = spans.get(hit.memory.id, ())
         passage = _passage(memory, passages, best.get(hit.memory.id), question)
         hits.append(
@@ -127,11 +127,11 @@ def _resolutions(
     links = store.links.from_sources(ids, "resolved-by") if ids else ()
     if not links:
         return {}
-    within = Filter(scope=filter.scope, states=("active", "superseded", "archived"))
+    within = Filter(scope=filter.scope, states=("active", "superseded", "archived"), viewer=filter.viewer)
     memories = store.memories.get_many([link.target for link in links])
     found: dict[str, list[Resolution]] = {}
     for link in links:
         if store.memories.is_visible(link.target, within):
-            memory = masked(memories[link.target], reveal)
+            memory = masked(memories[link.target], reveal, filter.viewer)
             found.setdefault(link.source, []).append(Resolution(id=memory.id, content=memory.content))
     return {id: tuple(resolutions) for id, resolutions in found.items()}

@@ -19,24 +19,30 @@ MODULES: dict[str, tuple[str, ...]] = {
     "look": ("history", "diff", "why-not", "stats"),
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
+    "share": ("share", "unshare", "shares", "links", "tags", "categories"),
     "move": ("export", "import", "backup", "move"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
-    "serve": ("mcp", "demo"),
+    "serve": ("serve", "mcp", "demo"),
+    "accounts": ("user", "key"),
     "tune": ("tune",),
     "lab": ("lab",),
 }
 HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
-# What may follow `trivet lab`.
-LAB: dict[str, str] = {
-    "import": "lab",
-    "run": "lab",
-    "compare": "lab",
-    "gate": "lab",
-    "sweep": "lab_search",
-    "ablate": "lab_search",
-    "report": "lab",
-    "pool": "judge",
-    "judge": "judge",
+# What may follow the names of groups, and where it is.
+GROUPS: dict[str, dict[str, str]] = {
+    "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
+    "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
+    "lab": {
+        "import": "lab",
+        "run": "lab",
+        "compare": "lab",
+        "gate": "lab",
+        "sweep": "lab_search",
+        "ablate": "lab_search",
+        "report": "lab",
+        "pool": "judge",
+        "judge": "judge",
+    },
 }
 
 HELP = """A memory for AI agents that explains every hit.
@@ -64,6 +70,30 @@ Example:
   trivet lab compare runs/1-default runs/2-rrf-k-60
   trivet lab report runs
 """
+
+
+USER_HELP = """Add, list and remove the users of a server.
+
+Users live in the store they use. Each sees their own memories and what others share with them.
+
+\b
+Example:
+  trivet user add ana --role writer
+  trivet key add ana --label laptop
+"""
+
+KEY_HELP = """Make, list and revoke the API keys of a server's users.
+
+A key is shown once and kept as a hash. Give it to the client as TRIVET_KEY, or as `Authorization: Bearer KEY`.
+
+\b
+Example:
+  trivet key add ana --label laptop --days 90
+  trivet key list
+  trivet key revoke 3f9a1c0b77d2
+"""
+
+GROUP_HELP = {"lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
 
 
 class LazyCommands(MutableMapping[str, Any]):
@@ -128,16 +158,13 @@ def _root(
 
 
 def _make(name: str, module: str) -> Any:
-    if name == "lab":
-        return _group(_lab, LAB_HELP, LazyCommands(LAB, _make_lab), completion=False)
+    if name in GROUPS:
+        commands = LazyCommands(GROUPS[name], lambda own, home: _single(f"{name} {own}", home))
+        return _group(_help_alone, GROUP_HELP[name], commands, completion=False)
     return _single(name, module)
 
 
-def _make_lab(name: str, module: str) -> Any:
-    return _single(f"lab {name}", module)
-
-
-def _lab(context: typer.Context) -> None:
+def _help_alone(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

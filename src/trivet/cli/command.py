@@ -53,7 +53,7 @@ ENTRIES: dict[str, Entry] = {}
 
 PathOption = Annotated[
     str | None,
-    typer.Option("--path", metavar="STORE", help="The store: a file, or postgresql://...; the configured one if none."),
+    typer.Option("--path", metavar="FILE", help="The store, or a server's address; the configured one if none."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 COMMON = (

@@ -11,7 +11,6 @@ import msgspec
 
 from trivet.contract import json_schema
 from trivet.settings import Settings, config_path, load_settings
-from trivet.store.address import without_password
 
 Origin = Literal["option", "environment", "file", "default"]
 
@@ -34,18 +33,12 @@ def settings_in_force(path: str | None) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             name=name,
-            value=_shown(getattr(settings, name)),
+            value=settings.shown[name],
             origin="option" if name == "path" and path else _origin(name, in_file),
             description=properties[name].get("description", ""),
         )
         for name in Settings.__struct_fields__
     )
-
-
-def _shown(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_shown(one) for one in value)
-    return without_password(value) if isinstance(value, str) else value
 
 
 def _origin(name: str, in_file: frozenset[str]) -> Origin:

@@ -9,7 +9,18 @@ import msgspec
 import typer
 
 from trivet.cli.output import one_line
-from trivet.errors import Conflict, EmbedderError, InvalidInput, NotFound, SecretError, StoreError, TrivetError
+from trivet.errors import (
+    Conflict,
+    EmbedderError,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    SecretError,
+    StoreError,
+    TooMany,
+    TrivetError,
+    Unauthorised,
+)
 
 STOPPED = 1
 INVALID = 2
@@ -25,6 +36,9 @@ STATUSES: dict[type[TrivetError], int] = {
     StoreError: TROUBLED_STORE,
     EmbedderError: TROUBLED_EMBEDDER,
     SecretError: TROUBLED_KEYS,
+    Unauthorised: 8,
+    Forbidden: 9,
+    TooMany: 10,
 }
 
 

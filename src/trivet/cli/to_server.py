@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trivet.cli.session import Session
 from trivet.errors import InvalidInput
 from trivet.opening import open_server, open_store
-from trivet.settings import Settings, load_settings
-from trivet.store.address import is_server
+from trivet.settings import Settings
+from trivet.store.address import is_postgres
 from trivet.store.sqlite import SqliteStore
-
-
-def file_of(session: Session) -> Path:
-    """The store's file, for what only a file can do."""
-    path = load_settings(path=session.path).path
-    if is_server(path):
-        raise InvalidInput("The store is on a server, and this needs one in a file. Name it with --path.")
-    return Path(path).expanduser()
 
 
 def move_to_server(file: Path, settings: Settings) -> int:
     """Copies the file into the empty tenant that the settings name; says how many memories there are now."""
-    if not is_server(settings.path):
+    if not is_postgres(settings.path):
         raise InvalidInput("Name where to move as postgresql://USER@HOST/DATABASE. Nothing was moved.")
     if not file.is_file():
         raise InvalidInput(f"There is no store at {file}. Nothing was moved; name the file with --path.")

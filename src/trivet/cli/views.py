@@ -118,7 +118,7 @@ def why_not(verdict: WhyNot) -> Iterator[Line]:
 
 def stats(stats: Stats) -> Iterator[Line]:
     facts = {
-        "store": f"{stats.path} ({stats.bytes:,} bytes, schema {stats.schema})",
+        "store": f"{stats.path} ({stats.bytes or 0:,} bytes, schema {stats.schema})",
         "memories": _counts(stats.memories),
         "categories": _counts(stats.categories),
         "scopes": _counts(stats.scopes),

@@ -9,9 +9,9 @@ from trivet.types import Memory
 MASK = "[sensitive; reveal it to read]"
 
 
-def masked(memory: Memory, reveal: bool = False) -> Memory:
-    """The memory as it may leave Trivet: its own words hidden if it is sensitive and not revealed."""
-    if not memory.sensitive or reveal:
+def masked(memory: Memory, reveal: bool = False, viewer: str | None = None) -> Memory:
+    """The memory as it may leave Trivet: its own words hidden if it is sensitive and not revealed by its owner."""
+    if not memory.sensitive or (reveal and viewer in (None, memory.owner)):
         return memory
     return msgspec.structs.replace(
         memory, content=MASK, title=MASK if memory.title else None, expanded_keywords=(), source=None

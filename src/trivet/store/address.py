@@ -9,14 +9,14 @@ _SECRET = ("password", "sslpassword")
 _HIDDEN = "***"
 
 
-def is_server(address: str) -> bool:
+def is_postgres(address: str) -> bool:
     """Whether a PostgreSQL server keeps the store."""
     return address.startswith(_SCHEMES)
 
 
 def without_password(address: str) -> str:
     """As it may be shown. What is no server's address has none."""
-    if not is_server(address):
+    if not is_postgres(address):
         return address
     scheme, place, path, query, _ = urlsplit(address)
     user, at, hosts = place.rpartition("@")

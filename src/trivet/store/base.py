@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -21,17 +21,23 @@ from trivet.types import (
     Concept,
     ConceptPage,
     ConceptSort,
+    Count,
     Filter,
     Finding,
+    Key,
     Link,
     LinkKind,
     Memory,
     Neighbourhood,
     Page,
     PathStep,
+    Permission,
     Revision,
+    Role,
+    Share,
     Sort,
     Stats,
+    User,
 )
 
 if TYPE_CHECKING:
@@ -79,11 +85,26 @@ class Entry(msgspec.Struct, frozen=True):
     secrets: tuple[Sealed, ...] = ()
 
 
+class KnownKey(NamedTuple):
+    """A key as the store knows it, and the role of its user."""
+
+    key: Key
+    hash: bytes
+    role: Role
+
+
 class Added(msgspec.Struct, frozen=True):
     """`unchanged` when the same id and content were there already, at that revision."""
 
     status: Literal["stored", "unchanged"]
     revision: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was sent before, and its answer; none while it is being worked on."""
+
+    request: bytes
+    answer: bytes | None = None
 
 
 class Bm25(msgspec.Struct, frozen=True):
@@ -179,6 +200,9 @@ class Memories(Protocol):
     def everything(self) -> Iterator[Memory]: ...
     def is_visible(self, id: str, filter: Filter) -> bool: ...
     def visible_count(self, filter: Filter) -> int: ...
+    def claim(self, id: str) -> str: ...
+    def tags(self, filter: Filter, limit: int) -> tuple[Count, ...]: ...
+    def categories(self, filter: Filter) -> tuple[Count, ...]: ...
     def stats(self) -> Stats: ...
 
 
@@ -195,7 +219,7 @@ class LexicalIndex(Protocol):
     def search(
         self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
     ) -> list[Candidate]: ...
-    def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]: ...
+    def similar(self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None) -> list[str]: ...
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]: ...
 
 
@@ -251,6 +275,14 @@ class Concepts(Protocol):
     def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood: ...
 
 
+class Once(Protocol):
+    """Requests that must act once. Whoever begins one first acts; who comes again gets what was kept."""
+
+    def begin(self, name: bytes, request: bytes, lease_seconds: float) -> Kept | None: ...
+    def finish(self, name: bytes, answer: bytes) -> None: ...
+    def give_up(self, name: bytes) -> None: ...
+
+
 class Secrets(Protocol):
     """Sealed secrets, which go with their memories."""
 
@@ -259,11 +291,34 @@ class Secrets(Protocol):
     def reseal(self, done: Sequence[tuple[str, Sealed]]) -> None: ...
 
 
+class Shares(Protocol):
+    def share_memory(self, id: str, user: str, permission: Permission) -> Share: ...
+    def share_tag(self, tag: str, user: str, permission: Permission) -> Share: ...
+    def unshare_memory(self, id: str, user: str) -> None: ...
+    def unshare_tag(self, tag: str, user: str) -> None: ...
+    def all(self) -> tuple[Share, ...]: ...
+
+
+class Accounts(Protocol):
+    """The users of a server and their keys."""
+
+    def add_user(self, name: str, role: Role) -> User: ...
+    def set_role(self, name: str, role: Role) -> None: ...
+    def remove_user(self, name: str) -> None: ...
+    def has(self, name: str) -> bool: ...
+    def user(self, name: str) -> User: ...
+    def users(self) -> tuple[User, ...]: ...
+    def add_key(self, key: Key, hash: bytes) -> None: ...
+    def key(self, id: str) -> KnownKey | None: ...
+    def keys(self) -> tuple[Key, ...]: ...
+    def revoke(self, id: str) -> None: ...
+
+
 class Audit(Protocol):
     """The record of who did what, which stays when memories go."""
 
-    def note(self, act: str, memory: str | None, detail: str, actor: str | None = None) -> None: ...
-    def noted(self, limit: int) -> tuple[AuditEntry, ...]: ...
+    def note(self, act: str, memory: str | None, detail: str) -> None: ...
+    def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]: ...
 
 
 class Upkeep(Protocol):
@@ -296,10 +351,22 @@ class Store(Protocol):
     @property
     def secrets(self) -> Secrets: ...
     @property
+    def shares(self) -> Shares: ...
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
     def audit(self) -> Audit: ...
+    @property
+    def once(self) -> Once: ...
     @property
     def upkeep(self) -> Upkeep: ...
     def moment(self) -> AbstractContextManager[None]:
         """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
+    def seen_by(self, user: str) -> Store:
+        """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.
+
+        Filters must name the same user; the indexes are shared. It is not to be closed.
+        """
 
     def close(self) -> None: ...

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from trivet import load_settings
 from trivet.cli import views
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID
@@ -96,9 +95,8 @@ def backup(
 
 def _put_back(session: Session, backup: Path, force: bool) -> None:
     from trivet.cli.put_back import put_back
-    from trivet.cli.to_server import file_of
 
-    store = file_of(session)
+    store = session.file
     aside = put_back(backup, store, force)
     value = {"path": str(store), "restored": str(backup), "moved_aside": str(aside) if aside else None}
     moved = [line(f"The store that was there is now {aside}.")] if aside else []
@@ -122,10 +120,11 @@ def move(
         str | None, typer.Option("--tenant", metavar="NAME", help="Whose memories they are there.")
     ] = None,
 ) -> None:
-    from trivet.cli.to_server import file_of, move_to_server
+    from trivet import load_settings
+    from trivet.cli.to_server import move_to_server
     from trivet.store.address import without_password
 
-    file, settings = file_of(session), load_settings(path=target, tenant=tenant)
+    file, settings = session.file, load_settings(path=target, tenant=tenant)
     count = move_to_server(file, settings)
     shown = without_password(target)
     value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}

@@ -39,14 +39,19 @@ def redact(session: Session) -> None:
     session.embed_waiting()
 
 
-@command("audit", "Show what was revealed and when keys were rotated, the latest first.", example="trivet audit")
-def audit(
-    session: Session,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many to show.")] = 50,
-) -> None:
-    entries = session.memory.audit(limit=limit)
-    rows = [line((f"{one.at}  ", "dim"), f"{one.act:<7} {one.memory or '-'}  {one.detail}") for one in entries]
-    session.show(entries, lambda: rows or [line("Nothing was revealed yet.")])
+@operation(
+    "audit",
+    more="Every act of a server's users is on the record, and every reveal. `trivet doctor` checks that none was "
+    "changed or removed.",
+    example="trivet audit",
+)
+def audit(session: Session, arguments: dict[str, Any]) -> None:
+    entries = session.memory.audit(**arguments)
+    rows = [
+        line((f"{one.at}  ", "dim"), f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}")
+        for one in entries
+    ]
+    session.show(entries, lambda: rows or [line("Nothing is on the record yet.")])
 
 
 @command(

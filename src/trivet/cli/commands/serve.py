@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from trivet.cli.command import command
 from trivet.cli.session import Session
+
+PORT = 7373
 
 
 @command(
@@ -17,6 +23,31 @@ def mcp(session: Session) -> None:
     from trivet.serve.mcp import run
 
     run(session.path)
+
+
+@command(
+    "serve",
+    "Serve the store over HTTP, and to agents over MCP, on one port.",
+    more="--path may be a file or the address of a PostgreSQL database (postgresql://...). Everyone needs a key; "
+    "`trivet key` makes them. On another host than this machine's own the traffic is not encrypted: put a proxy with "
+    "TLS in front. Settings that begin with server_ set its limits. --demo serves 400 memories of an invented company "
+    "from a store that is removed at the end, on the next free port.",
+    example="trivet serve\ntrivet serve --port 8080 --path postgresql://trivet@db.example/trivet",
+)
+def serve(
+    session: Session,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")] = PORT,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve the demo's memories instead of a store of yours.")
+    ] = False,
+) -> None:
+    from trivet.cli.serving import serve_demo, serve_store
+
+    if demo:
+        serve_demo(host, port)
+    else:
+        serve_store(session.path, host, port)
 
 
 @command(

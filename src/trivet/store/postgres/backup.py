@@ -15,7 +15,7 @@ from trivet.store.sqlite import SqliteStore
 TABLES = {
     "memory": "key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri, "
     "source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision, "
-    "length",
+    "length, owner",
     "memory_tag": "memory, tag",
     "revision": "memory, revision, changed_at, action, snapshot",
     "link": "source, kind, target, created_at",
@@ -29,6 +29,10 @@ TABLES = {
     "reading": "memory, reader, revision, attempts, not_before, last_error",
     "was_read": "memory, reader, revision",
     "secret": "memory, kind, number, revision, field, key, nonce, sealed",
+    "account": "name, role, created_at",
+    "api_key": "id, account, hash, rights, label, created_at, expires_at, revoked_at",
+    "share": "memory, grantee, permission, created_at",
+    "tag_share": "owner, tag, grantee, permission, created_at",
     "audit": "sequence, at, actor, act, memory, detail, hash",
 }
 

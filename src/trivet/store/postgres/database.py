@@ -19,7 +19,10 @@ from trivet.store.postgres.queries import QUERIES
 from trivet.store.postgres.rows import Row
 from trivet.store.postgres.server import Server, may_retry
 
-_SETTINGS = "SELECT set_config('trivet.tenant', %s, true), set_config('lock_timeout', %s, true)"
+_SETTINGS = """
+SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, true),
+       set_config('lock_timeout', %s, true)
+"""
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
@@ -29,6 +32,7 @@ T = TypeVar("T", bound=Transaction)
 
 class Database:
     sql = QUERIES
+    viewer = None
 
     def __init__(self, server: Server, tenant: str) -> None:
         if not 0 < len(tenant) <= LONGEST_TENANT or "\x00" in tenant:
@@ -44,10 +48,16 @@ class Database:
             transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
 
     def read(self) -> Reader | Transaction:
+        return self.current() or self._reader
+
+    unseen = read
+
+    def current(self) -> Transaction | None:
+        """The transaction that this thread is in."""
         if self._closed:
             raise StoreError("The store is closed. Open it again with Trivet.open().")
         current: Transaction | None = getattr(self._local, "transaction", None)
-        return current or self._reader
+        return current
 
     @contextmanager
     def write(self) -> Iterator[Writing]:
@@ -86,9 +96,9 @@ class Database:
     def close(self) -> None:
         self._closed = True
 
-    def set_up(self, connection: psycopg.Connection[Row]) -> None:
+    def set_up(self, connection: psycopg.Connection[Row], viewer: str = "") -> None:
         limit = f"{round(self.server.patience * 1000)}ms"
-        connection.execute(_SETTINGS, (self.tenant, limit))
+        connection.execute(_SETTINGS, (self.tenant, viewer, limit))
 
     @contextmanager
     def _transaction(self, begin: str, kind: type[T]) -> Iterator[T]:

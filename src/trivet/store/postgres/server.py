@@ -78,6 +78,12 @@ class Server:
         with self._pool.connection() as connection:
             yield connection
 
+    def has_tenant(self, name: str) -> bool:
+        with self.errors(), self.connection() as connection, connection.pipeline():
+            connection.execute("SELECT set_config('trivet.tenant', %s, true)", (name,))
+            found = connection.execute("SELECT 1 FROM tenant WHERE tenant = %s", (name,))
+        return found.fetchone() is not None
+
     def attempts(self) -> Iterator[float]:
         """Yields as often as a lost connection is worth another try."""
         last = time.monotonic() + self.patience

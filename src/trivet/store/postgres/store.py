@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
+from typing import Self
 
 from numpy import float16
 from numpy.typing import NDArray
 
 from trivet.store.postgres.database import Database
 from trivet.store.postgres.postings import StoredPostings
+from trivet.store.postgres.seen import SeenTenant
 from trivet.store.postgres.server import Server
 from trivet.store.postgres.taking_in import take_in
 from trivet.store.postgres.upkeep import PostgresUpkeep
 from trivet.store.postgres.vectors import PostgresVectorIndex
+from trivet.store.relational import database as relational
+from trivet.store.relational.accounts import RelationalAccounts
 from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
@@ -22,8 +27,10 @@ from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.memories import RelationalMemories
+from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.secrets import RelationalSecrets
+from trivet.store.relational.shares import RelationalShares
 from trivet.store.relational.visible import Visibility
 
 
@@ -37,22 +44,35 @@ class PostgresStore:
         changes = Changes(self._database)
         visibility = Visibility(self._database, changes)
         identities = Identities(self._database)
-        self.memories = RelationalMemories(self._database, visibility)
-        self.links = RelationalLinks(self._database)
+        self._visibility = visibility
         postings = PostingCache(self._database, changes, StoredPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
         self.vectors = PostgresVectorIndex(self._database, visibility, changes, identities)
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
-        self.concepts = RelationalConcepts(self._database)
         self.jobs = RelationalJobs(self._database, as_text)
-        self.secrets = RelationalSecrets(self._database)
-        self.audit = RelationalAudit(self._database)
+        self.accounts = RelationalAccounts(self._database)
+        self.once = RelationalOnce(self._database)
+        self._bind(self._database)
         self.upkeep = PostgresUpkeep(self._database, self.vectors)
         self.moment = changes.moment
 
     def take_in(self, file: Path) -> None:
         """A file of the embedded store, of the present schema, into this tenant, which must be empty."""
         take_in(file, self._database)
+
+    def seen_by(self, user: str) -> Self:
+        seen = copy(self)
+        seen._bind(SeenTenant(self._database, user))
+        return seen
+
+    def _bind(self, database: relational.Database) -> None:
+        """What holds words, for whom it is; the indexes are the same for all."""
+        self.memories = RelationalMemories(database, self._visibility)
+        self.links = RelationalLinks(database)
+        self.concepts = RelationalConcepts(database)
+        self.secrets = RelationalSecrets(database)
+        self.shares = RelationalShares(database)
+        self.audit = RelationalAudit(database)
 
     def close(self) -> None:
         self.vectors.close()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 
 from trivet.clock import now
-from trivet.store.relational.database import Database, Row
+from trivet.store.relational.database import Connection, Database, Row
 from trivet.types import AuditEntry
 
 _VERIFIED_AT_ONCE = 1000
@@ -16,22 +17,36 @@ _VERIFIED_AT_ONCE = 1000
 class RelationalAudit:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = database.sql("audit")
 
-    def note(self, act: str, memory: str | None, detail: str, actor: str | None = None) -> None:
+    def note(self, act: str, memory: str | None, detail: str) -> None:
         """Within a transaction it is part of it: what was not noted was not done."""
-        entry = AuditEntry(at=now(), actor=actor, act=act, memory=memory, detail=detail)
         with self._database.write() as connection:
-            last = connection.execute(self._sql["last"]).fetchone()
-            sequence, before = (last["sequence"], bytes(last["hash"])) if last else (0, b"")
-            row = {**msgspec.structs.asdict(entry), "sequence": sequence + 1, "hash": _chained(before, entry)}
-            connection.execute(self._sql["note"], row)
+            note(connection, [AuditEntry(at=now(), actor=self._database.viewer, act=act, memory=memory, detail=detail)])
 
-    def noted(self, limit: int) -> tuple[AuditEntry, ...]:
-        """The latest entries, newest first."""
+    def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
+        """The latest entries, newest first; those of one actor, if named."""
         with self._database.errors():
-            rows = self._database.read().execute(self._sql["noted"], {"limit": limit}).fetchall()
+            parameters = {"limit": limit, "actor": actor}
+            rows = self._database.unseen().execute(self._database.sql("audit")["noted"], parameters).fetchall()
         return tuple(_entry(row) for row in rows)
+
+
+def note_write(connection: Connection, viewer: str | None, act: str, ids: Sequence[str], detail: str = "") -> None:
+    """Writes of users are on the record. Whoever has the store needs none: revisions tell, and could be forged too."""
+    if viewer is not None and ids:
+        moment = now()
+        note(connection, [AuditEntry(at=moment, actor=viewer, act=act, memory=id, detail=detail) for id in ids])
+
+
+def note(connection: Connection, entries: Sequence[AuditEntry]) -> None:
+    sql = connection.sql("audit")
+    last = connection.execute(sql["last"]).fetchone()
+    sequence, hash = (last["sequence"], bytes(last["hash"])) if last else (0, b"")
+    rows = []
+    for entry in entries:
+        sequence, hash = sequence + 1, _chained(hash, entry)
+        rows.append({**msgspec.structs.asdict(entry), "sequence": sequence, "hash": hash})
+    connection.executemany(sql["note"], rows)
 
 
 def broken_links(database: Database) -> int:

@@ -53,6 +53,13 @@ class Database(Protocol):
     def age(self) -> int:
         """Rises when the database may have lost changes that were seen before, as after a failover."""
 
+    @property
+    def viewer(self) -> str | None:
+        """The user for whom it is read and written; None for whoever has the store."""
+
+    def unseen(self) -> Connection:
+        """Reads that no viewer limits: for what the store must know and never tells."""
+
     def read(self) -> Connection:
         """Outside a transaction each statement sees the latest commit."""
 

@@ -44,10 +44,10 @@ class RelationalLexicalIndex:
             scores = prefer_all_words(scores, [lists[term] for term in required], enough)
         return self._best(scores, depth)
 
-    def similar(self, id: str, fingerprint: Sequence[int], limit: int) -> list[str]:
+    def similar(self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None) -> list[str]:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
         shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
-        parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit}
+        parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit, "viewer": viewer}
         with self._database.errors():
             rows = self._database.read().execute(self._database.sql("lexical")["similar"], parameters).fetchall()
         return [row[0] for row in rows]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.errors import Conflict, NotFound
+from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.memories import restate
 from trivet.store.relational.rows import as_json
@@ -14,12 +15,14 @@ from trivet.types import Link, LinkKind
 class RelationalLinks:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._viewer = database.viewer
         self._sql = database.sql("links")
 
     def add(self, link: Link) -> bool:
         """Whether the link is new."""
         with self._database.write() as connection:
             source, target = self._key(connection, link.source), self._key(connection, link.target)
+            self._check_rights(connection, link.kind, source, target)
             if link.kind != "see-also" and self._reaches(connection, target, source, link.kind):
                 raise Conflict(
                     f"{link.source} {link.kind} {link.target} would close a circle: "
@@ -29,15 +32,18 @@ class RelationalLinks:
             new = connection.execute(self._sql["insert"], values).rowcount > 0
             if new:
                 self._after_change(connection, link.kind, source, target)
+                note_write(connection, self._viewer, "link", [link.source], f"{link.kind} {link.target}")
         return new
 
     def remove(self, source: str, kind: LinkKind, target: str) -> None:
         with self._database.write() as connection:
             keys = {"source": self._key(connection, source), "target": self._key(connection, target)}
+            self._check_rights(connection, kind, keys["source"], keys["target"])
             removed = connection.execute(self._sql["delete"], {**keys, "kind": kind}).rowcount
             if not removed:
                 raise NotFound(f"There is no link {source} {kind} {target}. `get` shows the links of a memory.")
             self._after_change(connection, kind, keys["source"], keys["target"])
+            note_write(connection, self._viewer, "unlink", [source], f"{kind} {target}")
 
     def touching(self, ids: Sequence[str]) -> tuple[Link, ...]:
         return self._select("touching", {"ids": as_json(ids)})
@@ -52,15 +58,27 @@ class RelationalLinks:
         return self._select("everything", {})
 
     def _select(self, name: str, parameters: dict[str, str]) -> tuple[Link, ...]:
+        """Between memories that may both be seen."""
+        values = {**parameters, "viewer": self._viewer}
         with self._database.errors():
-            rows = self._database.read().execute(self._sql[name], parameters).fetchall()
+            rows = self._database.read().execute(self._sql[name], values).fetchall()
         return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=row[3]) for row in rows)
 
     def _key(self, connection: Connection, id: str) -> int:
-        row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        values = {"id": id, "viewer": self._viewer}
+        row = connection.execute(connection.sql("memories")["seen_by_id"], values).fetchone()
         if row is None:
             raise NotFound(f"There is no memory {id} in this store, so it cannot be linked.")
         return int(row["key"])
+
+    def _check_rights(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
+        """A link is said of its source; to supersede also changes the state of its target."""
+        for key in (source, target) if kind == "supersedes" else (source,):
+            values = {"key": key, "viewer": self._viewer}
+            if self._viewer and connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
+                raise Forbidden(
+                    "A memory that is shared with you for reading cannot be linked so. Nothing was changed."
+                )
 
     def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}

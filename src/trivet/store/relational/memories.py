@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from trivet.clock import now
-from trivet.errors import Conflict, NotFound
+from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.store.base import Added, Document, Entry, Sealed
+from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Row
 from trivet.store.relational.graph_traces import clear_graph
 from trivet.store.relational.rows import as_json, filter_parameters, to_memory, to_row
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visible import Visibility
-from trivet.types import Filter, Memory, Page, Revision, Sort, State, Stats
+from trivet.types import Count, Filter, Memory, Page, Revision, Sort, State, Stats
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
@@ -22,24 +25,40 @@ _ORDERS: dict[Sort, str] = {
     "importance": "m.importance DESC, m.created_at DESC, m.id DESC",
 }
 _EXPORT_BATCH = 500
+# Also of a memory that is shared for writing.
+_OWNERS_ALONE = ("forget", "restore", "purge", "import")
 
 
 class RelationalMemories:
     def __init__(self, database: Database, visibility: Visibility) -> None:
         self._database = database
         self._visibility = visibility
+        self._viewer = database.viewer
         self._sql = database.sql("memories")
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
             ids = as_json(entry.memory.id for entry in entries)
-            rows = connection.execute(self._sql["by_ids"], {"ids": ids}).fetchall()
+            rows = connection.execute(self._sql["seen_by_ids"], {"ids": ids, "viewer": None}).fetchall()
             known = {row["id"]: to_memory(row) for row in rows}
             added = []
             for entry in entries:
                 added.append(self._add(connection, entry, known.get(entry.memory.id)))
                 known.setdefault(entry.memory.id, entry.memory)
+            stored = [entry.memory.id for entry, one in zip(entries, added, strict=True) if one.status == "stored"]
+            note_write(connection, self._viewer, "remember", stored)
             return added
+
+    def claim(self, id: str) -> str:
+        """The id under which the viewer can store what they call so.
+
+        It is another one where the id is taken by a memory that they may not see: to refuse would tell them of it.
+        """
+        if self._viewer is None:
+            return id
+        with self._database.errors():
+            taken = self._database.unseen().execute(self._sql["keys_of_ids"], {"ids": as_json([id])}).fetchone()
+        return id if taken is None or self.get_many([id]) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
 
     def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
@@ -51,6 +70,7 @@ class RelationalMemories:
                     f"revision {memory.revision}. Read it again and repeat the change."
                 )
             key: int = row["key"]
+            self._check_rights(connection, row, memory, action)
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
             connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
@@ -59,6 +79,7 @@ class RelationalMemories:
             self._write_derived(connection, key, following, document)
             restate_targets(connection, key)
             restate(connection, key)
+            note_write(connection, self._viewer, action, [memory.id], f"revision {following.revision}")
         return self.get(memory.id)
 
     def scrub(self, entry: Entry) -> None:
@@ -80,7 +101,9 @@ class RelationalMemories:
 
     def purge(self, id: str) -> None:
         with self._database.write() as connection:
-            key = self._row(id)["key"]
+            row = self._row(id)
+            key = row["key"]
+            self._check_rights(connection, row, None, "purge")
             targets = connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall()
             connection.execute(connection.sql("lexical")["delete"], {"key": key})
             connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
@@ -89,6 +112,7 @@ class RelationalMemories:
             connection.note_change(key)
             for target in targets:
                 restate(connection, target["key"])
+            note_write(connection, self._viewer, "purge", [id])
 
     def get(self, id: str) -> Memory:
         with self._database.errors():
@@ -96,13 +120,13 @@ class RelationalMemories:
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
         with self._database.errors():
-            rows = self._database.read().execute(self._sql["by_ids"], {"ids": as_json(ids)}).fetchall()
+            rows = self._database.read().execute(self._sql["seen_by_ids"], self._seen(ids=as_json(ids))).fetchall()
         return {row["id"]: to_memory(row) for row in rows}
 
     def revisions(self, id: str) -> tuple[Revision, ...]:
         with self._database.errors():
             self._row(id)
-            rows = self._database.read().execute(self._sql["revisions"], {"id": id}).fetchall()
+            rows = self._database.read().execute(self._sql["revisions"], self._seen(id=id)).fetchall()
         return tuple(
             Revision(
                 revision=row["revision"],
@@ -127,7 +151,7 @@ class RelationalMemories:
             with self._database.errors():
                 rows = (
                     self._database.read()
-                    .execute(self._sql["after_key"], {"key": key, "limit": _EXPORT_BATCH})
+                    .execute(self._sql["after_key"], self._seen(key=key, limit=_EXPORT_BATCH))
                     .fetchall()
                 )
             if not rows:
@@ -143,15 +167,31 @@ class RelationalMemories:
                 is not None
             )
 
+    def tags(self, filter: Filter, limit: int) -> tuple[Count, ...]:
+        return self._counts("tags", filter, limit)
+
+    def categories(self, filter: Filter) -> tuple[Count, ...]:
+        return self._counts("categories", filter, 0)
+
+    def _counts(self, name: str, filter: Filter, limit: int) -> tuple[Count, ...]:
+        parameters = {**filter_parameters(filter, now()), "limit": limit}
+        with self._database.errors():
+            rows = self._database.read().execute(self._database.sql.visible(name), parameters).fetchall()
+        return tuple(Count(name=row[0], memories=row[1]) for row in rows)
+
     def visible_count(self, filter: Filter) -> int:
         return self._visibility.of(filter).count
 
     def stats(self) -> Stats:
         with self._database.errors():
             connection = self._database.read()
-            other = connection.execute(self._sql["count_other"]).fetchone()
+            other = (
+                connection.execute(self._sql["count_other"])
+                if self._viewer is None
+                else connection.execute(self._sql["count_other_seen"], self._seen())
+            ).fetchone()
             counts = {
-                name: dict(tuple(row) for row in connection.execute(self._sql[f"count_by_{name}"]))
+                name: dict(tuple(row) for row in connection.execute(self._sql[f"count_by_{name}"], self._seen()))
                 for name in ("state", "category", "scope", "tag")
             }
         return Stats(
@@ -171,18 +211,42 @@ class RelationalMemories:
             failing_jobs=0,
             embedder=None,
             schema=self._database.schema,
-            bytes=self._database.size(),
+            bytes=self._database.size() if self._viewer is None else None,
         )
 
     def _row(self, id: str) -> Row:
-        row: Row | None = self._database.read().execute(self._sql["by_id"], {"id": id}).fetchone()
+        row: Row | None = self._database.read().execute(self._sql["seen_by_id"], self._seen(id=id)).fetchone()
         if row is None:
             raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
         return row
 
+    def _seen(self, **parameters: Any) -> dict[str, Any]:
+        return {**parameters, "viewer": self._viewer}
+
+    def _check_rights(self, connection: Connection, row: Row, new: Memory | None, action: str) -> None:
+        """Those with whom a memory is shared may at most change its text, and cannot show it to yet others."""
+        owner, viewer = row["owner"], self._viewer
+        if viewer is None or viewer == owner:
+            return
+        if action in _OWNERS_ALONE:
+            raise Forbidden(f"This memory belongs to {owner}, who alone can {action} it. Nothing was changed.")
+        values = {"key": row["key"], "viewer": viewer}
+        if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
+            raise Forbidden(f"This memory belongs to {owner} and is shared with you for reading. Nothing was changed.")
+        old = to_memory(row)
+        if new is not None and (new.tags, new.sensitive, new.scope) != (old.tags, old.sensitive, old.scope):
+            raise Forbidden(
+                f"Its owner {owner} alone can change the tags, the scope or the sensitivity of a memory, since these "
+                "decide who sees it. Nothing was changed."
+            )
+
     def _add(self, connection: Connection, entry: Entry, existing: Memory | None) -> Added:
         memory = entry.memory
+        if self._viewer is not None and memory.owner != self._viewer:
+            raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
         if existing is not None:
+            if not self.get_many([memory.id]):
+                raise Conflict("Two requests claimed one id at once. Nothing was written; send it again.")
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))

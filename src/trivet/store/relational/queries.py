@@ -38,8 +38,13 @@ class Queries:
         return woven
 
     def _read(self, file: str) -> dict[str, str]:
+        columns, readable = self._parts("memories").get("columns", ""), self._parts("visible")["readable"]
+        return {
+            name: body.replace("{columns}", columns).replace("{readable}", readable)
+            for name, body in self._parts(file).items()
+        }
+
+    def _parts(self, file: str) -> dict[str, str]:
         text = resources.files(self._package).joinpath("sql", f"{file}.sql").read_text(encoding="utf-8")
         blocks = (block.partition("\n") for block in text.split(_MARK)[1:])
-        found = {name.strip(): self._spoken(body.strip().rstrip(";")) for name, _, body in blocks}
-        columns = found.get("columns", "") if file == "memories" else self("memories").get("columns", "")
-        return {name: body.replace("{columns}", columns) for name, body in found.items()}
+        return {name.strip(): self._spoken(body.strip().rstrip(";")) for name, _, body in blocks}

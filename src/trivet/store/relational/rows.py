@@ -15,7 +15,7 @@ from trivet.types import Filter, Memory, Source
 def to_memory(row: Iterable[Any]) -> Memory:
     (
         _key, id_, content, title, category, tags, importance, confidence, keywords, scope, uri, start_line, end_line,
-        created_at, updated_at, valid_from, valid_to, state, sensitive, revision, _length,
+        created_at, updated_at, valid_from, valid_to, state, sensitive, revision, _length, owner,
     ) = row  # fmt: skip
     return Memory(
         id=id_,
@@ -35,6 +35,7 @@ def to_memory(row: Iterable[Any]) -> Memory:
         state=state,
         sensitive=bool(sensitive),
         revision=revision,
+        owner=owner,
     )
 
 
@@ -61,6 +62,7 @@ def to_row(memory: Memory, document: Document) -> dict[str, Any]:
         "sensitive": memory.sensitive,
         "revision": memory.revision,
         "length": document.length,
+        "owner": memory.owner,
     }
 
 
@@ -76,6 +78,7 @@ def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, An
         "created_after": filter.created_after,
         "created_before": filter.created_before,
         "as_of": filter.as_of,
+        "viewer": filter.viewer,
     }
 
 

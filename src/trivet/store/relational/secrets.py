@@ -17,7 +17,9 @@ class RelationalSecrets:
 
     def of(self, id: str) -> tuple[Sealed, ...]:
         with self._database.errors():
-            rows = self._database.read().execute(self._sql["of"], {"id": id}).fetchall()
+            rows = (
+                self._database.read().execute(self._sql["of"], {"id": id, "viewer": self._database.viewer}).fetchall()
+            )
         return tuple(_sealed(row) for row in rows)
 
     def not_under(self, key: str, limit: int) -> tuple[tuple[str, Sealed], ...]:

@@ -13,7 +13,7 @@ from trivet.store.relational.changes import CHANGES_KEPT
 from trivet.store.relational.database import Numbered
 from trivet.store.sqlite.queries import QUERIES, migration
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 5
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 
@@ -36,6 +36,7 @@ class Database:
     sql = QUERIES
     schema = SCHEMA_VERSION
     age = 0
+    viewer = None
 
     def __init__(self, path: Path, busy_time_limit_ms: int) -> None:
         self.path = path
@@ -59,6 +60,8 @@ class Database:
             connection = self._connect()
             self._local.connection = connection
         return connection
+
+    unseen = read
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
+from typing import Self
 
+from trivet.store.relational import database as relational
+from trivet.store.relational.accounts import RelationalAccounts
 from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
@@ -12,8 +16,11 @@ from trivet.store.relational.identity import Identities
 from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
+from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.secrets import RelationalSecrets
+from trivet.store.relational.seen import SeenDatabase
+from trivet.store.relational.shares import RelationalShares
 from trivet.store.relational.visible import Visibility
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.memories import SqliteMemories
@@ -28,18 +35,31 @@ class SqliteStore:
         changes = Changes(self._database)
         visibility = Visibility(self._database, changes)
         identities = Identities(self._database)
-        self.memories = SqliteMemories(self._database, visibility)
-        self.links = RelationalLinks(self._database)
+        self._visibility = visibility
         postings = PostingCache(self._database, changes, FtsPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
-        self.concepts = RelationalConcepts(self._database)
         self.jobs = RelationalJobs(self._database, lambda vector: vector.tobytes())
-        self.secrets = RelationalSecrets(self._database)
-        self.audit = RelationalAudit(self._database)
+        self.accounts = RelationalAccounts(self._database)
+        self.once = RelationalOnce(self._database)
+        self._bind(self._database)
         self.upkeep = SqliteUpkeep(self._database)
         self.moment = changes.moment
+
+    def seen_by(self, user: str) -> Self:
+        seen = copy(self)
+        seen._bind(SeenDatabase(self._database, user))
+        return seen
+
+    def _bind(self, database: relational.Database) -> None:
+        """What holds words, for whom it is; the indexes are the same for all."""
+        self.memories = SqliteMemories(database, self._visibility)
+        self.links = RelationalLinks(database)
+        self.concepts = RelationalConcepts(database)
+        self.secrets = RelationalSecrets(database)
+        self.shares = RelationalShares(database)
+        self.audit = RelationalAudit(database)
 
     def close(self) -> None:
         self._database.close()

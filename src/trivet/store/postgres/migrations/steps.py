@@ -30,6 +30,39 @@ def keep_tenants_apart(tables: Sequence[str]) -> None:
         op.execute(_POLICY.format(table=table))
 
 
+# Empty: the server itself, which writes, fills its caches and checks keys. Else a user, for reads alone.
+_VIEWER = "(SELECT coalesce(current_setting('trivet.viewer', true), ''))"
+_NOBODY = f"{_VIEWER} = ''"
+_READABLE = f"""
+{_NOBODY} OR owner = {_VIEWER}
+OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = memory.key AND s.grantee IN ({_VIEWER}, '*'))
+OR EXISTS (SELECT 1 FROM tag_share AS s JOIN memory_tag AS t ON t.tag = s.tag
+           WHERE t.memory = memory.key AND s.owner = memory.owner AND s.grantee IN ({_VIEWER}, '*'))
+"""
+_OF_A_MEMORY = f"{_NOBODY} OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = {{table}}.memory)"
+_ONLY_FOR_USERS: dict[str, str] = {
+    "memory": _READABLE,
+    "revision": _OF_A_MEMORY.format(table="revision"),
+    "secret": _OF_A_MEMORY.format(table="secret"),
+    "lexical": _OF_A_MEMORY.format(table="lexical"),
+    "link": f"""{_NOBODY} OR (EXISTS (SELECT 1 FROM memory AS m WHERE m.key = link.source)
+                              AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = link.target))""",
+    "audit": f"{_NOBODY} OR actor = {_VIEWER}",
+    "account": _NOBODY,
+    "api_key": _NOBODY,
+}
+
+
+def keep_users_apart() -> None:
+    """Beside the tenant: what holds words shows a user only their own memories and those shared with them.
+
+    The indexes (postings, vectors, mentions) hold no sentences and are read for all users at once; what is found in
+    them is looked up in the memories.
+    """
+    for table, condition in _ONLY_FOR_USERS.items():
+        op.execute(f"CREATE POLICY one_user ON {table} AS RESTRICTIVE FOR SELECT USING ({condition})")
+
+
 def index_online(indexes: Mapping[str, str]) -> None:
     """Builds each index while others go on writing. What a killed attempt left behind, which is no use, goes first."""
     broken = text("SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(:name) AND NOT indisvalid")

@@ -6,7 +6,8 @@ INSERT INTO audit (sequence, at, actor, act, memory, detail, hash)
 VALUES (:sequence, :at, :actor, :act, :memory, :detail, :hash);
 
 -- name: noted
-SELECT at, actor, act, memory, detail FROM audit ORDER BY sequence DESC LIMIT :limit;
+SELECT at, actor, act, memory, detail FROM audit
+WHERE :actor::text IS NULL OR actor = :actor ORDER BY sequence DESC LIMIT :limit;
 
 -- name: after
 SELECT sequence, at, actor, act, memory, detail, hash FROM audit WHERE sequence > :sequence ORDER BY sequence LIMIT :limit;

@@ -39,7 +39,7 @@ DELETE FROM fingerprint WHERE memory = :key;
 
 -- name: similar
 SELECT m.id FROM fingerprint AS f JOIN memory AS m ON m.key = f.memory
-WHERE f.hash = ANY (as_keys(:hashes)) AND m.id != :id
+WHERE f.hash = ANY (as_keys(:hashes)) AND m.id != :id AND {readable}
 GROUP BY f.memory, m.id HAVING count(*) >= :shared ORDER BY count(*) DESC, f.memory LIMIT :limit;
 
 -- name: clear_fingerprints

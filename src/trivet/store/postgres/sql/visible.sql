@@ -21,8 +21,16 @@ SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR val
 SELECT key, valid_from, valid_to FROM memory
 WHERE key = ANY (as_keys(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
 
+-- name: tags
+SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
+WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: categories
+SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
+
 -- name: predicate
-(:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))
+{readable}
+AND (:scope::text IS NULL OR m.scope = :scope OR starts_with(m.scope, :scope || '/'))
 AND (:categories::text IS NULL OR m.category = ANY (as_texts(:categories)))
 AND m.state = ANY (as_texts(:states))
 AND (:source::text IS NULL OR m.source_uri = :source
@@ -34,3 +42,17 @@ AND (:moment::text IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment)
 AND (:tags::text IS NULL
      OR m.key IN (SELECT t.memory FROM memory_tag AS t WHERE t.tag = ANY (as_texts(:tags))
                   GROUP BY t.memory HAVING count(*) = cardinality(as_texts(:tags))));
+
+-- name: readable
+-- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
+(:viewer::text IS NULL OR m.owner = :viewer
+ OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
+ OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+            WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')));
+
+-- name: writable
+SELECT 1 FROM memory AS m WHERE m.key = :key
+AND (m.owner = :viewer
+     OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*') AND s.permission = 'write')
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*') AND s.permission = 'write'));

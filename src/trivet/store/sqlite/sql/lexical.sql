@@ -21,7 +21,7 @@ DELETE FROM fingerprint WHERE memory = :key;
 
 -- name: similar
 SELECT m.id FROM fingerprint AS f JOIN memory AS m ON m.key = f.memory
-WHERE f.hash IN (SELECT value FROM json_each(:hashes)) AND m.id != :id
+WHERE f.hash IN (SELECT value FROM json_each(:hashes)) AND m.id != :id AND {readable}
 GROUP BY f.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, f.memory LIMIT :limit;
 
 -- name: clear_fingerprints

@@ -8,23 +8,31 @@ DELETE FROM link WHERE source = :source AND kind = :kind AND target = :target;
 SELECT l.kind, s.id, t.id, l.created_at FROM link AS l
 JOIN memory AS s ON s.key = l.source JOIN memory AS t ON t.key = l.target
 WHERE (s.id IN (SELECT value FROM json_each(:ids)) OR t.id IN (SELECT value FROM json_each(:ids)))
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.source AND {readable})
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.target AND {readable})
 ORDER BY l.created_at, s.id, l.kind, t.id;
 
 -- name: everything
 SELECT l.kind, s.id, t.id, l.created_at FROM link AS l
 JOIN memory AS s ON s.key = l.source JOIN memory AS t ON t.key = l.target
+WHERE EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.source AND {readable})
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.target AND {readable})
 ORDER BY l.created_at, s.id, l.kind, t.id;
 
 -- name: from_sources
 SELECT l.kind, s.id, t.id, l.created_at FROM link AS l
 JOIN memory AS s ON s.key = l.source JOIN memory AS t ON t.key = l.target
 WHERE s.id IN (SELECT value FROM json_each(:ids)) AND l.kind = :kind AND t.state != 'deleted'
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.source AND {readable})
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.target AND {readable})
 ORDER BY l.created_at, t.id;
 
 -- name: to_targets
 SELECT l.kind, s.id, t.id, l.created_at FROM link AS l
 JOIN memory AS s ON s.key = l.source JOIN memory AS t ON t.key = l.target
 WHERE t.id IN (SELECT value FROM json_each(:ids)) AND l.kind = :kind AND s.state != 'deleted'
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.source AND {readable})
+  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.target AND {readable})
 ORDER BY s.created_at DESC, s.id DESC;
 
 -- name: reaches

@@ -1,8 +1,11 @@
 -- name: by_id
 SELECT * FROM memory WHERE id = :id;
 
--- name: by_ids
-SELECT * FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
+-- name: seen_by_id
+SELECT * FROM memory AS m WHERE id = :id AND {readable};
+
+-- name: seen_by_ids
+SELECT * FROM memory AS m WHERE id IN (SELECT value FROM json_each(:ids)) AND {readable};
 
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key IN (SELECT value FROM json_each(:keys));
@@ -11,15 +14,15 @@ SELECT key, id FROM memory WHERE key IN (SELECT value FROM json_each(:keys));
 SELECT id, key FROM memory WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: after_key
-SELECT * FROM memory WHERE key > :key ORDER BY key LIMIT :limit;
+SELECT * FROM memory AS m WHERE key > :key AND {readable} ORDER BY key LIMIT :limit;
 
 -- name: insert
 INSERT INTO memory (key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
                     source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive,
-                    revision, length)
+                    revision, length, owner)
 VALUES (:key, :id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
         :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
-        :revision, :length)
+        :revision, :length, :owner)
 RETURNING key;
 
 -- name: update
@@ -54,7 +57,7 @@ UPDATE revision SET snapshot = :snapshot WHERE memory = :key AND revision = :rev
 
 -- name: revisions
 SELECT revision, changed_at, action, snapshot FROM revision
-WHERE memory = (SELECT key FROM memory WHERE id = :id) ORDER BY revision;
+WHERE memory = (SELECT key FROM memory AS m WHERE id = :id AND {readable}) ORDER BY revision;
 
 -- name: insert_change
 INSERT INTO change (memory) VALUES (:key);
@@ -69,17 +72,17 @@ SELECT seq FROM sqlite_sequence WHERE name = 'change';
 SELECT sequence, memory FROM change WHERE sequence > :sequence ORDER BY sequence;
 
 -- name: count_by_state
-SELECT state, count(*) FROM memory GROUP BY state;
+SELECT state, count(*) FROM memory AS m WHERE {readable} GROUP BY state;
 
 -- name: count_by_category
-SELECT category, count(*) FROM memory WHERE state != 'deleted' GROUP BY category ORDER BY 2 DESC, 1;
+SELECT category, count(*) FROM memory AS m WHERE state != 'deleted' AND {readable} GROUP BY category ORDER BY 2 DESC, 1;
 
 -- name: count_by_scope
-SELECT scope, count(*) FROM memory WHERE state != 'deleted' GROUP BY scope ORDER BY 2 DESC, 1;
+SELECT scope, count(*) FROM memory AS m WHERE state != 'deleted' AND {readable} GROUP BY scope ORDER BY 2 DESC, 1;
 
 -- name: count_by_tag
 SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
-WHERE m.state != 'deleted' GROUP BY t.tag ORDER BY 2 DESC, 1;
+WHERE m.state != 'deleted' AND {readable} GROUP BY t.tag ORDER BY 2 DESC, 1;
 
 -- name: count_other
 SELECT (SELECT count(*) FROM link) AS links,
@@ -89,3 +92,14 @@ SELECT (SELECT count(*) FROM link) AS links,
        (SELECT count(DISTINCT concept) FROM mention WHERE role > 0) AS concepts,
        (SELECT count(*) FROM mention) AS mentions,
        (SELECT count(*) FROM statement) AS statements;
+
+-- name: count_other_seen
+-- The same of the memories that a user may see.
+WITH seen AS (SELECT m.key, m.state, m.sensitive FROM memory AS m WHERE {readable})
+SELECT (SELECT count(*) FROM link AS l JOIN seen AS s ON s.key = l.source JOIN seen AS t ON t.key = l.target) AS links,
+       (SELECT count(*) FROM revision AS r JOIN seen AS s ON s.key = r.memory) AS revisions,
+       (SELECT count(*) FROM seen WHERE sensitive AND state != 'deleted') AS sensitive,
+       (SELECT count(*) FROM passage AS p JOIN seen AS s ON s.key = p.memory) AS passages,
+       (SELECT count(DISTINCT concept) FROM mention AS n JOIN seen AS s ON s.key = n.memory WHERE role > 0) AS concepts,
+       (SELECT count(*) FROM mention AS n JOIN seen AS s ON s.key = n.memory) AS mentions,
+       (SELECT count(*) FROM statement AS n JOIN seen AS s ON s.key = n.memory) AS statements;

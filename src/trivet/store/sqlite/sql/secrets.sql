@@ -4,7 +4,7 @@ VALUES (:memory, :kind, :number, :revision, :field, :key, :nonce, :sealed);
 
 -- name: of
 SELECT s.revision, s.field, s.kind, s.number, s.key, s.nonce, s.sealed
-FROM secret AS s JOIN memory AS m ON m.key = s.memory WHERE m.id = :id ORDER BY s.kind, s.number;
+FROM secret AS s JOIN memory AS m ON m.key = s.memory WHERE m.id = :id AND {readable} ORDER BY s.kind, s.number;
 
 -- name: not_under
 SELECT m.id, s.revision, s.field, s.kind, s.number, s.key, s.nonce, s.sealed

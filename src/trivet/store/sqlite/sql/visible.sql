@@ -21,8 +21,16 @@ SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR val
 SELECT key, valid_from, valid_to FROM memory
 WHERE key IN (SELECT value FROM json_each(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
 
+-- name: tags
+SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
+WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: categories
+SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
+
 -- name: predicate
-(:scope IS NULL OR m.scope = :scope OR substr(m.scope, 1, length(:scope) + 1) = :scope || '/')
+{readable}
+AND (:scope IS NULL OR m.scope = :scope OR substr(m.scope, 1, length(:scope) + 1) = :scope || '/')
 AND (:categories IS NULL OR m.category IN (SELECT value FROM json_each(:categories)))
 AND m.state IN (SELECT value FROM json_each(:states))
 AND (:source IS NULL OR m.source_uri = :source
@@ -33,3 +41,17 @@ AND (:as_of IS NULL OR (coalesce(m.valid_from, m.created_at) <= :as_of AND (m.va
 AND (:moment IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment) AND (m.valid_to IS NULL OR m.valid_to > :moment)))
 AND (:tags IS NULL OR (SELECT count(*) FROM memory_tag AS t WHERE t.memory = m.key
                        AND t.tag IN (SELECT value FROM json_each(:tags))) = json_array_length(:tags));
+
+-- name: readable
+-- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
+(:viewer IS NULL OR m.owner = :viewer
+ OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
+ OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+            WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')));
+
+-- name: writable
+SELECT 1 FROM memory AS m WHERE m.key = :key
+AND (m.owner = :viewer
+     OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*') AND s.permission = 'write')
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*') AND s.permission = 'write'));

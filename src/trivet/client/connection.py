@@ -1,0 +1,74 @@
+"""A server that is asked and waited for. Threads may share one; its connections are kept and used again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import httpx2
+
+from trivet.client.attempts import Attempts, broken_export, broken_import
+from trivet.client.call import Call, arguments_of, call_of, result_of
+from trivet.client.lines import Lines, chunks
+from trivet.client.options import closed, options, own_scope
+from trivet.client.problem import check_lines, checked
+from trivet.settings import Settings
+from trivet.types import Progress
+
+
+class Connection:
+    def __init__(self, settings: Settings, wait: Callable[[float], object] = time.sleep) -> None:
+        self.settings = settings
+        self._http = httpx2.Client(**options(settings))
+        self._wait = wait
+
+    def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What `method` of the facade does, done by the server."""
+        arguments = arguments_of(method, args, kwargs)
+        call = call_of(method.__name__, arguments, own_scope(self.settings))
+        if self._http.is_closed:
+            raise closed(self.settings.path)
+        if method.__name__ == "export":
+            return self._receive(call)
+        if method.__name__ == "import_":
+            return self._carry(call, arguments["lines"], arguments.get("progress"))
+        return self._ask(call)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ask(self, call: Call) -> Any:
+        attempts = Attempts(call, self.settings.path)
+        while True:
+            try:
+                response = self._http.request(call.method, call.path, content=call.body, headers=call.headers)
+            except httpx2.RequestError as error:
+                self._wait(attempts.after_loss(error))
+                continue
+            pause = attempts.after_answer(response.status_code, response.headers)
+            if pause is None:
+                return result_of(call, checked(response, self.settings))
+            self._wait(pause)
+
+    def _carry(self, call: Call, lines: Iterable[str], progress: Progress | None) -> Any:
+        """Sends lines as they are read. They are gone then, so there is one attempt."""
+        body = chunks(lines, progress)
+        try:
+            response = self._http.request(call.method, call.path, content=body, headers=call.headers)
+        except httpx2.RequestError as error:
+            raise broken_import(error, self.settings.path) from None
+        return result_of(call, checked(response, self.settings))
+
+    def _receive(self, call: Call) -> Iterator[str]:
+        lines = Lines()
+        try:
+            with self._http.stream(call.method, call.path, headers=call.headers) as response:
+                if not response.is_success:
+                    response.read()
+                check_lines(response, self.settings)
+                for piece in response.iter_bytes():
+                    yield from lines.of(piece)
+        except httpx2.RequestError as error:
+            raise broken_export(error, self.settings.path) from None
+        yield from lines.last()

@@ -1,0 +1,33 @@
+"""For whoever watches the server: is it alive, can it work, and what has it done."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trivet.serve.http.admission import METRICS
+from trivet.serve.http.desk import JSON, Desk, caller_of
+from trivet.serve.http.metrics import CONTENT_TYPE, Metrics
+from trivet.serve.http.routing import Address
+
+OK = b'{"status":"ok"}'
+
+
+def health_routes(desk: Desk, metrics: Metrics) -> list[Address]:
+    async def alive(request: Request) -> Response:
+        return Response(OK, media_type=JSON)
+
+    async def ready(request: Request) -> Response:
+        await desk.calls.run(desk.house.check)
+        return Response(OK, media_type=JSON)
+
+    async def numbers(request: Request) -> Response:
+        if hasattr(request.state, "caller"):  # else it came over loopback, which the settings allow
+            caller_of(request, "admin")
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
+
+    return [
+        Address("/healthz", {"GET": alive}),
+        Address("/readyz", {"GET": ready}),
+        Address(METRICS, {"GET": numbers}),
+    ]

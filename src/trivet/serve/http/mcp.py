@@ -1,0 +1,71 @@
+"""The agent's tools over MCP's streamable HTTP, each call acting as the caller whose key came with it.
+
+Stateless: a session would tie an agent to one process, and the tools need none. Answers are JSON, so there is no
+stream to open by GET and nothing to end by DELETE.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from trivet.serve.http.desk import Desk
+from trivet.serve.http.routing import Address
+from trivet.serve.mcp import REVEAL_VARIABLE, build_server
+from trivet.trivet import Trivet
+from trivet.types import Caller
+
+PATH = "/mcp"
+T = TypeVar("T")
+
+_caller: ContextVar[Caller] = ContextVar("caller")
+
+
+class Acting:
+    """Runs a tool's work for whoever asks in this context."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def run(self, function: Callable[[Trivet], T]) -> T:
+        caller = _caller.get()
+        return await self._desk.calls.run(lambda: function(self._desk.house.trivet(caller)))
+
+
+class McpEndpoint:
+    def __init__(self, desk: Desk) -> None:
+        server = build_server(Acting(desk), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
+        self._sessions = StreamableHTTPSessionManager(
+            server, stateless=True, json_response=True, max_request_body_size=desk.settings.server_request_bytes
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self._sessions.run():
+            yield
+
+    def address(self) -> Address:
+        return Address(PATH, {"POST": self._handle})
+
+    async def _handle(self, request: Request) -> Response:
+        _caller.set(request.state.caller)
+        return _Handed(self._sessions.handle_request)
+
+
+class _Handed(Response):
+    """An answer that another application writes."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        super().__init__()
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)

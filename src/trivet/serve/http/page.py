@@ -1,0 +1,59 @@
+"""The document for programs, and a page for people that needs nothing from anywhere else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trivet import __version__
+from trivet.serve.http.desk import JSON, Endpoint
+from trivet.serve.http.mcp import PATH as MCP_PATH
+from trivet.serve.http.routing import Address
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}"
+    "code,pre{font:14px/1.5 ui-monospace,monospace;background:#f4f4f2;border-radius:4px;padding:.1em .3em}"
+    "pre{padding:.8em;overflow-x:auto}table{border-collapse:collapse;width:100%}"
+    "td,th{text-align:left;vertical-align:top;padding:.35em .6em;border-bottom:1px solid #ddd}"
+)
+_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'"
+
+CURL = """curl http://HOST/v1/recall \\
+  -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' \\
+  -d '{"query": "which port is staging on?"}'"""
+
+
+def page_routes(endpoints: Sequence[Endpoint], specification: dict[str, Any]) -> list[Address]:
+    described = msgspec.json.encode(specification)
+    html = "".join(_page(endpoints)).encode()
+
+    async def document(request: Request) -> Response:
+        return Response(described, media_type=JSON)
+
+    async def page(request: Request) -> Response:
+        return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY})
+
+    return [Address("/openapi.json", {"GET": document}), Address("/", {"GET": page}), Address("/docs", {"GET": page})]
+
+
+def _page(endpoints: Sequence[Endpoint]) -> Iterator[str]:
+    yield '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Trivet</title>'
+    yield '<meta name="viewport" content="width=device-width"><style>' + STYLE + "</style></head><body>"
+    yield f"<h1>Trivet {escape(__version__)}</h1><p>A memory for AI agents. Every request but the ones for this page, "
+    yield '<a href="/openapi.json"><code>/openapi.json</code></a>, <a href="/healthz"><code>/healthz</code></a> and '
+    yield '<a href="/readyz"><code>/readyz</code></a> needs a key.</p>'
+    yield f"<pre>{escape(CURL)}</pre>"
+    yield f"<p>Agents speak MCP (streamable HTTP) at <code>{MCP_PATH}</code> with the same header.</p>"
+    yield "<table><thead><tr><th>Address</th><th>What it does</th><th>Right</th></tr></thead><tbody>"
+    for endpoint in sorted(endpoints, key=lambda one: (one.path, one.method)):
+        yield f"<tr><td><code>{endpoint.method} {escape(endpoint.path)}</code></td>"
+        yield f"<td>{escape(endpoint.summary)}</td><td>{endpoint.needs}</td></tr>"
+    yield "</tbody></table></body></html>"

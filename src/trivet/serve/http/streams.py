@@ -1,0 +1,137 @@
+"""Whole stores on the way out and in, line by line: neither side ever holds more than a few chunks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from starlette.requests import Request
+
+from trivet.serve.http.refusals import Busy, TooLarge, TooSlow
+
+CHUNK_BYTES = 64 * 1024
+# How far the store may run ahead of the network.
+CHUNKS_AHEAD = 4
+# A memory with a long history is one line.
+LONGEST_LINE = 16 * 2**20
+# Each holds a thread as long as its client takes.
+STREAMS_AT_ONCE = 4
+
+T = TypeVar("T")
+
+
+class Streams:
+    """Threads of their own, so that slow clients take none from the others."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(STREAMS_AT_ONCE, thread_name_prefix="trivet-stream")
+        self._running = 0
+
+    def start(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        if self._running >= STREAMS_AT_ONCE:
+            raise Busy(f"{STREAMS_AT_ONCE} exports and imports are running, and no more at once. Try again later.")
+        self._running += 1
+        work = asyncio.wrap_future(self._threads.submit(function))
+        work.add_done_callback(self._ended)
+        return work
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+
+    def _ended(self, work: asyncio.Future[T]) -> None:
+        self._running -= 1
+
+
+class Outflow:
+    """Lines made by a thread, read by the event loop. The thread waits when it is too far ahead."""
+
+    def __init__(self, lines: Callable[[], Iterable[str]]) -> None:
+        self._lines = lines
+        self._loop = asyncio.get_running_loop()
+        self._made: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue()
+        self._room = threading.Semaphore(CHUNKS_AHEAD)
+        self._unread = False
+
+    def make(self) -> None:
+        """Runs in the thread; what goes wrong is told to the reader."""
+        try:
+            for chunk in _chunks(self._lines()):
+                self._room.acquire()
+                if self._unread:
+                    return
+                self._deliver(chunk)
+            self._deliver(None)
+        except Exception as error:  # noqa: BLE001 - raised again where the chunks are read
+            self._deliver(error)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            while (chunk := await self._made.get()) is not None:
+                if isinstance(chunk, BaseException):
+                    raise chunk
+                self._room.release()
+                yield chunk
+        finally:
+            self._unread = True
+            self._room.release()
+
+    def _deliver(self, chunk: bytes | BaseException | None) -> None:
+        self._loop.call_soon_threadsafe(self._made.put_nowait, chunk)
+
+
+class Inflow:
+    """The body of a request as lines, read by a thread while it arrives."""
+
+    def __init__(self, request: Request, most_bytes: int, seconds: float) -> None:
+        self._body = aiter(request.stream())
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+
+    def lines(self) -> Iterator[str]:
+        """In the thread. Bytes that are not UTF-8 are handed on as such, for the import to name the line."""
+        parts: list[bytes] = []
+        size = total = 0
+        while chunk := asyncio.run_coroutine_threadsafe(self._next(), self._loop).result():
+            total += len(chunk)
+            if total > self._most_bytes:
+                raise TooLarge(_cut_off(f"The import has more than {self._most_bytes:,} bytes."))
+            first, *others = chunk.split(b"\n")
+            parts.append(first)
+            size += len(first)
+            for other in others:
+                yield _text(parts)
+                parts, size = [other], len(other)
+            if size > LONGEST_LINE:
+                raise TooLarge(_cut_off(f"A line has more than {LONGEST_LINE:,} bytes."))
+        yield _text(parts)
+
+    async def _next(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await anext(self._body, b"")
+        except TimeoutError:
+            raise TooSlow(_cut_off(f"Nothing more of the import came for {self._seconds:g} s.")) from None
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[bytes]:
+    chunk = bytearray()
+    for line in lines:
+        chunk += line.encode()
+        chunk += b"\n"
+        if len(chunk) >= CHUNK_BYTES:
+            yield bytes(chunk)
+            chunk.clear()
+    if chunk:
+        yield bytes(chunk)
+
+
+def _text(parts: list[bytes]) -> str:
+    return b"".join(parts).decode("utf-8", "surrogateescape")
+
+
+def _cut_off(reason: str) -> str:
+    return f"{reason} What came before may be stored already; the same lines can be imported again without harm."

@@ -1,0 +1,110 @@
+"""Users of a server and the hashes of their keys. Only the server and whoever has the store come here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trivet.clock import now
+from trivet.errors import Conflict, NotFound
+from trivet.store.base import KnownKey
+from trivet.store.relational.audit import note
+from trivet.store.relational.database import Connection, Database, Row
+from trivet.store.relational.rows import as_json, strings
+from trivet.types import AuditEntry, Key, Role, User
+
+
+class RelationalAccounts:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = database.sql("accounts")
+
+    def add_user(self, name: str, role: Role) -> User:
+        user = User(name=name, role=role, created_at=now())
+        with self._database.write() as connection:
+            if connection.execute(self._sql["user"], {"name": name}).fetchone():
+                raise Conflict(f"There is a user {name} already. Nothing was changed.")
+            connection.execute(self._sql["add_user"], {"name": name, "role": role, "created_at": user.created_at})
+            _note(connection, "add user", f"{name}, {role}")
+        return user
+
+    def set_role(self, name: str, role: Role) -> None:
+        with self._database.write() as connection:
+            self._changed(connection.execute(self._sql["set_role"], {"name": name, "role": role}).rowcount, name)
+            _note(connection, "change role", f"{name}, {role}")
+
+    def remove_user(self, name: str) -> None:
+        """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
+        with self._database.write() as connection:
+            self._changed(connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name)
+            for query in ("revoke_all", "revoke_all_tags"):
+                connection.execute(connection.sql("shares")[query], {"user": name})
+            _note(connection, "remove user", name)
+
+    def has(self, name: str) -> bool:
+        with self._database.errors():
+            return self._database.read().execute(self._sql["user"], {"name": name}).fetchone() is not None
+
+    def user(self, name: str) -> User:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["user"], {"name": name}).fetchone()
+        if row is None:
+            raise NotFound(f"There is no user {name}. Add them first: `trivet user add {name}`.")
+        return User(name=row[0], role=row[1], created_at=row[2])
+
+    def users(self) -> tuple[User, ...]:
+        with self._database.errors():
+            rows = self._database.read().execute(self._sql["users"]).fetchall()
+        return tuple(User(name=row[0], role=row[1], created_at=row[2]) for row in rows)
+
+    def add_key(self, key: Key, hash: bytes) -> None:
+        with self._database.write() as connection:
+            self.user(key.user)
+            connection.execute(
+                self._sql["add_key"],
+                {
+                    "id": key.id,
+                    "user": key.user,
+                    "hash": hash,
+                    "rights": as_json(key.rights),
+                    "label": key.label,
+                    "created_at": key.created_at,
+                    "expires_at": key.expires_at,
+                },
+            )
+            _note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
+
+    def key(self, id: str) -> KnownKey | None:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["key"], {"id": id}).fetchone()
+        return None if row is None else KnownKey(_key(row), bytes(row["hash"]), row["role"])
+
+    def keys(self) -> tuple[Key, ...]:
+        with self._database.errors():
+            rows: Sequence[Row] = self._database.read().execute(self._sql["keys"]).fetchall()
+        return tuple(_key(row) for row in rows)
+
+    def revoke(self, id: str) -> None:
+        with self._database.write() as connection:
+            if not connection.execute(self._sql["revoke"], {"id": id, "moment": now()}).rowcount:
+                raise NotFound(f"There is no key {id} that could be revoked. `trivet key list` shows them.")
+            _note(connection, "revoke key", id)
+
+    def _changed(self, rows: int, name: str) -> None:
+        if not rows:
+            raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
+
+
+def _note(connection: Connection, act: str, detail: str) -> None:
+    note(connection, [AuditEntry(at=now(), actor=None, act=act, memory=None, detail=detail)])
+
+
+def _key(row: Row) -> Key:
+    return Key(
+        id=row["id"],
+        user=row["user"],
+        rights=strings(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
+        label=row["label"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+    )

@@ -1,0 +1,80 @@
+"""Whom a memory is shared with: by itself, or by a tag of its owner's. Both take effect at once, in every leg."""
+
+from __future__ import annotations
+
+from trivet.clock import now
+from trivet.errors import Forbidden, NotFound
+from trivet.store.relational.audit import note_write
+from trivet.store.relational.database import Connection, Database
+from trivet.types import LOCAL, Permission, Share
+
+
+class RelationalShares:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = database.sql("shares")
+
+    def share_memory(self, id: str, user: str, permission: Permission) -> Share:
+        with self._database.write() as connection:
+            key, owner = self._owned(connection, id)
+            share = Share(owner=owner, id=id, user=user, permission=permission, created_at=now())
+            values = {"key": key, "user": user, "permission": permission, "created_at": share.created_at}
+            connection.execute(self._sql["share_memory"], values)
+            connection.note_change(key)
+            note_write(connection, self._database.viewer, "share", [id], f"{permission} for {user}")
+        return share
+
+    def share_tag(self, tag: str, user: str, permission: Permission) -> Share:
+        share = Share(owner=self._me, tag=tag, user=user, permission=permission, created_at=now())
+        with self._database.write() as connection:
+            values = {"owner": share.owner, "tag": tag, "user": user, "permission": permission}
+            connection.execute(self._sql["share_tag"], {**values, "created_at": share.created_at})
+            self._changed(connection, tag)
+            note_write(connection, self._database.viewer, "share", [f"tag {tag}"], f"{permission} for {user}")
+        return share
+
+    def unshare_memory(self, id: str, user: str) -> None:
+        with self._database.write() as connection:
+            key, _ = self._owned(connection, id)
+            if not connection.execute(self._sql["unshare_memory"], {"key": key, "user": user}).rowcount:
+                raise NotFound(f"Memory {id} is not shared with {user}. `shares` lists what is.")
+            connection.note_change(key)
+            note_write(connection, self._database.viewer, "unshare", [id], user)
+
+    def unshare_tag(self, tag: str, user: str) -> None:
+        with self._database.write() as connection:
+            values = {"owner": self._me, "tag": tag, "user": user}
+            if not connection.execute(self._sql["unshare_tag"], values).rowcount:
+                raise NotFound(f"The tag {tag} is not shared with {user}. `shares` lists what is.")
+            self._changed(connection, tag)
+            note_write(connection, self._database.viewer, "unshare", [f"tag {tag}"], user)
+
+    def all(self) -> tuple[Share, ...]:
+        """Those that the viewer made or has; without a viewer, everybody's."""
+        viewer = {"viewer": self._database.viewer}
+        with self._database.errors():
+            connection = self._database.read()
+            memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
+            tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
+        return (
+            *(Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in memories),
+            *(Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in tags),
+        )
+
+    @property
+    def _me(self) -> str:
+        return self._database.viewer or LOCAL
+
+    def _owned(self, connection: Connection, id: str) -> tuple[int, str]:
+        values = {"id": id, "viewer": self._database.viewer}
+        row = connection.execute(connection.sql("memories")["seen_by_id"], values).fetchone()
+        if row is None:
+            raise NotFound(f"There is no memory {id} in this store, so it cannot be shared.")
+        if self._database.viewer not in (None, row["owner"]):
+            raise Forbidden(f"Memory {id} belongs to {row['owner']}, who alone can share it.")
+        return int(row["key"]), str(row["owner"])
+
+    def _changed(self, connection: Connection, tag: str) -> None:
+        """What any cache knows of these memories is out of date."""
+        for row in connection.execute(self._sql["tagged"], {"owner": self._me, "tag": tag}).fetchall():
+            connection.note_change(row[0])

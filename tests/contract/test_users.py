@@ -1,0 +1,290 @@
+"""Private by default: what a user of a server sees and may do, in every read and every write of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.likeness import fingerprint
+from trivet.store.base import Sealed, Seeds, Store
+from trivet.types import Filter, Key, Memory, Permission, State
+
+from .graphs import EVERYTHING, HOW, held, read_all
+from .stores import add, document, embed, found, link, memory, near, replace
+
+WAYS = set(
+    "get page everything words vectors similar count stats tags categories concepts concept named walked".split()
+)
+EVERY_STATE: tuple[State, ...] = ("active", "superseded", "archived", "deleted")
+
+
+@pytest.fixture
+def ana(store: Store) -> Store:
+    return store.seen_by("ana")
+
+
+@pytest.fixture
+def bo(store: Store) -> Store:
+    return store.seen_by("bo")
+
+
+def hers(text: str, **more: object) -> Memory:
+    return memory(text, owner="ana", **more)  # type: ignore[arg-type]
+
+
+def seen(store: Store, one: Memory, user: str) -> set[str]:
+    """The ways by which this memory is seen, of all there are."""
+    filter = Filter(states=EVERY_STATE, viewer=user)
+    theirs = store.seen_by(user)
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {held.content: (1, 0) for held in store.memories.everything()})
+    read_all(store)
+    named = store.graph.named(["clara"], EVERYTHING, HOW)
+    clara = Seeds(memories={}, concepts={concept.concept: concept.weight for concept in named})
+    ways = {
+        "get": bool(theirs.memories.get_many([one.id])),
+        "page": one.id in [held.id for held in theirs.memories.page(filter, "recency", 10, 0).memories],
+        "everything": one.id in [held.id for held in theirs.memories.everything()],
+        "words": one.id in found(store, one.content, filter),
+        "vectors": one.id in near(store, model, (1, 0), filter),
+        "similar": one.id in store.lexical.similar("", fingerprint(one.content), 10, user),
+        "count": theirs.memories.visible_count(filter) > 0,
+        "stats": sum(theirs.memories.stats().memories.values()) > 0,
+        "tags": bool(theirs.memories.tags(filter, 10)),
+        "categories": bool(theirs.memories.categories(filter)),
+        "concepts": theirs.concepts.page(filter, None, None, "memories", 10, 0).total > 0,
+        "concept": theirs.concepts.find("clara", "clara", filter) is not None,
+        "named": bool(held(store, "clara", filter=filter)),
+        "walked": one.id in [walked.id for walked in store.graph.walk(clara, filter, HOW, 10)],
+    }
+    assert set(ways) == WAYS
+    return {way for way, is_seen in ways.items() if is_seen}
+
+
+TEXT = "we met Clara at the northern lighthouse on a very windy day"
+
+
+def test_a_stranger_sees_nothing_by_any_way(store: Store, ana: Store) -> None:
+    one = hers(TEXT, tags=("trip",))
+    add(ana, one)
+    assert seen(store, one, "ana") == WAYS
+    assert seen(store, one, "bo") == set()
+
+
+@pytest.mark.parametrize("grantee", ["bo", "*"])
+@pytest.mark.parametrize("by", ["memory", "tag"])
+def test_a_share_shows_it_by_every_way_and_taking_it_back_hides_it(
+    store: Store, ana: Store, grantee: str, by: str
+) -> None:
+    one, other = hers(TEXT, tags=("trip",)), hers(f"{TEXT}, twice", tags=("secret",))
+    add(ana, one, other)
+    seen(store, one, "bo")  # fills every cache
+    if by == "memory":
+        ana.shares.share_memory(one.id, grantee, "read")
+    else:
+        ana.shares.share_tag("trip", grantee, "read")
+    assert seen(store, one, "bo") == WAYS
+    assert "words" not in seen(store, other, "bo")
+    if by == "memory":
+        ana.shares.unshare_memory(one.id, grantee)
+    else:
+        ana.shares.unshare_tag("trip", grantee)
+    assert seen(store, one, "bo") == set()
+
+
+def test_a_shared_tag_is_a_live_rule(store: Store, ana: Store, bo: Store) -> None:
+    ana.shares.share_tag("trip", "bo", "read")
+    one = hers(TEXT)
+    add(ana, one)
+    assert "words" not in seen(store, one, "bo")
+    tagged = replace(ana, msgspec.structs.replace(one, tags=("trip",)))
+    assert "words" in seen(store, one, "bo")
+    replace(ana, msgspec.structs.replace(tagged, tags=()))
+    assert "words" not in seen(store, one, "bo")
+    his = memory("bo was here", owner="bo", tags=("trip",))
+    add(bo, his)
+    assert not ana.memories.get_many([his.id]), "her rule shows her memories, not everybody's with that tag"
+
+
+@pytest.mark.parametrize("permission", ["read", "write"])
+@pytest.mark.parametrize("by", ["memory", "tag"])
+def test_only_writers_change_and_only_the_owner_ends_or_shows(
+    ana: Store, bo: Store, permission: Permission, by: str
+) -> None:
+    one, her_other = hers(TEXT, tags=("trip",)), hers("another one")
+    his = memory("mine", owner="bo")
+    add(ana, one, her_other)
+    add(bo, his)
+    if by == "memory":
+        ana.shares.share_memory(one.id, "bo", permission)
+    else:
+        ana.shares.share_tag("trip", "bo", permission)
+    changed = msgspec.structs.replace(bo.memories.get(one.id), content="we met nobody")
+    if permission == "read":
+        with pytest.raises(Forbidden, match="for reading"):
+            replace(bo, changed)
+        with pytest.raises(Forbidden):
+            bo.links.add(link(one, "see-also", his))
+        with pytest.raises(Forbidden):
+            bo.links.add(link(his, "supersedes", one))
+        assert bo.links.add(link(his, "see-also", one))
+    else:
+        changed = replace(bo, changed)
+        assert ana.memories.get(one.id).content == "we met nobody"
+        assert bo.links.add(link(one, "see-also", his))
+    for action in ("forget", "restore", "import"):
+        with pytest.raises(Forbidden, match=f"who alone can {action}"):
+            replace(bo, bo.memories.get(one.id), action)
+    with pytest.raises(Forbidden, match="alone can purge"):
+        bo.memories.purge(one.id)
+    with pytest.raises(Forbidden, match="alone can share"):
+        bo.shares.share_memory(one.id, "eve", "read")
+    with pytest.raises(Forbidden, match="alone can share"):
+        bo.shares.unshare_memory(one.id, "bo")
+    for field, value in {"tags": ("public",), "sensitive": True, "scope": "elsewhere"}.items():
+        with pytest.raises(Forbidden):
+            replace(bo, msgspec.structs.replace(bo.memories.get(one.id), **{field: value}))
+    assert ana.memories.get(one.id).tags == ("trip",)
+
+
+def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exist(ana: Store, bo: Store) -> None:
+    one, other = hers(TEXT), memory("mine", owner="bo")
+    add(ana, one)
+    add(bo, other)
+    sealed = Sealed(revision=2, field="content", kind="jwt", number=1, key="k", nonce=b"n", sealed=b"s")
+    ana.memories.replace(one, document(one), "edit", [sealed])
+    nobody = msgspec.structs.replace(one, id="0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b")
+    attempts: list[Callable[[Memory], object]] = [
+        lambda it: bo.memories.get(it.id),
+        lambda it: bo.memories.revisions(it.id),
+        lambda it: bo.memories.is_visible(it.id, Filter(viewer="bo")),
+        lambda it: replace(bo, it),
+        lambda it: bo.memories.purge(it.id),
+        lambda it: bo.links.add(link(other, "see-also", it)),
+        lambda it: bo.links.add(link(it, "see-also", other)),
+        lambda it: bo.links.remove(other.id, "see-also", it.id),
+        lambda it: bo.shares.share_memory(it.id, "eve", "read"),
+        lambda it: bo.shares.unshare_memory(it.id, "eve"),
+    ]
+    for attempt in attempts:
+        said = []
+        for it in (one, nobody):
+            with pytest.raises(NotFound) as error:
+                attempt(it)
+            said.append(str(error.value).replace(it.id, "ID"))
+        assert said[0] == said[1]
+    assert bo.memories.get_many([one.id]) == {}
+    assert bo.links.touching([one.id]) == ()
+    assert bo.secrets.of(one.id) == ()
+    assert len(ana.secrets.of(one.id)) == 1
+
+
+def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:
+    one, two = hers(TEXT), hers("the lighthouse has a keeper")
+    add(ana, one, two)
+    ana.links.add(link(one, "resolved-by", two))
+    ana.shares.share_memory(one.id, "bo", "read")
+    assert len(ana.links.touching([one.id])) == len(ana.links.everything()) == 1
+    assert bo.links.touching([one.id]) == bo.links.everything() == ()
+    assert bo.links.from_sources([one.id], "resolved-by") == bo.links.to_targets([two.id], "resolved-by") == ()
+    ana.shares.share_memory(two.id, "bo", "read")
+    assert len(bo.links.touching([one.id])) == len(bo.links.from_sources([one.id], "resolved-by")) == 1
+
+
+def test_an_id_that_a_stranger_holds_can_be_asked_for_and_is_told_by_nothing(ana: Store, bo: Store) -> None:
+    one = hers(TEXT)
+    add(ana, one)
+    claimed = bo.memories.claim(one.id)
+    assert claimed != one.id
+    add(bo, memory("mine", owner="bo", id=claimed))
+    assert bo.memories.claim(one.id) == claimed, "a repeated request means the same memory"
+    assert bo.memories.claim(claimed) == claimed
+    assert ana.memories.claim(one.id) == one.id
+    assert ana.memories.get(one.id).content == TEXT
+    with pytest.raises(Conflict, match="at once"):
+        add(bo, memory("mine", owner="bo", id=one.id))
+
+
+def test_nobody_stores_for_somebody_else(bo: Store, store: Store) -> None:
+    with pytest.raises(Forbidden):
+        add(bo, hers("put into her mouth"))
+    assert list(store.memories.everything()) == []
+
+
+def test_writes_of_users_are_on_the_record_and_those_of_the_store_are_not(store: Store, ana: Store) -> None:
+    one, two = hers(TEXT, tags=("trip",)), hers("another")
+    add(store, memory("by whoever has the store"))
+    assert store.audit.noted(10) == ()
+    add(ana, one, two)
+    replace(ana, msgspec.structs.replace(one, content="changed"))
+    ana.links.add(link(one, "see-also", two))
+    ana.shares.share_memory(one.id, "bo", "write")
+    ana.shares.share_tag("trip", "bo", "read")
+    ana.shares.unshare_memory(one.id, "bo")
+    ana.memories.purge(two.id)
+    noted = [(entry.act, entry.memory, entry.actor) for entry in reversed(store.audit.noted(20))]
+    assert noted == [
+        ("remember", one.id, "ana"),
+        ("remember", two.id, "ana"),
+        ("edit", one.id, "ana"),
+        ("link", one.id, "ana"),
+        ("share", one.id, "ana"),
+        ("share", "tag trip", "ana"),
+        ("unshare", one.id, "ana"),
+        ("purge", two.id, "ana"),
+    ]
+    assert store.audit.noted(20, "bo") == ()
+    assert [finding.ok for finding in store.upkeep.findings() if finding.check == "audit record"] == [True]
+
+
+def test_a_refused_write_is_not_on_the_record(store: Store, ana: Store, bo: Store) -> None:
+    one = hers(TEXT)
+    add(ana, one)
+    ana.shares.share_memory(one.id, "bo", "read")
+    before = store.audit.noted(10)
+    with pytest.raises(Forbidden):
+        replace(bo, msgspec.structs.replace(bo.memories.get(one.id), content="no"))
+    assert store.audit.noted(10) == before
+
+
+def test_users_and_keys(store: Store) -> None:
+    accounts = store.accounts
+    accounts.add_user("ana", "writer")
+    with pytest.raises(Conflict):
+        accounts.add_user("ana", "reader")
+    key = Key(id="k1", user="ana", rights=("read",), label="laptop", created_at="2024-01-01T00:00:00Z")
+    accounts.add_key(key, b"hash")
+    with pytest.raises(NotFound, match="user add eve"):
+        accounts.add_key(msgspec.structs.replace(key, id="k2", user="eve"), b"hash")
+    known = accounts.key("k1")
+    assert known is not None
+    assert (known.key, known.hash, known.role) == (key, b"hash", "writer")
+    assert accounts.key("k2") is None
+    accounts.set_role("ana", "reader")
+    accounts.revoke("k1")
+    known = accounts.key("k1")
+    assert known is not None
+    assert known.role == "reader"
+    assert known.key.revoked_at
+    with pytest.raises(NotFound):
+        accounts.revoke("k1")
+    assert [(user.name, user.role) for user in accounts.users()] == [("ana", "reader")]
+    accounts.remove_user("ana")
+    assert accounts.keys() == ()
+    with pytest.raises(NotFound):
+        accounts.remove_user("ana")
+
+
+def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(store: Store, ana: Store, bo: Store) -> None:
+    store.accounts.add_user("bo", "reader")
+    one = hers(TEXT, tags=("trip",))
+    add(ana, one)
+    ana.shares.share_memory(one.id, "bo", "read")
+    ana.shares.share_tag("trip", "bo", "read")
+    assert {share.user for share in bo.shares.all()} == {"bo"}
+    store.accounts.remove_user("bo")
+    assert bo.shares.all() == ()
+    assert seen(store, one, "bo") == set()
