@@ -113,7 +113,7 @@ class Shown(Shape, frozen=True, kw_only=True):
     state: State = "active"
     sensitive: bool = False
     revision: int
-    owner: Annotated[str, Meta(description="Whose it is, on a server with several users.")] = LOCAL
+    owner: Annotated[str, Meta(description="Whose it is, where a server has many users.")] = LOCAL
 
 
 class Got(Shown, frozen=True, kw_only=True):
