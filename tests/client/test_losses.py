@@ -55,9 +55,7 @@ READS: dict[str, Callable[[Trivet, str], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("lost", ["lose_requests", "lose_answers"])
-def test_a_read_is_asked_again(
-    trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str
-) -> None:
+def test_a_read_is_asked_again(trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str) -> None:
     id = trivet.remember("zebra text").id
     expected = read(trivet, id)
     setattr(between, lost, 1)

@@ -125,4 +125,3 @@ class Reception:
             if exchange.status is not None:
                 raise  # the answer is under way: that it breaks off is all that can be told
             await failure(exchange.id)(scope, receive, exchange.send)
-
