@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.accounts import caller_of, check_tenant, make_key, tenant_of
+from trivet.accounts import caller_of, make_key, tenant_of
 from trivet.engine import Shared, open_engine
 from trivet.settings import Settings
-from trivet.tenants import tenant_file
+from trivet.tenants import check_tenant, tenant_file
 from trivet.trivet import Trivet
 from trivet.types import Caller, Filter, Right, Role
 
@@ -52,6 +52,9 @@ class House:
         if not store.accounts.has(user):
             store.accounts.add_user(user, role)
         return make_key(store, self._settings.tenant, user, rights, label).text
+
+    def has_users(self) -> bool:
+        return bool(self._first().engine.store.accounts.users())
 
     def check(self) -> None:
         """Raises a StoreError when the store cannot be read."""

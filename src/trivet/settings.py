@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ""
     key: Annotated[str, Meta(description="The key to the server, where the path is the address of one.")] = ""
     tenant: Annotated[
-        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where one server keeps those of many.")
     ] = "default"
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (

@@ -19,11 +19,13 @@ def serve_store(path: str | None, host: str, port: int) -> None:
     _check_installed()
     from trivet.house import House
     from trivet.serve.http.hosts import is_loopback
-    from trivet.serve.http.server import listen, run
+    from trivet.serve.http.server import for_server, listen, run
 
-    settings = load_settings(path=path)
+    settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
         house = House(settings)
+        if not house.has_users():
+            warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
         if not is_loopback(host):
             warn(
                 f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "
@@ -38,13 +40,13 @@ def serve_demo(host: str, port: int) -> None:
     _check_installed()
     from trivet.demo.store import open_demo
     from trivet.house import House
-    from trivet.serve.http.server import listen, run
+    from trivet.serve.http.server import for_server, listen, run
 
     with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
         path = Path(folder) / "memory.db"
         print("Making a store of 400 memories, which takes a few seconds ...", file=sys.stderr)
         open_demo(path, lambda _: None, lambda _: None).close()
-        settings = Settings(path=str(path))
+        settings = for_server(Settings(path=str(path)))
         house = House(settings)
         key = house.make_key("local", "admin")
         address = _address(host, listener)

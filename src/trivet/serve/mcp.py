@@ -104,7 +104,7 @@ def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awai
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, uri)) from None
+            raise MCPError(_code(error), _told(error, "A resource")) from None
         contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -117,7 +117,7 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, name)) from None
+            raise MCPError(_code(error), _told(error, f"The prompt {name}")) from None
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
 
     return handle

@@ -8,6 +8,7 @@ import socket
 import sys
 from types import FrameType
 
+import msgspec
 import uvicorn
 
 from trivet.errors import InvalidInput
@@ -42,6 +43,11 @@ def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
     raise InvalidInput(f"Cannot listen on {host}:{port}: {reason}. Give another --host or --port.")
 
 
+def for_server(settings: Settings) -> Settings:
+    """As many recalls search at the same time as there are threads to ask for them."""
+    return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
+
+
 def run(house: House, settings: Settings, listener: socket.socket, host: str) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the house."""
     _set_up_logs()
@@ -67,9 +73,9 @@ def make_server(house: House, settings: Settings, host: str = "127.0.0.1") -> Se
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    # With its protocol: asyncio switches Nagle's delay, which would cost 40 ms an answer, off only where it sees TCP.
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two processes share the port
