@@ -136,6 +136,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         }
 
 
+def is_server(path: str) -> bool:
+    """Whether what is named in the place of a store's file is the address of a server."""
+    return path.lower().startswith(("http://", "https://"))
+
+
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """The settings in force. `overrides` are what the caller gave by hand and win over everything."""
     environment = os.environ if environment is None else environment

@@ -13,8 +13,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
-from trivet.client.address import is_server
-from trivet.settings import Settings, load_settings
+from trivet.settings import Settings, is_server, load_settings
 from trivet.types import (
     Answer,
     AuditEntry,

@@ -52,6 +52,8 @@ def test_an_address_may_be_given_for_one_command(address: str, key: str) -> None
         (["backup", "--restore", "copy.db"], 2, "where the server's store is"),
         (["reindex"], 2, "server's machine"),
         (["tune", "--rollback"], 2, "where the server's store is"),
+        (["serve", "--port", "0"], 2, "where the store is"),
+        (["user", "add", "ben"], 2, "the store itself"),
     ],
 )
 def test_what_a_server_does_not_do(command: CommandLine, arguments: list[str], status: int, said: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from trivet import Trivet, load_settings
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
-from trivet.client.address import is_server
 from trivet.errors import InvalidInput, TrivetError
+from trivet.settings import is_server
 
 
 class Session:
