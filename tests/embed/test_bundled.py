@@ -1,6 +1,9 @@
 import hashlib
 import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +32,15 @@ def test_checksums_are_those_of_the_files() -> None:
 def test_licence_travels_with_the_model() -> None:
     assert "Apache License" in (BUNDLED / "LICENSE").read_text()
     assert "all-MiniLM-L6-v2" in (BUNDLED / "NOTICE.md").read_text()
+
+
+def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
+    """ONNX Runtime keeps an id of the machine and events to send in the home folder, unless telemetry is off."""
+    script = "from trivet.embed.onnx import bundled; print(len(bundled().embed_query('text')))"
+    environment = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}  # no CI, which would silence it
+    told = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "384"
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_says_what_it_is(minilm: OnnxEmbedder) -> None:

@@ -103,6 +103,8 @@ def _open_tokenizer(path: Path) -> Any:
 
 
 def _open_session(model: Path, threads: int) -> Any:
+    # Since 1.29 it reports to its makers unless told not to, and must be told before it is loaded.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
