@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.errors import InvalidInput
 from trivet.settings import Settings, is_server
 
 # It becomes a part of file names and of keys.
