@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.settings import Settings, is_server, load_settings
+from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.trivet import Trivet
 from trivet.types import Imported, Progress
 

@@ -73,6 +73,8 @@ class House:
     def _is_here(self, tenant: str) -> bool:
         if tenant in self._tenants:
             return True
+        if self._shared.server:
+            return self._shared.server.has_tenant(tenant)
         return tenant_file(self._of(tenant)).exists()
 
     def _of(self, tenant: str) -> Settings:

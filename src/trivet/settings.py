@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
+from trivet.store.address import without_password
 
 CATEGORIES: tuple[str, ...] = (
     "facts",
@@ -79,6 +80,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
     ] = 10_000
+    postgres_pooler: Annotated[
+        Literal["auto", "yes", "no"],
+        Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
+    ] = "auto"
     answer_time_limit_ms: Annotated[
         int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
     ] = 60_000
@@ -131,14 +136,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def shown(self) -> dict[str, Any]:
         """Every setting as others may see it."""
         return {
-            name: "[hidden]" if name in HIDDEN and getattr(self, name) else getattr(self, name)
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else _shown(getattr(self, name))
             for name in self.__struct_fields__
         }
 
 
-def is_server(path: str) -> bool:
-    """Whether what is named in the place of a store's file is the address of a server."""
-    return path.lower().startswith(("http://", "https://"))
+def _shown(value: Any) -> Any:
+    """An address of PostgreSQL may hold a password."""
+    if isinstance(value, tuple):
+        return tuple(_shown(one) for one in value)
+    return without_password(value) if isinstance(value, str) else value
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

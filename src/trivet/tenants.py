@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.settings import Settings, is_server
+from trivet.settings import Settings
+from trivet.store.address import is_server
 
 # It becomes a part of file names and of keys.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
-from trivet.settings import Settings, is_server, load_settings
+from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.types import (
     Answer,
     AuditEntry,

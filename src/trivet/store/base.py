@@ -7,6 +7,7 @@ one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -359,6 +360,9 @@ class Store(Protocol):
     def once(self) -> Once: ...
     @property
     def upkeep(self) -> Upkeep: ...
+    def moment(self) -> AbstractContextManager[None]:
+        """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
     def seen_by(self, user: str) -> Store:
         """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.
 

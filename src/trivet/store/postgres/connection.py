@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGconn
+from psycopg.waiting import Ready, Wait
 
 from trivet.store.postgres.queries import QUERIES
 from trivet.store.postgres.rows import Row
@@ -25,8 +27,26 @@ def _set(connection: psycopg.Connection[Row], settings: Mapping[str, str]) -> No
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
 
+def _sent(connection: psycopg.Connection[Row]) -> None:
+    """Until all of a statement is on its way. psycopg waits for answers in a pipeline with a large one half sent, and
+    the server for the other half."""
+    connection.wait(_sending(connection.pgconn))
+
+
+def _sending(pgconn: PGconn) -> Generator[Wait, Ready | int, None]:
+    while True:
+        ready = yield Wait.RW
+        if ready & Ready.R:
+            pgconn.consume_input()
+        if ready & Ready.W and not pgconn.flush():
+            return
+
+
 class Reader:
-    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written."""
+    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written.
+
+    What a pipeline sends before it waits is one transaction without being told so.
+    """
 
     sql = QUERIES
 
@@ -40,10 +60,12 @@ class Reader:
     def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> psycopg.Cursor[Row]:
         for last in self._server.attempts():
             try:
-                with self._server.connection() as connection, connection.pipeline(), connection.transaction():
+                with self._server.connection() as connection, connection.pipeline():
                     self._set_up(connection)
                     _set(connection, settings)
-                    return connection.execute(sql, parameters)
+                    cursor = connection.execute(sql, parameters, binary=True)
+                    _sent(connection)
+                    return cursor
             except psycopg.Error as error:
                 if not may_retry(error, last):
                     raise
@@ -86,7 +108,9 @@ class Transaction:
         self._pipeline = pipeline
 
     def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
-        return Answer(self._connection.execute(sql, parameters), self._pipeline)
+        cursor = self._connection.execute(sql, parameters)
+        _sent(self._connection)
+        return Answer(cursor, self._pipeline)
 
     def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> Answer:
         _set(self._connection, settings)
@@ -95,6 +119,7 @@ class Transaction:
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Answer:
         cursor = self._connection.cursor()
         cursor.executemany(sql, list(parameters))
+        _sent(self._connection)
         return Answer(cursor, self._pipeline)
 
     def number(self, kind: Numbered) -> int | None:

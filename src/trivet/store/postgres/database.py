@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 import psycopg
@@ -75,6 +75,13 @@ class Database:
     def snapshot(self) -> Iterator[Transaction]:
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction) as transaction:
             yield transaction
+
+    @property
+    def age(self) -> int:
+        return self.server.age
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
     @contextmanager
     def errors(self) -> Iterator[None]:

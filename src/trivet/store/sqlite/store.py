@@ -45,6 +45,7 @@ class SqliteStore:
         self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = SqliteUpkeep(self._database)
+        self.moment = changes.moment
 
     def seen_by(self, user: str) -> Self:
         seen = copy(self)
