@@ -33,6 +33,7 @@ class House:
         self._settings = settings
         self._shared = Shared.of(settings)
         self._tenants: dict[str, _Open] = {}
+        self._turns: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._first()  # a store that cannot be opened stops the server, not a request
 
@@ -82,10 +83,13 @@ class House:
 
     def _open(self, tenant: str) -> Trivet:
         with self._lock:
+            turn = self._turns.setdefault(tenant, threading.Lock())
+        with turn:  # one that opens slowly holds up nobody but its own users
             found = self._tenants.get(tenant)
             if found is None:
                 found = _Open(Trivet.of(open_engine(self._of(tenant), self._shared)), 0.0)
-                self._tenants[tenant] = found
+        with self._lock:
+            self._tenants[tenant] = found
             found.used = time.monotonic()
             idle = [name for name, one in self._tenants.items() if found.used - one.used > IDLE_SECONDS]
             closing = [self._tenants.pop(name) for name in idle if name != self._settings.tenant]

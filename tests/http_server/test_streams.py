@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from trivet import Trivet
-from trivet.serve.http import streams
+from trivet.serve.http import connection, streams
 from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, Outflow
 
 from .raw import Raw
@@ -77,11 +77,13 @@ def test_an_import_of_another_kind(ana: Client) -> None:
 
 def test_a_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)  # how long a body may go on after its answer
     pieces = (b"x" * 400 for _ in range(10**9))  # nobody could read all of it
     assert "A line has more than 1,000 bytes" in ana.refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
 
 
-def test_an_import_that_never_ends(path: Path) -> None:
+def test_an_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     with served(settings_for(path, server_import_bytes=10_000)) as server:
         pieces = (b'{"content": "again"}\n' for _ in range(10**9))
         said = server.client().refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)

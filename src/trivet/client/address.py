@@ -5,13 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
-
-SCHEMES = ("http://", "https://")
-
-
-def is_server(path: str) -> bool:
-    """Whether a store's path is the address of a server."""
-    return path.lower().startswith(SCHEMES)
+from trivet.store.address import is_server
 
 
 def checked_address(text: str) -> str:

@@ -10,4 +10,4 @@ logger = logging.getLogger("trivet.serve")
 
 def log_failure(where: str, error: BaseException) -> None:
     frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s failed with %s\n%s", where, type(error).__name__, frames)
+    logger.error("%s failed with %s\nTraceback (most recent call last):\n%s", where, type(error).__name__, frames)
