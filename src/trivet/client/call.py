@@ -155,7 +155,7 @@ def _named(request: contract.Remember, scope: str | None) -> contract.Remember:
 def _remember_many(memories: Iterable[Mapping[str, Any]], scope: str | None) -> Call:
     checked = [_given(_named(contract.check(contract.Remember, memory), scope)) for memory in memories]
     body = msgspec.json.encode({"memories": checked})
-    known = UNSET if checked else []
+    known: Any = UNSET if checked else []
     return Call(method="POST", path=BATCH, body=body, result=list[Remembered], writes=True, once=new_id(), known=known)
 
 
