@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from trivet.client.address import is_server
 from trivet.errors import InvalidInput
 from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.trivet import Trivet
 from trivet.types import Imported, Progress
 

@@ -34,4 +34,11 @@ def open_server(settings: Settings) -> Server:
         raise InvalidInput(
             f"A store on PostgreSQL needs the package {error.name}. Run `pip install 'trivet[postgres]'`."
         ) from None
-    return Server(settings.path, patience=settings.busy_time_limit_ms / 1000, pooler=settings.postgres_pooler)
+    return Server(
+        settings.path,
+        patience=settings.busy_time_limit_ms / 1000,
+        pooler=settings.postgres_pooler,
+        vector_bytes=settings.vector_memory_mb * 2**20,
+        replica_urls=settings.replica_urls,
+        replica_lag_seconds=settings.replica_lag_seconds,
+    )

@@ -33,11 +33,11 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 # Written with commas between the names in an environment variable.
-LISTS = frozenset(("categories", "server_hosts"))
+LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
 
 
 # Never shown, logged or sent anywhere but where they are for.
-HIDDEN = ("key",)
+HIDDEN = ("key", "proxy")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,6 +84,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["auto", "yes", "no"],
         Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
     ] = "auto"
+    replica_urls: Annotated[
+        tuple[str, ...],
+        Meta(description="Hot standbys of the PostgreSQL database, which answer recalls while they are fresh."),
+    ] = ()
+    replica_lag_seconds: Annotated[
+        float, Meta(gt=0, le=3600, description="How old the answer of a standby may be.")
+    ] = 5.0
+    vector_memory_mb: Annotated[
+        int,
+        Meta(ge=1, le=10**6, description="PostgreSQL: memory for vectors; a tenant with too many is searched there."),
+    ] = 512
     answer_time_limit_ms: Annotated[
         int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
     ] = 60_000

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
+from trivet.store.address import is_server
 
 # It becomes a part of file names and of keys.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
@@ -27,6 +28,8 @@ def check_tenant(name: str) -> str:
 
 def tenant_file(settings: Settings) -> Path:
     """The first tenant has the file that the settings name; each other one has a file of its own beside it."""
+    if is_server(settings.path):
+        raise InvalidInput(f"{settings.path} is a server, and this needs the store itself. Do it where the store is.")
     first = Path(settings.path).expanduser()
     if check_tenant(settings.tenant) == "default":
         return first

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
-from trivet.client.address import is_server
 from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.types import (
     Answer,
     AuditEntry,

@@ -24,6 +24,7 @@ class Wire:
         self.requests: list[str] = []
         self.lose_answers = 0
         self.lose_requests = 0
+        self.asked = threading.Event()
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
@@ -75,6 +76,7 @@ class Wire:
         if b" HTTP/1.1\r\n" not in piece:
             return False
         self.requests.append(piece.decode("latin-1"))
+        self.asked.set()
         if self.lose_requests:
             self.lose_requests -= 1
             return True

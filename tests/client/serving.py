@@ -122,7 +122,7 @@ class Houses:
         self._switchboard = switchboard
 
     @contextmanager
-    def at(self, path: Path, **settings: Any) -> Iterator[tuple[str, House]]:
+    def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, House]]:
         """The address of a server over the store at `path`, which is of a user called ana."""
         chosen = Settings(**{"path": str(path), "secrets_keyring": False, **UNLIMITED, **settings})
         house = House(chosen)

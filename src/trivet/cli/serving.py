@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 import tempfile
 from pathlib import Path
 
@@ -38,14 +37,13 @@ def serve_store(path: str | None, host: str, port: int) -> None:
 def serve_demo(host: str, port: int) -> None:
     """None of the user's settings or memories take part."""
     _check_installed()
-    from trivet.demo.store import open_demo
+    from trivet.cli.demo import opened_demo
     from trivet.house import House
     from trivet.serve.http.server import for_server, listen, run
 
     with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
         path = Path(folder) / "memory.db"
-        print("Making a store of 400 memories, which takes a few seconds ...", file=sys.stderr)
-        open_demo(path, lambda _: None, lambda _: None).close()
+        opened_demo(path).close()
         settings = for_server(Settings(path=str(path)))
         house = House(settings)
         key = house.make_key("local", "admin")

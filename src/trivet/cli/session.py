@@ -10,9 +10,8 @@ from typing import Any
 from trivet import Trivet, load_settings
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
-from trivet.client.address import is_server
 from trivet.errors import InvalidInput, TrivetError
-from trivet.store.address import is_postgres, without_password
+from trivet.store.address import is_postgres, is_server, without_password
 
 
 class Session:

@@ -1,4 +1,4 @@
-"""Where a store is: a file, or a PostgreSQL database, whose address may hold a password that nobody is to see."""
+"""Where a store is: a file, a server, or a PostgreSQL database, whose address may hold a password to be hidden."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _HIDDEN = "***"
 def is_postgres(address: str) -> bool:
     """Whether a PostgreSQL server keeps the store."""
     return address.startswith(_SCHEMES)
+
+
+def is_server(address: str) -> bool:
+    """Whether a server of ours keeps the store, and is spoken to over HTTP."""
+    return address.lower().startswith(("http://", "https://"))
 
 
 def without_password(address: str) -> str:

@@ -1,20 +1,20 @@
-"""One PostgreSQL database: its connections, its schema, and what it must be to keep tenants apart."""
+"""One PostgreSQL database with its standbys: connections, schema, and what it must be to keep tenants apart."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool
 
-from trivet.errors import InvalidInput, StoreError
+from trivet.errors import StoreError
 from trivet.store.postgres.errors import explain, is_away
+from trivet.store.postgres.ground import is_pooled, name_of, role_above_the_rules
 from trivet.store.postgres.migrate import migrate
-from trivet.store.postgres.rows import Row, row_factory
+from trivet.store.postgres.pool import Connection, make_pool
+from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
 from trivet.store.relational.room import Room
 
 MOST_CONNECTIONS = 16
@@ -22,18 +22,15 @@ MOST_CONNECTIONS = 16
 PATIENCE = 10.0
 # Between two attempts to reach a server that is away.
 PAUSE = 0.05
-
-# Of recalls the second one is told from the first by then.
-PREPARED_AFTER = 2
-
 # For the vectors of all tenants: some 600,000 passages of the bundled model.
 VECTOR_BYTES = 512 * 2**20
+# How old the answer of a standby may be.
+REPLICA_LAG_SECONDS = 5.0
 
 Pooler = Literal["auto", "yes", "no"]
 
-_OUTSIDE = "SELECT rolsuper OR rolbypassrls, rolname FROM pg_roles WHERE rolname = current_user"
-_PROCESS = "SELECT pg_backend_pid()"
 _TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+_WRITTEN = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 
 
 class Server:
@@ -46,35 +43,23 @@ class Server:
         patience: float = PATIENCE,
         pooler: Pooler = "auto",
         vector_bytes: int = VECTOR_BYTES,
+        replica_urls: Sequence[str] = (),
+        replica_lag_seconds: float = REPLICA_LAG_SECONDS,
     ) -> None:
-        self.room = Room(vector_bytes)
         self.patience = patience
-        self.name = _shown(url)
+        self.name = name_of(url)
+        self.room = Room(vector_bytes)
         self.age = 0
         self._timeline = ""
         with self.errors():
-            pooled = self._look(url)
+            prepares = self._prepares(url, pooler)
             self.schema = migrate(url, self.name)
-        self.prepares = pooler == "no" or (pooler == "auto" and not pooled)
-        self._pool = ConnectionPool(
-            url,
-            connection_class=psycopg.Connection[Row],
-            # Behind a transaction pooler the next statement may run on another connection, where it is not prepared.
-            kwargs={
-                "autocommit": True,
-                "prepare_threshold": PREPARED_AFTER if self.prepares else None,
-                "row_factory": row_factory,
-            },
-            configure=self._notice_timeline,
-            min_size=0,
-            max_size=most_connections,
-            timeout=patience,
-            reconnect_timeout=patience,
-            open=True,
-        )
+        replicas = [Replica(one, prepares, most_connections) for one in replica_urls]
+        self._pool = make_pool(url, prepares, most_connections, patience, self._notice_timeline)
+        self.replicas = Replicas(replicas, replica_lag_seconds, self._position)
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Row]]:
+    def connection(self) -> Iterator[Connection]:
         with self._pool.connection() as connection:
             yield connection
 
@@ -100,25 +85,20 @@ class Server:
             raise StoreError(explain(error, self.name, self.patience)) from error
 
     def close(self) -> None:
+        self.replicas.close()
         self._pool.close()
 
-    def _look(self, url: str) -> bool:
-        """Whether a pooler stands between: it gives the connection a process number of its own making.
-
-        Row-level security does not bind a superuser: with one, a mistake of ours would show a tenant another's.
-        """
+    def _prepares(self, url: str, pooler: Pooler) -> bool:
         with psycopg.connect(url, autocommit=True, connect_timeout=max(1, round(self.patience))) as connection:
-            row = connection.execute(_OUTSIDE).fetchone()
-            process = connection.execute(_PROCESS).fetchone()
-            own = connection.info.backend_pid
-        if row is not None and row[0]:
+            above, pooled = role_above_the_rules(connection), is_pooled(connection)
+        if above is not None:
             raise StoreError(
-                f"The role {row[1]} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
+                f"The role {above} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
                 f"make a plain role (CREATE ROLE trivet LOGIN; GRANT CREATE ON SCHEMA public TO trivet) and use it."
             )
-        return process is None or process[0] != own
+        return pooler == "no" or (pooler == "auto" and not pooled)
 
-    def _notice_timeline(self, connection: psycopg.Connection[Row]) -> None:
+    def _notice_timeline(self, connection: Connection) -> None:
         """A standby that was promoted starts a new timeline, and may not have the last that the old primary did."""
         row = connection.execute(_TIMELINE).fetchone()
         timeline = str(row[0]) if row else ""
@@ -126,21 +106,12 @@ class Server:
             self.age += 1
         self._timeline = timeline
 
+    def _position(self) -> int:
+        """How far the log is written that standbys follow."""
+        with self._pool.connection(timeout=CONNECT_SECONDS) as connection:
+            row = connection.execute(_WRITTEN).fetchone()
+        return int(row[0]) if row else 0
+
 
 def may_retry(error: psycopg.Error, last: float) -> bool:
     return is_away(error) and time.monotonic() < last
-
-
-def _shown(url: str) -> str:
-    """Without the password. A piece of one that was not written as an address needs it must not pass as a host."""
-    try:
-        parts = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
-        readable = parts.get("port", "").replace(",", "").isdigit() or not parts.get("port")
-    except psycopg.Error:
-        readable = False
-    if not readable or "@" in parts.get("dbname", "") + parts.get("host", ""):
-        raise InvalidInput(
-            "The address of the PostgreSQL database cannot be read. It looks like postgresql://user@host:5432/name; "
-            "in a password write @ as %40, / as %2F, : as %3A and % as %25, or keep it in ~/.pgpass."
-        )
-    return f"postgresql://{parts.get('user', '')}@{parts.get('host') or 'localhost'}/{parts.get('dbname', '')}"

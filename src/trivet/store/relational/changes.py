@@ -7,9 +7,10 @@ one question to the database then serves every cache that a recall goes through.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 
 from trivet.store.relational.database import Database
 
@@ -21,7 +22,9 @@ AGE = 1 << 40
 # The key of no memory: what changed are the models.
 MODELS = 0
 
-_within: ContextVar[frozenset[Changes]] = ContextVar("moments of stores", default=frozenset())
+# By store, up to which change its caches may know within the moment. What others learn meanwhile is not for it: rows
+# that it reads may be older than that.
+_moments: ContextVar[Mapping[Changes, int]] = ContextVar("moments of stores", default=MappingProxyType({}))
 
 
 class Changes:
@@ -38,37 +41,46 @@ class Changes:
     @contextmanager
     def moment(self) -> Iterator[None]:
         """What the caches say within it is no older than its beginning, and they do not look again."""
-        if self in _within.get():
+        if self in _moments.get():
             yield
             return
         with self._database.moment(self._known % AGE):
-            self._follow()
-            token = _within.set(_within.get() | {self})
+            token = _moments.set({**_moments.get(), self: self.last()})
             try:
                 yield
             finally:
-                _within.reset(token)
+                _moments.reset(token)
+
+    @property
+    def bound(self) -> int | None:
+        """Up to which change what is read within this moment is surely fresh; outside one nothing binds."""
+        return _moments.get().get(self)
 
     def last(self) -> int:
+        """The latest change that caches may know."""
+        bound = self.bound
+        if bound is not None:
+            return bound
         self._follow()
         with self._lock:
             return self._known
 
     def since(self, sequence: int) -> list[tuple[int, int]] | None:
-        """(sequence, key) of each later change, oldest first; None when the record does not reach back so far."""
-        self._follow()
+        """(sequence, key) of each later change, oldest first; None when the record does not reach back so far.
+
+        A cache that knows more than this moment is asked for nothing.
+        """
+        last = self.last()
         with self._lock:
             if not self._start <= sequence <= self._known:
                 return None
-            return self._log[sequence - self._start :]
+            return self._log[sequence - self._start : max(sequence, last) - self._start]
 
     @property
     def _known(self) -> int:
         return self._start + len(self._log)
 
     def _follow(self) -> None:
-        if self in _within.get():
-            return
         with self._database.errors():
             while not self._looked():
                 pass
