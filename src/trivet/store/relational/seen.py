@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.queries import Queries
 
@@ -49,6 +52,9 @@ class SeenDatabase:
 
     def errors(self) -> AbstractContextManager[None]:
         return self._whole.errors()
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        return self._whole.integers(sql)
 
     def size(self) -> int:
         return self._whole.size()

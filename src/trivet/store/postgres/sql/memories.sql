@@ -29,6 +29,15 @@ VALUES (:key, :id, :content, :title, :category, :tags, :importance, :confidence,
         :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
         :revision, :length, :owner);
 
+-- name: insert_many
+INSERT INTO memory (key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision,
+length, owner)
+SELECT key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision,
+length, owner
+FROM json_populate_recordset(NULL::memory, :rows);
+
 -- name: update
 UPDATE memory SET content = :content, title = :title, category = :category, tags = :tags, importance = :importance,
                   confidence = :confidence, expanded_keywords = :expanded_keywords, scope = :scope,
@@ -52,6 +61,16 @@ DELETE FROM memory_tag WHERE memory = :key;
 -- name: insert_tags
 INSERT INTO memory_tag (memory, tag) SELECT :key, unnest(as_texts(:tags))
 ON CONFLICT DO NOTHING;
+
+-- name: insert_tags_many
+INSERT INTO memory_tag (memory, tag)
+SELECT r.key, unnest(as_texts(r.tags)) FROM json_to_recordset(:rows) AS r (key bigint, tags text)
+ON CONFLICT DO NOTHING;
+
+-- name: insert_revision_many
+INSERT INTO revision (memory, revision, changed_at, action, snapshot)
+SELECT key, revision, changed_at, action, snapshot
+FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at text, action text, snapshot text);
 
 -- name: insert_revision
 INSERT INTO revision (memory, revision, changed_at, action, snapshot)

@@ -18,7 +18,9 @@ WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memo
 UPDATE job SET not_before = :not_before WHERE model = :model AND memory IN (SELECT value FROM json_each(:keys));
 
 -- name: finish
-DELETE FROM job WHERE memory = :memory AND model = :model AND revision = :revision;
+DELETE FROM job
+WHERE model = :model AND (memory, revision) IN (SELECT value ->> 'memory', value ->> 'revision' FROM json_each(:rows))
+RETURNING memory;
 
 -- name: fail
 UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
