@@ -105,3 +105,18 @@ def test_a_store_that_missed_more_than_is_recorded_reloads(store: Store, open_st
     assert found(store, "relay") == [one.id]
     add(other, *(memory(f"relay {number}") for number in range(1_500)))
     assert len(found(store, "relay", depth=10_000)) == 1_501
+
+
+def test_an_id_that_is_stored_again_is_another_memory(store: Store) -> None:
+    first = memory("relay")
+    add(store, first)
+    assert found(store, "relay") == [first.id]
+    store.memories.purge(first.id)
+    second = memory("relay door", id=first.id)
+    add(store, second)
+    assert found(store, "door") == [first.id]
+    identities = store.graph._identities  # type: ignore[attr-defined]  # of every store of ours
+    (key,) = identities.keys([first.id]).values()
+    assert identities.of([key]) == {key: first.id}
+    assert identities.of([key - 1]) == {key - 1: first.id}
+    assert identities.keys([first.id]) == {first.id: key}

@@ -75,7 +75,7 @@ class RelationalGraph:
 
     def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, how: Walk) -> dict[str, tuple[PathStep, ...]]:
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
-        keys = self._keys([*ids, *seeds.memories])
+        keys = self._identities.keys([*ids, *seeds.memories])
         best_first = sorted(seeds.memories, key=lambda id: -seeds.memories[id])
         hits = [keys[id] for id in best_first if id in keys]
         ends = {id: keys[id] for id in ids if id in keys}
@@ -214,17 +214,8 @@ class RelationalGraph:
         return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
 
     def _hits(self, seeds: Mapping[str, float]) -> Masses:
-        keys = self._keys(list(seeds))
+        keys = self._identities.keys(list(seeds))
         return _masses({keys[id]: share for id, share in seeds.items() if id in keys})
-
-    def _keys(self, ids: Sequence[str]) -> dict[str, int]:
-        with self._database.errors():
-            rows = (
-                self._database.read()
-                .execute(self._database.sql("memories")["keys_of_ids"], {"ids": as_json(ids)})
-                .fetchall()
-            )
-        return {row[0]: row[1] for row in rows}
 
     def _spelled_out(
         self, paths: Mapping[str, tuple[Step, ...]], ends: Sequence[int]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from trivet.store.relational.database import Database
+import msgspec
+
+from trivet.store.relational.database import Database, Parameters, Row
 from trivet.store.relational.rows import as_json
 
-# About 100 bytes an entry.
+# About 200 bytes an entry.
 IDS_KEPT = 200_000
 
 
@@ -18,23 +20,40 @@ class Identities:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._age = database.age
-        self._known: dict[int, str] = {}
+        self._known = _Known(database.age, {}, {})
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
-        if self._database.age != self._age:
-            self._known, self._age = {}, self._database.age
-        known = self._known
-        missing = [key for key in keys if key not in known]
+        known = self._kept()
+        missing = [key for key in keys if key not in known.ids]
         if missing:
-            with self._database.errors():
-                rows = (
-                    self._database.read()
-                    .execute(self._database.sql("memories")["ids_of_keys"], {"keys": as_json(missing)})
-                    .fetchall()
-                )
-            if len(known) > IDS_KEPT:
-                known = self._known = {}
-                return self.of(keys)
-            known.update((row[0], row[1]) for row in rows)
-        return {key: known[key] for key in keys if key in known}
+            known.learn((row[0], row[1]) for row in self._read("ids_of_keys", {"keys": as_json(missing)}))
+        return {key: known.ids[key] for key in keys if key in known.ids}
+
+    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+        """Of ids that were found just now, which are known by then; others are looked up."""
+        known = self._kept()
+        missing = [id for id in ids if id not in known.keys]
+        if missing:
+            known.learn((row[1], row[0]) for row in self._read("keys_of_ids", {"ids": as_json(missing)}))
+        return {id: known.keys[id] for id in ids if id in known.keys}
+
+    def _kept(self) -> _Known:
+        """Empty again where it grew too large, or the database is of another age. Who has it goes on with it."""
+        if self._known.age != self._database.age or len(self._known.ids) > IDS_KEPT:
+            self._known = _Known(self._database.age, {}, {})
+        return self._known
+
+    def _read(self, name: str, parameters: Parameters) -> list[Row]:
+        with self._database.errors():
+            return self._database.read().execute(self._database.sql("memories")[name], parameters).fetchall()
+
+
+class _Known(msgspec.Struct, frozen=True):
+    age: int
+    ids: dict[int, str]
+    keys: dict[str, int]  # the latest: an id that was purged may be stored again, under another key
+
+    def learn(self, pairs: Iterable[tuple[int, str]]) -> None:
+        for key, id in pairs:
+            self.ids[key] = id
+            self.keys[id] = key
