@@ -37,7 +37,7 @@ LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
 
 
 # Never shown, logged or sent anywhere but where they are for.
-HIDDEN = ("key",)
+HIDDEN = ("key", "proxy")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -80,6 +80,10 @@ def test_many_whose_answer_was_lost_are_stored_once(trivet: Trivet, between: Wir
     assert trivet.list().total == 2
 
 
+def test_none_at_all_are_stored_as_well(trivet: Trivet) -> None:
+    assert trivet.remember_many([]) == []
+
+
 def test_an_edit_whose_answer_was_lost_is_one_revision(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
     between.lose_answers = 1

@@ -42,6 +42,14 @@ def test_a_bad_address_is_refused(address: str, said: str) -> None:
         assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("proxy", ["proxy:3128", "socks5://proxy", "http://", "http://[", "http://ana:hunter2@"])
+def test_a_bad_proxy_is_refused(proxy: str) -> None:
+    with pytest.raises(InvalidInput, match="proxy") as caught:
+        Trivet.open("http://127.0.0.1:9", key=KEY, proxy=proxy)
+    assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in repr(Settings(proxy=proxy))
+
+
 @pytest.mark.parametrize("key", ["tvt.a b", "tvt.a\r\nX-Other: 1", "tvt.schlüssel", "tvt.\x00"])
 def test_a_key_that_no_header_can_carry(key: str) -> None:
     with pytest.raises(InvalidInput, match="Copy it again") as caught:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trivet import Trivet
+from trivet import Forbidden, Trivet
+from trivet.house import House
 
 from .between import Wire
 
@@ -58,6 +59,25 @@ def test_a_large_import_is_sent_while_it_is_read(trivet: Trivet, between: Wire) 
 
     assert trivet.import_(lines()).stored == 2_000
     assert sum(1 for _ in trivet.export()) == 2_001
+
+
+def test_what_is_no_unicode_costs_its_own_line(trivet: Trivet, tmp_path: Path) -> None:
+    lines = ['{"content": "one"}', '{"content": "a\ud800b"}', '{"content": "two"}']
+    with Trivet.open(tmp_path / "embedded.db", embedder="none", background=False) as embedded:
+        here = embedded.import_(lines)
+    there = trivet.import_(lines)
+    assert there.stored == here.stored == 2
+    assert [error.partition(":")[0] for error in there.errors] == ["line 2"]
+    assert [error.partition(":")[0] for error in here.errors] == ["line 2"]
+
+
+def test_a_refusal_reaches_whoever_is_still_sending(house_at: tuple[str, House]) -> None:
+    address, house = house_at
+    with (
+        Trivet.open(address, key=house.make_key("ben", "reader")) as reader,
+        pytest.raises(Forbidden, match="write"),
+    ):
+        reader.import_(f'{{"content": "zebra {number} {"x" * 200}"}}' for number in range(20_000))
 
 
 def test_an_error_of_the_lines_reaches_the_caller(trivet: Trivet) -> None:

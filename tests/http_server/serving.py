@@ -11,7 +11,8 @@ import httpx2
 
 from trivet.accounts import RIGHTS
 from trivet.house import House
-from trivet.serve.http.server import listen, make_server
+from trivet.serve.http.app import build_app
+from trivet.serve.http.server import listen, server_of
 from trivet.settings import Settings
 
 
@@ -75,7 +76,7 @@ class Served:
 def served(settings: Settings) -> Iterator[Served]:
     listener = listen("127.0.0.1", 0)
     house = House(settings)
-    server = make_server(house, settings)
+    server = server_of(build_app(house, settings), settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     running = Served(house, f"http://127.0.0.1:{listener.getsockname()[1]}")

@@ -235,3 +235,9 @@ def test_types_of_problems_lead_back_to_errors() -> None:
     assert error_of(f"{TYPE_PREFIX}not-found") is NotFound
     assert error_of("about:blank") is None
     assert len({told.name for told in PROBLEMS.values()}) == len(PROBLEMS)
+
+
+def test_a_compressed_body_is_refused_unread(ana: Client) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    said = ana.refused(415, "POST", "/v1/memories", content=b'{"content": "x"}', headers=headers)
+    assert "compressed" in said

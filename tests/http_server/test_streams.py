@@ -152,6 +152,14 @@ def test_an_export_whose_client_goes_away_ends(ana: Client, server: Served, monk
     endless.ended.wait()
 
 
+def test_an_export_whose_client_takes_nothing_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless()
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
+    with served(settings_for(path, server_request_seconds=0.3)) as server, Raw(server.address) as raw:
+        raw.head("GET", "/v1/export", server.key())
+        endless.ended.wait()
+
+
 def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
     waiting = iter(exports)

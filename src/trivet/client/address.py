@@ -27,6 +27,17 @@ def checked_address(text: str) -> str:
     return text.rstrip("/")
 
 
+def checked_proxy(text: str) -> str | None:
+    """The address of a proxy, which may hold a password; the error does not show it."""
+    try:
+        host = urlsplit(text).hostname if is_server(text) and text.isprintable() else None
+    except ValueError:
+        host = None
+    if text and not host:
+        raise InvalidInput("proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none.")
+    return text or None
+
+
 def checked_key(key: str) -> str:
     """The key as a header can carry it. The error does not show it."""
     if not (key.isascii() and key.isprintable()) or " " in key:

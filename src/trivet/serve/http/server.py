@@ -10,6 +10,7 @@ from types import FrameType
 
 import msgspec
 import uvicorn
+from fastapi import FastAPI
 
 from trivet.errors import InvalidInput
 from trivet.house import House
@@ -51,13 +52,16 @@ def for_server(settings: Settings) -> Settings:
 def run(house: House, settings: Settings, listener: socket.socket, host: str) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the house."""
     _set_up_logs()
-    make_server(house, settings, host).run(sockets=[listener])
+    app = build_app(house, settings, host)
+    server_of(app, settings).run(sockets=[listener])
+    if app.state.unfinished:  # Python would wait for its threads, which have had their time
+        os._exit(KILLED)
 
 
-def make_server(house: House, settings: Settings, host: str = "127.0.0.1") -> Server:
+def server_of(app: FastAPI, settings: Settings) -> Server:
     return Server(
         uvicorn.Config(
-            build_app(house, settings, host),
+            app,
             http=Connection,
             ws="none",
             lifespan="on",
