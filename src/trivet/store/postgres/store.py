@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -10,6 +11,7 @@ from numpy import float16
 from numpy.typing import NDArray
 
 from trivet.store.postgres.database import Database
+from trivet.store.postgres.identity import every_id
 from trivet.store.postgres.postings import StoredPostings
 from trivet.store.postgres.seen import SeenTenant
 from trivet.store.postgres.server import Server
@@ -43,7 +45,7 @@ class PostgresStore:
         self._database = Database(opened, tenant)
         changes = Changes(self._database)
         visibility = Visibility(self._database, changes)
-        identities = Identities(self._database)
+        identities = Identities(self._database, partial(every_id, self._database))
         self._visibility = visibility
         postings = PostingCache(self._database, changes, StoredPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from trivet.store.relational.database import Database, Parameters, Row
 from trivet.store.relational.rows import as_json
@@ -12,22 +13,32 @@ from trivet.store.relational.rows import as_json
 # About 200 bytes an entry.
 IDS_KEPT = 200_000
 
+# By key; empty where there is none, or one that is no UUID.
+AllIds = NDArray[np.bytes_]
+Everything = Callable[[], AllIds]
+
 
 class Identities:
     """Keys are never reused and never change their id, so what is known stays true until the memory is purged;
     a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest
     changes gives their keys again."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, everything: Everything | None = None) -> None:
         self._database = database
-        self._known = _Known(database.age, {}, {})
+        self._everything = everything  # where to look up is slow: all that there are, read at once
+        self._known = _Known(database.age)
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
         known = self._kept()
-        missing = [key for key in keys if key not in known.ids]
+        missing = [key for key in keys if known.id(key) is None]
+        if missing and known.all is None and self._everything is not None:
+            known.all = self._everything()
+            missing = [key for key in missing if known.id(key) is None]
         if missing:
             known.learn((row[0], row[1]) for row in self._read("ids_of_keys", {"keys": as_json(missing)}))
-        return {key: known.ids[key] for key in keys if key in known.ids}
+        found = {key: id for key in keys if (id := known.id(key)) is not None}
+        known.keys.update((id, key) for key, id in found.items() if key >= known.keys.get(id, 0))
+        return found
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
         """Of ids that were found just now, which are known by then; others are looked up."""
@@ -39,8 +50,8 @@ class Identities:
 
     def _kept(self) -> _Known:
         """Empty again where it grew too large, or the database is of another age. Who has it goes on with it."""
-        if self._known.age != self._database.age or len(self._known.ids) > IDS_KEPT:
-            self._known = _Known(self._database.age, {}, {})
+        if self._known.age != self._database.age or len(self._known.keys) > IDS_KEPT:
+            self._known = _Known(self._database.age)
         return self._known
 
     def _read(self, name: str, parameters: Parameters) -> list[Row]:
@@ -48,12 +59,19 @@ class Identities:
             return self._database.read().execute(self._database.sql("memories")[name], parameters).fetchall()
 
 
-class _Known(msgspec.Struct, frozen=True):
-    age: int
-    ids: dict[int, str]
-    keys: dict[str, int]  # the latest: an id that was purged may be stored again, under another key
+class _Known:
+    def __init__(self, age: int) -> None:
+        self.age = age
+        self.all: AllIds | None = None
+        self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
+        self._ids: dict[int, str] = {}
+
+    def id(self, key: int) -> str | None:
+        if self.all is not None and key < len(self.all) and (found := self.all[key]):
+            return str(found, "ascii")
+        return self._ids.get(key)
 
     def learn(self, pairs: Iterable[tuple[int, str]]) -> None:
         for key, id in pairs:
-            self.ids[key] = id
+            self._ids[key] = id
             self.keys[id] = key

@@ -79,6 +79,11 @@ class RelationalJobs:
             row = self._database.read().execute(self._sql["pending"], {"model": model.model}).fetchone()
         return Backlog(row[0], row[1], row[2])
 
+    def backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["pending_with_readings"], {"model": model.model}).fetchone()
+        return Backlog(row[0], row[1], row[2]), int(row[3])
+
     def retry_now(self) -> None:
         with self._database.take() as connection:
             connection.execute(self._sql["retry_now"])

@@ -15,6 +15,10 @@ SELECT {columns} FROM memory AS m WHERE id = ANY (as_texts(:ids)) AND {readable}
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key = ANY (as_keys(:keys));
 
+-- name: all_ids
+SELECT string_agg(int8send(key), ''::bytea), string_agg(convert_to(id, 'UTF8'), ''::bytea)
+FROM (SELECT key, id FROM memory WHERE octet_length(id) = :length ORDER BY key LIMIT :most) AS each;
+
 -- name: keys_of_ids
 SELECT id, key FROM memory WHERE id = ANY (as_texts(:ids));
 

@@ -34,5 +34,12 @@ SELECT count(*), coalesce(sum(attempts > 0), 0),
        (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
 FROM job WHERE model = :model;
 
+-- name: pending_with_readings
+-- The same, and how many memories wait to be read by the rules: what every answer tells.
+SELECT count(*), coalesce(sum(attempts > 0), 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1),
+       (SELECT count(*) FROM reading WHERE reader = 'rules')
+FROM job WHERE model = :model;
+
 -- name: next_due
 SELECT min(not_before) FROM job WHERE model = :model;
