@@ -148,12 +148,13 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=100_000)
     parser.add_argument("--tenants", type=int, default=1_000)
     parser.add_argument("--small", type=int, default=1_000, help="memories of each of the many tenants")
+    parser.add_argument("--filled", action="store_true", help="the rows of an earlier run are there")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     settings = load_settings(path=given.url, background=False)
     shared = Shared.of(settings)  # makes the schema
     sizes = {LARGE: given.large, **{SMALL.format(number): given.small for number in range(given.tenants)}}
-    filled = fill(given.administrator, sizes)
+    filled = {} if given.filled else fill(given.administrator, sizes)
     server = Trivet.of(open_engine(msgspec.structs.replace(settings, tenant=LARGE), shared))
     file = given.work / f"{LARGE}.db"
     file.unlink(missing_ok=True)
@@ -171,7 +172,7 @@ def main() -> None:
     server.close()
     shared.close()
     result = {
-        "manifest": manifest("postgres_scale.py", postgres=given.large + given.tenants * given.small),
+        "manifest": manifest("postgres_scale.py", memories=given.large + given.tenants * given.small),
         "rows": filled,
         f"{given.large:,} in one tenant": in_one,
         f"{given.tenants * given.small:,} over {given.tenants:,} tenants": over_many,

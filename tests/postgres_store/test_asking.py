@@ -36,4 +36,4 @@ def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
         assert {leg.leg for leg in answer.health.legs if leg.answered} == {"lexical", "dense", "graph"}
         assert len([sql for sql in asked if "FROM change" in sql]) == 1
         assert not [sql for sql in asked if "FROM posting" in sql or "FROM passage AS p JOIN" in sql]
-        assert len(asked) <= 11, asked
+        assert len(asked) <= 8, asked
