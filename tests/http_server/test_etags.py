@@ -67,3 +67,11 @@ def test_a_tag_that_is_none_is_refused(ana: Client, path: str) -> None:
 def test_restoring_an_unchanged_memory(ana: Client, path: str) -> None:
     tag = ana("DELETE", path).headers["etag"]
     assert ana("POST", f"{path}/restore", headers={"If-Match": tag}).json()["state"] == "active"
+
+
+def test_what_is_revealed_is_kept_nowhere(ana: Client) -> None:
+    id = ana.done("POST", "/v1/memories", json={"content": "for my eyes", "sensitive": True})["id"]
+    answer = ana("GET", f"/v1/memories/{id}", params={"reveal": "true"})
+    assert answer.json()["content"] == "for my eyes"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "etag" not in answer.headers

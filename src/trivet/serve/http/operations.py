@@ -91,7 +91,11 @@ def _act(
     if route.status == 204:
         return Reply(status=204)
     body = msgspec.json.encode(result)
-    tag = etag(result, body) if isinstance(result, Memory) and operation.name in TAGGED else None
+    tag = (
+        etag(result, body)
+        if isinstance(result, Memory) and operation.name in TAGGED and not arguments.get("reveal")
+        else None
+    )
     return Reply(status=route.status, body=body, etag=tag)
 
 

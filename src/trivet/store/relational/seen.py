@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trivet.errors import StoreError
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.queries import Queries
@@ -59,6 +62,9 @@ class SeenDatabase:
     def errors(self) -> Iterator[None]:
         with self._without_its_place(), self._whole.errors():
             yield
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        return self._whole.integers(sql)
 
     def size(self) -> int:
         return self._whole.size()
