@@ -91,12 +91,9 @@ def _act(
     if route.status == 204:
         return Reply(status=204)
     body = msgspec.json.encode(result)
-    tag = (
-        etag(result, body)
-        if isinstance(result, Memory) and operation.name in TAGGED and not arguments.get("reveal")
-        else None
-    )
-    return Reply(status=route.status, body=body, etag=tag)
+    # What was revealed must not be kept by anybody in between.
+    tagged = isinstance(result, Memory) and operation.name in TAGGED and not arguments.get("reveal")
+    return Reply(status=route.status, body=body, etag=etag(result, body) if tagged else None)
 
 
 async def arguments_of(request: Request, kind: Any, in_query: bool, desk: Desk, checked: bool = True) -> dict[str, Any]:
