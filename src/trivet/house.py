@@ -102,17 +102,34 @@ class House:
         return msgspec.structs.replace(self._settings, tenant=tenant)
 
     def _open(self, tenant: str) -> Trivet:
+        found = self._used(tenant)
+        if found is None:
+            with self._lock:
+                turn = self._turns.setdefault(tenant, threading.Lock())
+            with turn:  # one that opens slowly holds up nobody but its own users
+                found = self._used(tenant) or self._take_in(tenant)
+        self._close_idle()
+        return found
+
+    def _used(self, tenant: str) -> Trivet | None:
+        """Found and marked in one go, so that nobody closes it in between."""
         with self._lock:
-            turn = self._turns.setdefault(tenant, threading.Lock())
-        with turn:  # one that opens slowly holds up nobody but its own users
             found = self._tenants.get(tenant)
             if found is None:
-                found = _Open(Trivet.of(open_engine(self._of(tenant), self._shared)), 0.0)
-        with self._lock:
-            self._tenants[tenant] = found
+                return None
             found.used = time.monotonic()
-            idle = [name for name, one in self._tenants.items() if found.used - one.used > IDLE_SECONDS]
-            closing = [self._tenants.pop(name) for name in idle if name != self._settings.tenant]
+            return found.trivet
+
+    def _take_in(self, tenant: str) -> Trivet:
+        opened = Trivet.of(open_engine(self._of(tenant), self._shared))
+        with self._lock:
+            self._tenants[tenant] = _Open(opened, time.monotonic())
+        return opened
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            limit = time.monotonic() - IDLE_SECONDS
+            idle = [name for name, one in self._tenants.items() if one.used < limit and name != self._settings.tenant]
+            closing = [self._tenants.pop(name) for name in idle]
         for one in closing:
             one.trivet.close()
-        return found.trivet

@@ -17,6 +17,8 @@ def share(engine: Engine, request: ShareRequest) -> Share:
         raise InvalidInput("user: what is yours needs no share with yourself. Name another user.")
     if request.user != EVERYONE and not engine.store.accounts.has(request.user):
         raise NotFound(f"There is no user {request.user} here to share with. Nothing was changed.")
+    if request.tag is not None and engine.guard.spans(request.tag):
+        raise InvalidInput("tag: it looks like a secret, and what is shared is on the record. Nothing was shared.")
     if request.id is not None:
         return engine.store.shares.share_memory(check_id(request.id), request.user, request.permission)
     return engine.store.shares.share_tag(str(request.tag), request.user, request.permission)

@@ -169,3 +169,17 @@ def test_work_that_never_ends_does_not_hold_up_the_end(path: Path, monkeypatch: 
         server.client().refused(504, "GET", "/v1/recall?query=x")
     held.gate.set()
     server.house.close()  # which the server left to the end of the process, since a thread was using it
+
+
+def test_one_key_cannot_take_the_room_of_all(path: Path) -> None:
+    """With requests that it sends by halves and never ends."""
+    with served(settings_for(path, server_requests_at_once=8)) as server:
+        greedy, other = server.key("greedy"), server.client("other")
+        halves = [Raw(server.address) for _ in range(2)]
+        for half in halves:
+            half.head("POST", "/v1/memories", greedy, Content_Type="application/json", Content_Length=10)
+        client = server.with_key(greedy)
+        assert any(client("GET", "/v1/stats").status_code == 429 for _ in range(500)), "once both halves have arrived"
+        assert other("GET", "/v1/stats").status_code == 200
+        for half in halves:
+            half.socket.close()

@@ -14,7 +14,7 @@ import pytest
 
 from trivet import Trivet
 from trivet.serve.http import connection, streams
-from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, Outflow
+from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, STREAMS_OF_A_USER, Outflow
 
 from .raw import Raw
 from .serving import Client, Served, served, settings_for
@@ -164,10 +164,25 @@ def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest
     exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
     waiting = iter(exports)
     monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
-    clients = [server.client() for _ in exports]
+    clients = [server.client(f"user{number // STREAMS_OF_A_USER}") for number in range(STREAMS_AT_ONCE)]
     answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients]
-    assert "exports and imports are running" in server.client().refused(503, "GET", "/v1/export")
+    assert "exports and imports run at once" in server.client().refused(503, "GET", "/v1/export")
     assert server.client()("GET", "/v1/stats").status_code == 200
+    for answer, export in zip(answers, exports, strict=True):
+        answer.close()
+        export.ended.wait()
+
+
+def test_more_exports_than_one_user_may_have(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    exports = [Endless() for _ in range(STREAMS_OF_A_USER + 1)]
+    waiting = iter(exports)
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
+    greedy = [server.client("greedy") for _ in range(STREAMS_OF_A_USER + 1)]
+    clients = [*greedy[:-1], server.client("other")]
+    answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients[:-1]]
+    assert "of one user" in greedy[-1].refused(503, "GET", "/v1/export")
+    answers.append(clients[-1].http.send(clients[-1].http.build_request("GET", "/v1/export"), stream=True))
+    assert [answer.status_code for answer in answers] == [200] * len(answers)
     for answer, export in zip(answers, exports, strict=True):
         answer.close()
         export.ended.wait()
@@ -182,7 +197,7 @@ def test_an_export_that_fails_at_once_says_so(ana: Client, monkeypatch: pytest.M
 
 
 def test_many_exports_at_once_are_all_whole(ana: Client, server: Served) -> None:
-    clients = [server.client() for _ in range(STREAMS_AT_ONCE)]
-    with ThreadPoolExecutor(STREAMS_AT_ONCE) as threads:
+    clients = [server.client() for _ in range(STREAMS_OF_A_USER)]
+    with ThreadPoolExecutor(STREAMS_OF_A_USER) as threads:
         exports = list(threads.map(lambda client: client("GET", "/v1/export").content, clients))
     assert len(set(exports)) == 1

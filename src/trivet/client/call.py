@@ -37,7 +37,7 @@ ELSEWHERE: Mapping[str, str] = {
     "redact": "Run `trivet redact` on the server's machine.",
     "rotate_keys": "Run `trivet rotate-keys` on the server's machine.",
     "acting_as": "The key says for whom; open another client with another key.",
-    "engine": "What looks inside a store, such as the lab and `trivet tune`, needs the store itself.",
+    "engine": "What looks inside a store (`trivet user`, `key`, `tune`, the lab) needs the store itself.",
 }
 
 

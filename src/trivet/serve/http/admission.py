@@ -6,6 +6,9 @@ Everything needs a key but what is named here, so that a route added later is cl
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,6 +27,8 @@ HEALTH = frozenset(("/healthz", "/readyz"))
 OPEN = HEALTH | {"/", "/docs", "/openapi.json"}
 METRICS = "/metrics"
 LONGEST_KEY = 1000
+# So many keys must come together to fill the server.
+KEYS_AT_LEAST = 4
 NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
@@ -37,6 +42,8 @@ class Admission:
         self._most = settings.server_requests_at_once
         self._metrics_on_loopback = settings.server_metrics == "loopback"
         self._running = 0
+        self._most_of_a_key = max(1, settings.server_requests_at_once // KEYS_AT_LEAST)
+        self._by_key: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in HEALTH:
@@ -48,15 +55,34 @@ class Admission:
         try:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
-                scope["state"]["caller"] = await self._known(key)
+                caller = scope["state"]["caller"] = await self._known(key)
                 scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see once.py
-            await self._app(scope, receive, send)
+                with self._share_of(f"{caller.tenant}.{caller.key}"):
+                    await self._app(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
         finally:
             self._running -= 1
 
+    @contextmanager
+    def _share_of(self, key: str) -> Iterator[None]:
+        """One key cannot take the room of all, with requests that it sends by halves, say."""
+        if self._by_key[key] >= self._most_of_a_key:
+            self._metrics.limited.inc()
+            raise Limited(f"This key has {self._most_of_a_key} requests under way, and no more at once.", 1)
+        self._by_key[key] += 1
+        try:
+            yield
+        finally:
+            self._by_key[key] -= 1
+            if not self._by_key[key]:
+                del self._by_key[key]
+
     def _is_open(self, scope: Scope) -> bool:
         if scope["path"] == METRICS and self._metrics_on_loopback:
-            return is_loopback((scope.get("client") or ("", 0))[0])
+            headers = Headers(scope=scope)
+            forwarded = "x-forwarded-for" in headers or "forwarded" in headers  # by a proxy on this machine
+            return not forwarded and is_loopback((scope.get("client") or ("", 0))[0])
         return scope["path"] in OPEN
 
     async def _known(self, key: str) -> Caller:

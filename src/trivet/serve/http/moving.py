@@ -40,7 +40,7 @@ def _export(desk: Desk, streams: Streams) -> Endpoint:
         if given.get("include_sensitive"):
             caller_of(request, "reveal")
         outflow = Outflow(lambda: desk.house.trivet(caller).export(**given))
-        streams.start(outflow.make)
+        streams.start(caller, outflow.make)
         chunks = outflow.chunks()
         first = await anext(chunks)  # an error before it can still be told by its status
         return _Exported(outflow, _after(first, chunks))
@@ -66,7 +66,7 @@ def _import(desk: Desk, streams: Streams) -> Endpoint:
         check_ndjson(request)
         settings = desk.settings
         inflow = Inflow(request, settings.server_import_bytes, settings.server_request_seconds)
-        imported = await streams.start(lambda: desk.house.trivet(caller).import_(inflow.lines()))
+        imported = await streams.start(caller, lambda: desk.house.trivet(caller).import_(inflow.lines()))
         return Reply(status=200, body=msgspec.json.encode(imported)).response()
 
     return Endpoint(

@@ -63,6 +63,7 @@ def server_of(app: FastAPI, settings: Settings) -> Server:
         uvicorn.Config(
             app,
             http=Connection,
+            proxy_headers=False,  # nothing here goes by where a proxy says a request came from
             ws="none",
             lifespan="on",
             log_config=None,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from trivet.serve.http.refusals import Busy, TooLarge, TooSlow
+from trivet.types import Caller
 
 CHUNK_BYTES = 64 * 1024
 # How far the store may run ahead of the network.
@@ -19,6 +20,7 @@ CHUNKS_AHEAD = 4
 LONGEST_LINE = 16 * 2**20
 # Each holds a thread as long as its client takes.
 STREAMS_AT_ONCE = 4
+STREAMS_OF_A_USER = 2
 
 T = TypeVar("T")
 
@@ -28,14 +30,18 @@ class Streams:
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(STREAMS_AT_ONCE, thread_name_prefix="trivet-stream")
-        self._running: set[Future[Any]] = set()
+        self._running: dict[Future[Any], tuple[str, str]] = {}
 
-    def start(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        if len(self._running) >= STREAMS_AT_ONCE:
-            raise Busy(f"{STREAMS_AT_ONCE} exports and imports are running, and no more at once. Try again later.")
+    def start(self, caller: Caller, function: Callable[[], T]) -> asyncio.Future[T]:
+        user = (caller.tenant, caller.user)
+        if len(self._running) >= STREAMS_AT_ONCE or list(self._running.values()).count(user) >= STREAMS_OF_A_USER:
+            raise Busy(
+                f"{STREAMS_AT_ONCE} exports and imports run at once, and {STREAMS_OF_A_USER} of one user. "
+                "Try again later."
+            )
         work = self._threads.submit(function)
-        self._running.add(work)
-        work.add_done_callback(self._running.discard)
+        self._running[work] = user
+        work.add_done_callback(lambda done: self._running.pop(done, None))
         return asyncio.wrap_future(work)
 
     def close(self, seconds: float) -> bool:
