@@ -97,7 +97,8 @@ class Gate:
 
 
 def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = for_server(settings_for(path, embedder="bundled", leg_time_limit_ms=60_000))
+    room = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
+    settings = for_server(settings_for(path, embedder="bundled", leg_time_limit_ms=60_000, **room))
     with served(settings) as server:
         clients = [server.client() for _ in range(QUERIES)]
         clients[0].done("POST", "/v1/memories", json={"content": "Lanterns hang over the quay."})
