@@ -149,14 +149,16 @@ def _stores(given: argparse.Namespace) -> Iterator[Mapping[str, tuple[str | None
         return
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from postgres_server import PostgresServer
+    from trivet.store.postgres import PostgresStore
     from trivet.store.postgres.taking_in import take_in
 
     server = PostgresServer()
     try:
         url = server.database()
         for tenant, file in {"default": large, **dict.fromkeys(TENANTS, tenants)}.items():
-            with Trivet.open(url, tenant=tenant, background=False, embedder="none") as trivet:
-                take_in(file, trivet.engine.store._database)  # type: ignore[attr-defined]
+            store = PostgresStore(url, tenant)
+            take_in(file, store._database)
+            store.close()
             print("moved", tenant, flush=True)
         with server.administrator(url.split("@/")[1].split("?")[0]) as connection:
             connection.execute("ANALYZE")

@@ -153,7 +153,8 @@ def test_a_file_in_the_place_of_the_folder(open_trivet: Opened, tmp_path: Path) 
 AS_SOMEBODY_ELSE = """
 import os, sys
 from trivet import StoreError, Trivet
-Trivet.open(sys.argv[1], embedder="none").close()   # imports everything while it may still be read
+with Trivet.open(sys.argv[1], embedder="none", background=False) as trivet:
+    trivet.remember("text")  # imports everything while it may still be read
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 for target in sys.argv[2:]:
