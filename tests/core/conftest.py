@@ -25,7 +25,6 @@ ALSO_SERVED = {
     "test_portable",
     "test_recall",
     "test_sensitive",
-    "test_validation",
     "test_why_not",
 }
 
