@@ -48,7 +48,11 @@ def main() -> None:
     given.work.mkdir(parents=True, exist_ok=True)
     result: Figures = {
         "manifest": manifest(
-            "server_load.py", queries=QUERIES, clients=CLIENTS, seconds=given.seconds, tenants=len(TENANTS)
+            f"server_load.py {' '.join(sys.argv[1:])}",
+            queries=QUERIES,
+            clients=CLIENTS,
+            seconds=given.seconds,
+            tenants=len(TENANTS),
         )
     }
     with _stores(given) as stores:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from numpy import float16
 from numpy.typing import NDArray
@@ -18,26 +16,20 @@ from trivet.store.postgres.server import Server
 from trivet.store.postgres.taking_in import take_in
 from trivet.store.postgres.upkeep import PostgresUpkeep
 from trivet.store.postgres.vectors import PostgresVectorIndex
-from trivet.store.relational import database as relational
 from trivet.store.relational.accounts import RelationalAccounts
 from trivet.store.relational.any_links import AnyLinks
-from trivet.store.relational.audit import RelationalAudit
+from trivet.store.relational.bound import Bound
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.concepts import RelationalConcepts
 from trivet.store.relational.graph import RelationalGraph
 from trivet.store.relational.identity import Identities
 from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
-from trivet.store.relational.links import RelationalLinks
-from trivet.store.relational.memories import RelationalMemories
 from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
-from trivet.store.relational.secrets import RelationalSecrets
-from trivet.store.relational.shares import RelationalShares
 from trivet.store.relational.visible import Visibility
 
 
-class PostgresStore:
+class PostgresStore(Bound):
     """The memories of one tenant. A process opens the server once and a store for each tenant on it."""
 
     def __init__(self, server: Server | str, tenant: str = "default", closes_server: bool = False) -> None:
@@ -64,19 +56,8 @@ class PostgresStore:
         """A file of the embedded store, of the present schema, into this tenant, which must be empty."""
         take_in(file, self._database)
 
-    def seen_by(self, user: str) -> Self:
-        seen = copy(self)
-        seen._bind(SeenTenant(self._database, user))
-        return seen
-
-    def _bind(self, database: relational.Database) -> None:
-        """What holds words, for whom it is; the indexes are the same for all."""
-        self.memories = RelationalMemories(database, self._visibility)
-        self.links = RelationalLinks(database, self._any_links)
-        self.concepts = RelationalConcepts(database)
-        self.secrets = RelationalSecrets(database)
-        self.shares = RelationalShares(database)
-        self.audit = RelationalAudit(database)
+    def _seen_database(self, user: str) -> SeenTenant:
+        return SeenTenant(self._database, user)
 
     def close(self) -> None:
         self.vectors.close()
