@@ -29,6 +29,7 @@ from trivet.types import (
     Page,
     Permission,
     Remembered,
+    Rerank,
     Revision,
     Right,
     Share,
@@ -138,6 +139,10 @@ class Recall(Selection, frozen=True, kw_only=True):
     recipe: Annotated[
         RecipeText | None,
         Meta(description="How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none."),
+    ] = None
+    rerank: Annotated[
+        Rerank | None,
+        Meta(description="A second look at the best candidates: off, fast or best; as configured if none."),
     ] = None
 
 

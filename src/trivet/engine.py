@@ -9,10 +9,12 @@ import msgspec
 from trivet.embed.base import Embedder
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
-from trivet.errors import Forbidden, InvalidInput
+from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
 from trivet.recipe import Recipe, parse_recipe
+from trivet.rerank.registry import Rerankers
+from trivet.rerank.spec import RerankSpec
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.base import Store
@@ -27,14 +29,15 @@ if TYPE_CHECKING:
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What the engines of a server's tenants have in common: one model in memory, one set of threads."""
+    """What the engines of a server's tenants have in common: one of each model in memory, one set of threads."""
 
     embedder: Embedder | None
+    rerankers: Rerankers
     legs: SideBySide
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once))
+        return cls(load(settings.embedder), _rerankers(settings), SideBySide(settings.recalls_at_once))
 
     def close(self) -> None:
         self.legs.stop()
@@ -57,6 +60,7 @@ class Engine(msgspec.Struct, frozen=True):
     legs: SideBySide
     recipe: Recipe
     guard: Guard
+    rerankers: Rerankers
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -92,6 +96,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
     recipe = parse_recipe(settings.recipe)
     embedder = shared.embedder if shared else load(settings.embedder)
+    rerankers = shared.rerankers if shared else _rerankers(settings)
     chat = _language_model(settings)
     store = SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
     embedding = Embedding(store, settings.embedder, embedder)
@@ -99,7 +104,16 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
-    return Engine(settings, store, embedding, worker, legs, recipe, _guard(settings), shares_legs=shared is not None)
+    return Engine(
+        settings, store, embedding, worker, legs, recipe, _guard(settings), rerankers, shares_legs=shared is not None
+    )
+
+
+def _rerankers(settings: Settings) -> Rerankers:
+    try:
+        return Rerankers(RerankSpec.parse(settings.rerank))
+    except (InvalidInput, RerankerError) as error:
+        raise type(error)(f"The setting rerank: {error}") from None
 
 
 def _guard(settings: Settings) -> Guard:

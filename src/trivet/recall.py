@@ -1,4 +1,4 @@
-"""The read path: analyse -> legs side by side -> fuse -> bonus and prior -> choose -> present, traced throughout."""
+"""The read path: analyse -> legs -> fuse -> rerank -> bonus and prior -> choose -> present, traced throughout."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from trivet.answer.choose import Choice, choose, sort_hits
 from trivet.answer.health import health_of
 from trivet.answer.paths import paths_to
 from trivet.answer.present import present, within_budget
+from trivet.answer.rerank import reranked
 from trivet.answer.weigh import Weighed, weigh
 from trivet.contract import Recall
 from trivet.engine import Engine
@@ -22,6 +23,7 @@ from trivet.legs.graph import graph, seeds_of
 from trivet.legs.lexical import lexical
 from trivet.legs.phrase import only_holders
 from trivet.recipe import Recipe, parse_recipe
+from trivet.rerank.step import resolved
 from trivet.select import filter_of
 from trivet.side_by_side import Leg
 from trivet.store.base import Seeds
@@ -48,6 +50,7 @@ class Decision(msgspec.Struct, frozen=True):
     question: Question
     recipe: Recipe
     retrieved: Retrieved
+    health: list[LegHealth]
     fused: tuple[Fused, ...]
     weighed: tuple[Weighed, ...]
     choice: Choice
@@ -80,7 +83,7 @@ def follow(engine: Engine, request: Recall) -> Trail:
             engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal, paths
         )
         hits, truncated = within_budget(hits, request.token_budget)
-        health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
+        health = health_of(engine, models, decision.filter, decision.health, retrieved.notes)
     answer = Answer(
         query=decision.question.text,
         hits=hits,
@@ -95,7 +98,7 @@ def follow(engine: Engine, request: Recall) -> Trail:
 
 
 def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
-    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    recipe = recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         question = analyse_query(engine.guard.without_secrets(request.query))
@@ -103,6 +106,9 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
         fused = fuse(recipe.fusion, retrieved.rankings)
+    with watch.stage("rerank"):
+        second = reranked(engine, question, fused, retrieved.rankings, recipe.rerank)
+        fused, health = second.fused, [*retrieved.health, *([second.health] if second.health else [])]
     with watch.stage("weigh"):
         weighed = weigh(engine.store, question, fused, recipe, request.limit)
     with watch.stage("choose"):
@@ -110,7 +116,14 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         if len(choice.hits) < request.limit and len(weighed) < len(fused):  # duplicates used them up: read the rest
             weighed = weigh(engine.store, question, fused, recipe, len(fused))
             choice = choose(engine.store, weighed, request, filter)
-    return Decision(filter, question, recipe, retrieved, fused, weighed, choice)
+    return Decision(filter, question, recipe, retrieved, health, fused, weighed, choice)
+
+
+def recipe_of(engine: Engine, request: Recall) -> Recipe:
+    """The recipe that this recall follows, with its reranking spelled out."""
+    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
+    return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
 
 
 def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:

@@ -55,6 +55,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         "bundled"
     )
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
+    rerank: Annotated[
+        str,
+        Meta(description="A second look at the best candidates: off, fast, best, folder:/path, or an endpoint's name."),
+    ] = "off"
+    rerank_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="A reranker that takes longer is left out; the fused order stands.")
+    ] = 2_000
     graph_llm: Annotated[
         str,
         Meta(description="A language model that reads memories for the graph, such as openai:MODEL@URL; empty: none."),

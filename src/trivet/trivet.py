@@ -33,6 +33,7 @@ from trivet.types import (
     Progress,
     Redacted,
     Remembered,
+    Rerank,
     Revision,
     Rotated,
     Share,
@@ -186,6 +187,7 @@ class Trivet:
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        rerank: Rerank | None = None,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
@@ -387,6 +389,7 @@ class Trivet:
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        rerank: Rerank | None = None,
     ) -> WhyNot:
         """Explain why a memory did not come back for a query, or where it came."""
         from trivet.why_not import why_not

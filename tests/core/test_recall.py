@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trivet import Trivet
-from trivet.answer.present import estimate_tokens
+from trivet.answer.excerpts import estimate_tokens
 
 from .conftest import Opened
 from .servers import WordEmbedder

@@ -38,9 +38,9 @@ class Runtime:
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
         threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else usable_cores()
         self.workers = usable_cores() // threads
-        self._tokenizer = _open_tokenizer(tokenizer)
-        self._session = _open_session(model, threads)
-        self._inputs = _input_types(self._session, model)
+        self._tokenizer = open_tokenizer(tokenizer)
+        self._session = open_session(model, threads)
+        self._inputs = input_types(self._session, model)
         self._output = _output_name(self._session)
         self._pooling = pooling
         self.window: int = max_tokens - self._tokenizer.num_special_tokens_to_add(False)
@@ -90,7 +90,7 @@ def _weight(model: Path) -> int:
     return sum(path.stat().st_size for path in model.parent.glob(f"{model.name}*"))
 
 
-def _open_tokenizer(path: Path) -> Any:
+def open_tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer
 
     try:
@@ -102,7 +102,7 @@ def _open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def _open_session(model: Path, threads: int) -> Any:
+def open_session(model: Path, threads: int) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -117,7 +117,7 @@ def _open_session(model: Path, threads: int) -> Any:
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
 
 
-def _input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
+def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
     inputs = {put.name: np.int32 if put.type == "tensor(int32)" else np.int64 for put in session.get_inputs()}
     unknown = sorted(set(inputs) - set(KNOWN_INPUTS))
     if unknown:

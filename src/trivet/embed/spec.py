@@ -60,7 +60,7 @@ def _hosted(kind: str, rest: str) -> Spec:
     if parts is None:
         raise InvalidInput(f"cannot read the embedder {kind}:{rest}; write {kind}:MODEL[@URL][#dimensions=N&window=N]")
     options = _parse_options(parts["options"] or "")
-    url = _checked_url(parts["url"] or "")
+    url = checked_url(parts["url"] or "")
     return Spec(kind, parts["model"], url, options.get("dimensions"), options.get("window"))
 
 
@@ -74,7 +74,7 @@ def _parse_options(text: str) -> dict[str, int]:
     return options
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str, whose: str = "embedder") -> str:
     if not url:
         return ""
     try:
@@ -85,5 +85,5 @@ def _checked_url(url: str) -> str:
         acceptable = False
     if not acceptable:
         # The value is not repeated: what makes it unacceptable may be a password.
-        raise InvalidInput("the embedder's URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
+        raise InvalidInput(f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
     return url.rstrip("/")

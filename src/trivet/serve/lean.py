@@ -127,6 +127,8 @@ def _resolved(resolution: Resolution) -> Resolved:
 
 def _why(why: Why) -> str:
     parts = [f"{name} {leg.rank}" for name, leg in why.legs.items() if leg.rank is not None]
+    if why.rerank is not None:
+        parts.append(f"rerank {why.rerank.rank}")
     if why.matched_words:
         parts.append(f"words: {' '.join(why.matched_words)}")
     if why.exactness:
