@@ -10,6 +10,7 @@ from trivet.embed.base import Embedder
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
 from trivet.errors import Forbidden, InvalidInput, RerankerError
+from trivet.expand.expander import Expander
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
 from trivet.recipe import Recipe, parse_recipe
@@ -61,6 +62,7 @@ class Engine(msgspec.Struct, frozen=True):
     recipe: Recipe
     guard: Guard
     rerankers: Rerankers
+    expander: Expander
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -97,6 +99,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     recipe = parse_recipe(settings.recipe)
     embedder = shared.embedder if shared else load(settings.embedder)
     rerankers = shared.rerankers if shared else _rerankers(settings)
+    expander = _expander(settings)
     chat = _language_model(settings)
     store = SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
     embedding = Embedding(store, settings.embedder, embedder)
@@ -105,7 +108,16 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
     return Engine(
-        settings, store, embedding, worker, legs, recipe, _guard(settings), rerankers, shares_legs=shared is not None
+        settings,
+        store,
+        embedding,
+        worker,
+        legs,
+        recipe,
+        _guard(settings),
+        rerankers,
+        expander,
+        shares_legs=shared is not None,
     )
 
 
@@ -114,6 +126,13 @@ def _rerankers(settings: Settings) -> Rerankers:
         return Rerankers(RerankSpec.parse(settings.rerank))
     except (InvalidInput, RerankerError) as error:
         raise type(error)(f"The setting rerank: {error}") from None
+
+
+def _expander(settings: Settings) -> Expander:
+    try:
+        return Expander(settings.expand_llm, settings.expand_time_limit_ms)
+    except InvalidInput as error:
+        raise InvalidInput(f"The setting expand_llm: {error}") from None
 
 
 def _guard(settings: Settings) -> Guard:
@@ -139,7 +158,9 @@ def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: 
         return None
     from trivet.triples.reader import Triples
 
-    # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
-    names = embedder if settings.embedder == "bundled" else load("bundled")
-    assert names is not None, "the bundled model is always there"
+    # Names are compared by the stock model whatever the embedder is: the thresholds were measured with it.
+    names = load("stock")
+    assert names is not None, "the stock model is always there"
+    if embedder is not None and embedder.identity == names.identity:
+        names = embedder  # one of them in memory is enough
     return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

@@ -10,8 +10,12 @@ import msgspec
 
 from trivet.analyse import Question, analyse_query
 from trivet.answer.choose import Choice, choose, sort_hits
+from trivet.answer.evidence import Evidence, Words
+from trivet.answer.expand import expanded
 from trivet.answer.health import health_of
+from trivet.answer.judge import Verdict, judged, verdict_on
 from trivet.answer.paths import paths_to
+from trivet.answer.pool import Pool
 from trivet.answer.present import present, within_budget
 from trivet.answer.rerank import reranked
 from trivet.answer.weigh import Weighed, weigh
@@ -50,10 +54,17 @@ class Decision(msgspec.Struct, frozen=True):
     question: Question
     recipe: Recipe
     retrieved: Retrieved
-    health: list[LegHealth]
-    fused: tuple[Fused, ...]
+    pool: Pool
     weighed: tuple[Weighed, ...]
-    choice: Choice
+    verdict: Verdict
+
+    @property
+    def fused(self) -> tuple[Fused, ...]:
+        return self.pool.fused
+
+    @property
+    def choice(self) -> Choice:
+        return self.verdict.choice
 
 
 class Trail(msgspec.Struct, frozen=True):
@@ -83,7 +94,7 @@ def follow(engine: Engine, request: Recall) -> Trail:
             engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal, paths
         )
         hits, truncated = within_budget(hits, request.token_budget)
-        health = health_of(engine, models, decision.filter, decision.health, retrieved.notes)
+        health = health_of(engine, models, decision.filter, decision.pool.health, retrieved.notes)
     answer = Answer(
         query=decision.question.text,
         hits=hits,
@@ -93,6 +104,9 @@ def follow(engine: Engine, request: Recall) -> Trail:
         recipe=str(decision.recipe),
         considered=len(decision.fused),
         truncated=truncated,
+        nothing_relevant=decision.verdict.nothing_relevant,
+        best_relevance=decision.verdict.best_relevance,
+        asked=decision.pool.asked,
     )
     return Trail(answer, decision)
 
@@ -105,18 +119,28 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
-        fused = fuse(recipe.fusion, retrieved.rankings)
-    with watch.stage("rerank"):
-        second = reranked(engine, question, fused, retrieved.rankings, recipe.rerank)
-        fused, health = second.fused, [*retrieved.health, *([second.health] if second.health else [])]
+        words = Words(engine.store, question, filter, recipe)
+        fused = fuse(recipe.fusion, retrieved.rankings, words.of_all)
+        pool = Pool(fused, (Evidence(words, fused, retrieved.rankings),), retrieved.health)
+    if engine.settings.expand if request.expand is None else request.expand:
+        with watch.stage("expand"):
+            pool = expanded(
+                engine, question, filter, recipe, pool, lambda other: retrieve(engine, other, filter, recipe).rankings
+            )
+    if recipe.rerank is not None:
+        with watch.stage("rerank"):
+            pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        weighed = weigh(engine.store, question, fused, recipe, request.limit)
+        weighed = judged(engine, weigh(engine.store, question, pool.fused, recipe, request.limit), pool, recipe)
     with watch.stage("choose"):
         choice = choose(engine.store, weighed, request, filter)
-        if len(choice.hits) < request.limit and len(weighed) < len(fused):  # duplicates used them up: read the rest
-            weighed = weigh(engine.store, question, fused, recipe, len(fused))
+        if len(choice.hits) < request.limit and len(weighed) < len(
+            pool.fused
+        ):  # duplicates used them up: read the rest
+            weighed = judged(engine, weigh(engine.store, question, pool.fused, recipe, len(pool.fused)), pool, recipe)
             choice = choose(engine.store, weighed, request, filter)
-    return Decision(filter, question, recipe, retrieved, health, fused, weighed, choice)
+        verdict = verdict_on(choice, at_least_of(engine, request))
+    return Decision(filter, question, recipe, retrieved, pool, weighed, verdict)
 
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:
@@ -124,6 +148,11 @@ def recipe_of(engine: Engine, request: Recall) -> Recipe:
     recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
     step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
     return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
+
+
+def at_least_of(engine: Engine, request: Recall) -> float:
+    given = request.relevance_at_least
+    return (engine.settings.relevance_at_least or 0.0) if given is None else given
 
 
 def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:

@@ -182,11 +182,13 @@ class Trivet:
         as_of: str | None = None,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
+        relevance_at_least: float | None = None,
         token_budget: int | None = None,
         per_source: int | None = None,
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        expand: bool | None = None,
         rerank: Rerank | None = None,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
@@ -384,11 +386,13 @@ class Trivet:
         as_of: str | None = None,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
+        relevance_at_least: float | None = None,
         token_budget: int | None = None,
         per_source: int | None = None,
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        expand: bool | None = None,
         rerank: Rerank | None = None,
     ) -> WhyNot:
         """Explain why a memory did not come back for a query, or where it came."""

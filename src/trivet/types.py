@@ -176,7 +176,10 @@ class Resolution(Value, frozen=True, kw_only=True):
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """One recalled memory. `passage` is the part of `content` that matched best."""
+    """One recalled memory. `passage` is the part of `content` that matched best.
+
+    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all.
+    """
 
     id: str
     content: str
@@ -186,6 +189,7 @@ class Hit(Value, frozen=True, kw_only=True):
     memory: Memory
     why: Why
     resolved_by: tuple[Resolution, ...] = ()
+    relevance: float = 0.0
 
 
 class LegHealth(Value, frozen=True, kw_only=True):
@@ -213,7 +217,11 @@ class Health(Value, frozen=True, kw_only=True):
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """The reply to a recall: the hits, how the machinery was, and how long each stage took."""
+    """The reply to a recall: the hits, how the machinery was, and how long each stage took.
+
+    `nothing_relevant`: not even the likeliest candidate, at `best_relevance`, reaches `relevance_at_least`, or the
+    calibrated threshold where the caller set none; hits are then left out only if the caller set one.
+    """
 
     query: str
     hits: tuple[Hit, ...]
@@ -223,6 +231,9 @@ class Answer(Value, frozen=True, kw_only=True):
     recipe: str
     considered: int = 0
     truncated: bool = False
+    nothing_relevant: bool = False
+    best_relevance: float | None = None
+    asked: tuple[str, ...] = ()  # besides the query: its parts or rewrites, where the first answer was unsure
 
 
 class Duplicate(Value, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from trivet.analyse import analyse
 from trivet.answer.rerank import LEG as RERANK
 from trivet.contract import Recall, WhyNotRequest
 from trivet.engine import Engine
+from trivet.expand.merge import LEG as EXPAND
 from trivet.guard import masked
 from trivet.ids import check_id
 from trivet.legs.graph import named_concepts
@@ -106,6 +107,8 @@ def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
 def _seen_by_legs(engine: Engine, trail: Trail, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
     for health in trail.answer.health.legs:
+        if health.leg == EXPAND:
+            continue  # what it found is among what the other legs say
         if health.leg == RERANK:
             reasons.append(_by_reranker(trail, health, legs))
             continue

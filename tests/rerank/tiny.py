@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from trivet.embed.onnx import BUNDLED
+from trivet.embed.onnx import STOCK
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # What a text gains by holding the loved word, against one for each word of the query.
@@ -22,8 +22,9 @@ FIRST_WORD_NUMBER = 1000  # the vocabulary's special tokens come before
 def write_reranker(folder: Path, loved: str = "emerald", max_tokens: int = 320, answers: int = 1) -> Path:
     """A folder as Trivet describes its own rerankers."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(BUNDLED / "tokenizer.json", folder)
-    number = Tokenizer.from_file(str(BUNDLED / "tokenizer.json")).token_to_id(loved)
+    shutil.copy(STOCK / "tokenizer.json", folder)
+    number = Tokenizer.from_file(str(STOCK / "tokenizer.json")).token_to_id(loved)
+    assert number is not None
     _write_model(folder / "model.onnx", number, answers)
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
     description = {"name": "tiny-reranker", "kind": "reranker", "max_tokens": max_tokens, "sha256": sums}

@@ -41,6 +41,7 @@ def present(
                 rank=rank,
                 memory=memory,
                 why=_why(question, hit, paths.get(hit.fused.id, ())),
+                relevance=hit.relevance,
                 resolved_by=resolutions.get(memory.id, ()),
             )
         )

@@ -9,23 +9,17 @@ import msgspec
 
 from trivet.analyse import Question
 from trivet.answer.excerpts import best_passages, excerpts, stored_spans
+from trivet.answer.pool import Pool
 from trivet.engine import Engine
 from trivet.guard.placeholder import without_placeholders
 from trivet.rerank.base import Reranker
 from trivet.rerank.blend import blended
 from trivet.rerank.step import Rerank
-from trivet.types import Candidate, Fused, LegHealth, Memory, Ranking
+from trivet.types import Candidate, LegHealth, Memory, Ranking
 
 LEG = "rerank"
 # A long memory is as good as its best passage; more passages than these cost time and hardly ever hold a better one.
 MOST_PASSAGES = 3
-
-
-class Reranked(msgspec.Struct, frozen=True):
-    """The candidates in the order that counts from here on, and how the reranker was; None if it was not asked."""
-
-    fused: tuple[Fused, ...]
-    health: LegHealth | None = None
 
 
 class _Text(msgspec.Struct, frozen=True):
@@ -33,17 +27,13 @@ class _Text(msgspec.Struct, frozen=True):
     text: str
 
 
-def reranked(
-    engine: Engine, question: Question, fused: tuple[Fused, ...], rankings: Sequence[Ranking], step: Rerank | None
-) -> Reranked:
+def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[Ranking], step: Rerank) -> Pool:
     """Sensitive memories are not read, not even by a local model: a score by meaning would tell what they say."""
-    if step is None or not fused:
-        return Reranked(fused)
     assert step.top is not None, "a resolved step says how many"
-    memories = engine.store.memories.get_many([hit.id for hit in fused[: step.top]])
+    memories = engine.store.memories.get_many([hit.id for hit in pool.fused[: step.top]])
     readable = [memory for memory in memories.values() if not memory.sensitive]
     if not readable:
-        return Reranked(fused)
+        return pool
     deadline = time.monotonic() + engine.settings.rerank_time_limit_ms / 1000
 
     def read() -> Ranking:
@@ -55,8 +45,9 @@ def reranked(
     found, (health,) = engine.legs.run({LEG: read}, engine.settings.rerank_time_limit_ms, here="")
     engine.rerankers.note(health.answered)
     if not found:
-        return Reranked(fused, _with_count(engine, health))
-    return Reranked(blended(fused, step.top, found[0], step.blend), health)
+        return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, health)])
+    fused = blended(pool.fused, step.top, found[0], step.blend)
+    return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
 
 
 def _texts(engine: Engine, question: Question, memories: Sequence[Memory], rankings: Sequence[Ranking]) -> list[_Text]:

@@ -21,6 +21,7 @@ class Weighed(Value, frozen=True, kw_only=True):
     bonus: float
     prior: float
     score: float
+    relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
 

@@ -1,6 +1,7 @@
 """The name of an embedder as one small value: parses from a string and prints back to it.
 
     bundled                                     the model that comes with Trivet
+    stock                                       all-MiniLM-L6-v2, from which that was trained
     none                                        no dense leg
     folder:/path/to/model                       an ONNX or sentence-transformers folder
     openai:MODEL[@BASE_URL][#OPTIONS]           OpenAI, or any server that speaks its API
@@ -16,9 +17,9 @@ from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
 
-PLAIN = ("bundled", "none")
+PLAIN = ("bundled", "stock", "none")
 HOSTED = ("openai", "voyage", "cohere")
-KNOWN = "bundled, none, folder:/path, openai:MODEL[@URL][#dimensions=N&window=N], voyage:MODEL, cohere:MODEL"
+KNOWN = "bundled, stock, none, folder:/path, openai:MODEL[@URL][#dimensions=N&window=N], voyage:MODEL, cohere:MODEL"
 # A model name may hold an @ of its own, so only one that starts a URL divides.
 HOSTED_FORM = re.compile(r"(?P<model>[^#]+?)(@(?P<url>https?://[^#]*))?(#(?P<options>.*))?")
 

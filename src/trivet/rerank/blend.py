@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.fuse.normalise import zscore
+from trivet.fuse.scale import rescaled
 from trivet.types import Candidate, Contribution, Fused, Ranking
 
 
@@ -24,7 +25,7 @@ def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) ->
     mixed = [
         (1 - share) * before[hit.id] + share * after[hit.id] if hit.id in after else before[hit.id] for hit in head
     ]
-    scores = _between(mixed, *_range(head, rest))
+    scores = rescaled(mixed, head, rest)
     marked = [
         msgspec.structs.replace(hit, blended=score, rerank=_contribution(hit.id, places, raw, after, share))
         for hit, score in zip(head, scores, strict=True)
@@ -48,18 +49,3 @@ def _as_ranking(head: Sequence[Fused]) -> Ranking:
 def _deviations(ranking: Ranking) -> dict[str, float]:
     ids = [candidate.id for candidate in ranking.candidates]
     return dict(zip(ids, zscore(ranking).scores, strict=True)) if ids else {}
-
-
-def _range(head: Sequence[Fused], rest: Sequence[Fused]) -> tuple[float, float]:
-    """The scores to spread over. Candidates that were all alike get the room down to the next one below them."""
-    low, high = head[-1].score, head[0].score
-    if low == high:
-        low = rest[0].score if rest else 0.0
-    return low, high
-
-
-def _between(values: Sequence[float], low: float, high: float) -> list[float]:
-    least, most = min(values), max(values)
-    if least == most:
-        return [high] * len(values)
-    return [low + (value - least) / (most - least) * (high - low) for value in values]

@@ -50,6 +50,8 @@ def recalled(answer: Answer) -> Recalled:
         notice=NOTICE,
         hits=tuple(_found(hit) for hit in answer.hits),
         truncated=answer.truncated,
+        nothing_relevant=answer.nothing_relevant,
+        best_relevance=_likely(answer.best_relevance) if answer.nothing_relevant else None,
         health=_health(answer.health),
     )
 
@@ -109,6 +111,7 @@ def _found(hit: Hit) -> Found:
     found = {
         "rank": hit.rank,
         "score": round(hit.score, 3),
+        "relevance": _likely(hit.relevance),
         "content": content,
         "whole_characters": whole if len(content) < whole else None,
         "why": _why(hit.why),
@@ -118,6 +121,10 @@ def _found(hit: Hit) -> Found:
         "resolved_by": tuple(_resolved(resolution) for resolution in hit.resolved_by),
     }
     return Found(**{**shared, **found})
+
+
+def _likely(relevance: float | None) -> float | None:
+    return None if relevance is None else round(relevance, 2)
 
 
 def _resolved(resolution: Resolution) -> Resolved:

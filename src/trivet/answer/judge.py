@@ -1,0 +1,49 @@
+"""Says of each candidate how likely it is to be relevant, and whether the answer holds anything relevant at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from trivet.answer.choose import Choice
+from trivet.answer.pool import Pool
+from trivet.answer.weigh import Weighed
+from trivet.engine import Engine
+from trivet.recipe import Recipe
+from trivet.relevance.judge import relevance
+from trivet.relevance.model import relevance_model
+from trivet.rerank.presets import PRESETS
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What is answered: the choice, or nothing of it where even its best hit is too unlikely to be relevant."""
+
+    choice: Choice
+    best_relevance: float | None
+    nothing_relevant: bool
+
+
+def judged(engine: Engine, weighed: Sequence[Weighed], pool: Pool, recipe: Recipe) -> tuple[Weighed, ...]:
+    """By the question or by the rewrite that suits it best. So far down that nothing is known of it, it stays at 0."""
+    serving = engine.embedding.serving()
+    embedder = serving.identity if serving else None
+    bundled = recipe.rerank is not None and recipe.rerank.model in PRESETS
+
+    def likely(hit: Weighed) -> float:
+        known = (one.of(hit.fused, hit.memory) for one in pool.evidence)
+        rerank = hit.fused.rerank if bundled else None
+        return max((relevance(features, embedder, rerank) for features in known if features is not None), default=0.0)
+
+    return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in weighed)
+
+
+def verdict_on(choice: Choice, at_least: float) -> Verdict:
+    """By the caller's measure, or by the calibrated one where the caller has none; that leaves nothing out."""
+    best = max((hit.relevance for hit in choice.hits), default=None)
+    nothing = best is None or best < (at_least or relevance_model().threshold)
+    if best is None or best >= at_least:
+        return Verdict(choice, best, nothing)
+    reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
+    dropped = {**choice.dropped, **{hit.memory.id: reason for hit in choice.hits}}
+    return Verdict(Choice((), dropped), best, nothing)

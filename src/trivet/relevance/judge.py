@@ -1,0 +1,27 @@
+"""The probability that a candidate is relevant, from everything that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trivet.fuse.features import LEG_FEATURES, rerank_features
+from trivet.relevance.model import RelevanceModel, probability, relevance_model
+from trivet.relevance.wording import WORDING_FEATURES
+from trivet.types import Contribution
+
+FEATURES: tuple[str, ...] = (*LEG_FEATURES, *WORDING_FEATURES)
+RERANK_FEATURES: tuple[str, ...] = ("rerank", "rerank_z")
+DIGITS = 4
+
+
+def relevance(
+    features: Mapping[str, float],
+    embedder: str | None,
+    rerank: Contribution | None,
+    model: RelevanceModel | None = None,
+) -> float:
+    """`rerank` is what the bundled reranker gave, whose scores the calibration knows; None for any other."""
+    calibrated = (model or relevance_model()).of(embedder, with_vectors=not features["dense_silent"])
+    if rerank is not None and calibrated.reranked is not None:
+        return round(probability(calibrated.reranked.score({**features, **rerank_features(rerank)})), DIGITS)
+    return round(probability(calibrated.fused.score(features)), DIGITS)
