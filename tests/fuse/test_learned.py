@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
-from trivet.fuse import fuse, parse_fusion
+from trivet.fuse import Evidence, fuse, parse_fusion
 from trivet.fuse.features import HEAD, LEG_FEATURES, leg_features
 from trivet.fuse.learned import USUAL, learned_model
 from trivet.relevance.wording import WORDING_FEATURES
@@ -26,11 +26,10 @@ def ranking(leg: str, found: Mapping[int, float], floor: float = 0.0) -> Ranking
     )
 
 
-def words_of(covered: Mapping[str, float]) -> object:
-    def evidence(ids: Sequence[str]) -> dict[str, dict[str, float]]:
-        return {id: dict.fromkeys(WORDING_FEATURES, 0.0) | {"coverage": covered.get(id, 0.0)} for id in ids}
-
-    return evidence
+def words_of(covered: Mapping[str, float]) -> Evidence:
+    """Nothing special about the words, but that these memories hold so large a share of them, side by side."""
+    usual = dict.fromkeys(WORDING_FEATURES, 0.0) | {"known": USUAL["known"]}
+    return lambda ids: {id: usual | dict.fromkeys(("coverage", "pairs"), covered.get(id, 0.0)) for id in ids}
 
 
 @given(scores, scores, scores)
@@ -50,15 +49,15 @@ def test_one_leg_alone_keeps_its_order(found: dict[int, float]) -> None:
 
 
 def test_words_that_answer_lift_a_memory_and_are_told() -> None:
-    rankings = [ranking("lexical", {1: 3.0, 2: 2.9, 3: 1.0}), ranking("dense", {1: 0.5, 2: 0.49, 3: 0.1}, -1.0)]
+    rankings = [ranking("lexical", {1: 3.0, 2: 2.999, 3: 1.0}), ranking("dense", {1: 0.5, 2: 0.4999, 3: 0.1}, -1.0)]
     plain = fuse(LEARNED, rankings)
     assert plain[0].id == "m01"
-    lifted = fuse(LEARNED, rankings, words_of({"m02": 1.0}))  # type: ignore[arg-type]
+    lifted = fuse(LEARNED, rankings, words_of({"m02": 1.0}))
     assert lifted[0].id == "m02"
     parts = {part.leg: part for part in lifted[0].contributions}
     assert set(parts) == {"dense", "fused", "lexical", "words"}
     assert parts["words"].normalised > 0
-    assert (parts["lexical"].rank, parts["lexical"].score) == (2, 2.9)
+    assert (parts["lexical"].rank, parts["lexical"].score) == (2, 2.999)
     assert all(part.weight == 1.0 for part in parts.values())
     totals = [sum(part.normalised for part in hit.contributions) for hit in lifted]
     assert totals == sorted(totals, reverse=True), "the parts add up to what the order is made of"

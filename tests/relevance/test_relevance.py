@@ -81,6 +81,13 @@ def test_words_alone_are_enough_to_be_sure_in_stores_of_any_size(open_trivet: Op
     assert answer.hits[0].relevance > 0.5
 
 
+@pytest.mark.parametrize("query", ["radiator", "soup leek", "6543", "pull requests"])
+def test_a_memory_that_holds_every_word_is_never_called_unlikely(store: Trivet, query: str) -> None:
+    answer = store.recall(query)
+    assert not answer.nothing_relevant
+    assert answer.hits[0].relevance >= 0.5
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), "much"])
 def test_no_probability_is_refused(store: Trivet, value: Any) -> None:
     with pytest.raises(InvalidInput, match="relevance_at_least"):

@@ -12,6 +12,10 @@ from trivet.types import Contribution
 FEATURES: tuple[str, ...] = (*LEG_FEATURES, *WORDING_FEATURES)
 RERANK_FEATURES: tuple[str, ...] = ("rerank", "rerank_z")
 DIGITS = 4
+# No training set asks in keywords. Of the candidates that held every word of a question, 54 % were relevant, and no
+# question of another corpus found one; so such a candidate is never called less likely than this.
+WITH_EVERY_WORD = 0.5
+ALMOST_ALL = 1 - 1e-9  # a sum of shares
 
 
 def relevance(
@@ -23,5 +27,8 @@ def relevance(
     """`rerank` is what the bundled reranker gave, whose scores the calibration knows; None for any other."""
     calibrated = (model or relevance_model()).of(embedder, with_vectors=not features["dense_silent"])
     if rerank is not None and calibrated.reranked is not None:
-        return round(probability(calibrated.reranked.score({**features, **rerank_features(rerank)})), DIGITS)
-    return round(probability(calibrated.fused.score(features)), DIGITS)
+        odds = calibrated.reranked.score({**features, **rerank_features(rerank)})
+    else:
+        odds = calibrated.fused.score(features)
+    least = WITH_EVERY_WORD if features["coverage"] > ALMOST_ALL else 0.0
+    return round(max(least, probability(odds)), DIGITS)
