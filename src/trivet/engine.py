@@ -13,19 +13,20 @@ from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.expand.expander import Expander
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
+from trivet.opening import open_server, open_store
 from trivet.recipe import Recipe, parse_recipe
 from trivet.rerank.registry import Rerankers
 from trivet.rerank.spec import RerankSpec
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
+from trivet.store.address import is_postgres
 from trivet.store.base import Store
-from trivet.store.sqlite import SqliteStore
-from trivet.tenants import tenant_file
 from trivet.types import Caller, Right
 from trivet.worker import Worker
 
 if TYPE_CHECKING:
     from trivet.chat import Chat
+    from trivet.store.postgres import Server
     from trivet.triples.reader import Triples
 
 
@@ -35,13 +36,17 @@ class Shared(msgspec.Struct, frozen=True):
     embedder: Embedder | None
     rerankers: Rerankers
     legs: SideBySide
+    server: Server | None  # of PostgreSQL, where it keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        return cls(load(settings.embedder), _rerankers(settings), SideBySide(settings.recalls_at_once))
+        server = open_server(settings) if is_postgres(settings.path) else None
+        return cls(load(settings.embedder), _rerankers(settings), SideBySide(settings.recalls_at_once), server)
 
     def close(self) -> None:
         self.legs.stop()
+        if self.server:
+            self.server.close()
 
 
 _SPELLED_OUT: dict[Right, str] = {
@@ -101,7 +106,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     rerankers = shared.rerankers if shared else _rerankers(settings)
     expander = _expander(settings)
     chat = _language_model(settings)
-    store = SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
+    store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job

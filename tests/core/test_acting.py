@@ -217,6 +217,16 @@ def test_what_is_shared_for_writing_can_be_edited_and_no_more(ana: Trivet, bo: T
     assert [entry.actor for entry in ana.audit() if entry.act == "edit"] == ["bo"]
 
 
+def test_who_may_write_cannot_guess_a_secret_by_the_name_of_its_placeholder(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember(SECRET).id
+    ana.share("bo", id=id, permission="write")
+    guessed = bo.edit(id, content=SECRET).content
+    other = bo.edit(id, content=SECRET.replace("a1B2", "z9Y8")).content
+    assert "[secret:github-token:2]" in guessed
+    assert "[secret:github-token:3]" in other
+    assert "[secret:github-token:1]" in ana.edit(id, content=SECRET).content
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [

@@ -20,7 +20,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
     "share": ("share", "unshare", "shares", "links", "tags", "categories"),
-    "move": ("export", "import", "backup"),
+    "move": ("export", "import", "backup", "move"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("serve", "mcp", "demo"),
     "accounts": ("user", "key"),

@@ -7,6 +7,7 @@ one transaction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -97,6 +98,13 @@ class Added(msgspec.Struct, frozen=True):
 
     status: Literal["stored", "unchanged"]
     revision: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was sent before, and its answer; none while it is being worked on."""
+
+    request: bytes
+    answer: bytes | None = None
 
 
 class Bm25(msgspec.Struct, frozen=True):
@@ -267,6 +275,14 @@ class Concepts(Protocol):
     def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood: ...
 
 
+class Once(Protocol):
+    """Requests that must act once. Whoever begins one first acts; who comes again gets what was kept."""
+
+    def begin(self, name: bytes, request: bytes, lease_seconds: float) -> Kept | None: ...
+    def finish(self, name: bytes, answer: bytes) -> None: ...
+    def give_up(self, name: bytes) -> None: ...
+
+
 class Secrets(Protocol):
     """Sealed secrets, which go with their memories."""
 
@@ -341,7 +357,12 @@ class Store(Protocol):
     @property
     def audit(self) -> Audit: ...
     @property
+    def once(self) -> Once: ...
+    @property
     def upkeep(self) -> Upkeep: ...
+    def moment(self) -> AbstractContextManager[None]:
+        """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
     def seen_by(self, user: str) -> Store:
         """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.
 

@@ -53,7 +53,7 @@ def from_query(request: Any, query: bytes) -> dict[str, Any]:
 
 async def from_body(request: Request, most_bytes: int, seconds: float) -> dict[str, Any]:
     """The JSON object in the body; nothing at all is an empty one."""
-    body = await read_body(request, most_bytes, seconds)
+    body = request.state.body = await read_body(request, most_bytes, seconds)
     if not body:
         return {}
     _check_media_type(request, "application/json")

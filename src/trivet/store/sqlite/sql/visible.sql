@@ -14,17 +14,19 @@ SELECT m.key, m.length FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m
 WHERE m.key IN (SELECT value FROM json_each(:keys)) AND {visible};
 
+-- name: bounds
+SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;
+
+-- name: bounds_of
+SELECT key, valid_from, valid_to FROM memory
+WHERE key IN (SELECT value FROM json_each(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
+
 -- name: tags
 SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
 WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
 
 -- name: categories
 SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
-
--- name: out_of_time
-SELECT key FROM memory
-WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
-  AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
 
 -- name: predicate
 {readable}
