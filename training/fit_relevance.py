@@ -48,6 +48,7 @@ class Dump:
     query: NDArray[np.int64]
     corpus: NDArray[np.str_]
     kind: NDArray[np.str_]
+    origin: NDArray[np.str_]  # the corpus whose question it is
 
     def rows(self, queries: NDArray[np.bool_]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = queries[self.query]
@@ -73,7 +74,8 @@ def load(folder: Path, names: tuple[str, ...], reranker: str | None = None) -> D
     offsets = np.cumsum([0, *(len(part.kind) for part in parts)])[:-1]
     moved = [part.query + offset for part, offset in zip(parts, offsets, strict=True)]
     joined = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "label", "corpus", "kind")
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("values", "label", "corpus", "kind", "origin")
     }
     return Dump(**joined, query=np.concatenate(moved))
 
@@ -90,7 +92,7 @@ def load_own(path: Path, names: tuple[str, ...], recipe: str) -> Dump:
     kept = (place < SHOWN) & asked[query]
     corpora = np.array([str(name).partition("-")[0] for name in corpus])
     # Queries that were asked otherwise keep their number and have no rows; their kind keeps them out of every count.
-    return Dump(values[kept], label[kept], query[kept], corpora, np.where(asked, kind, "asked otherwise"))
+    return Dump(values[kept], label[kept], query[kept], corpora, np.where(asked, kind, "asked otherwise"), corpora)
 
 
 def _corpus(path: Path, names: tuple[str, ...], reranker: str | None) -> Dump:
@@ -110,7 +112,8 @@ def _corpus(path: Path, names: tuple[str, ...], reranker: str | None) -> Dump:
         label.append(own[:SHOWN, column["grade"]] > 0)
         query.append(np.full(len(own[:SHOWN]), at))
     corpus = np.full(len(sources), path.stem.removeprefix("features-"))
-    return Dump(np.concatenate(values), np.concatenate(label), np.concatenate(query), corpus, kinds)
+    origin = np.where(kinds == "foreign", sources, corpus)
+    return Dump(np.concatenate(values), np.concatenate(label), np.concatenate(query), corpus, kinds, origin)
 
 
 def _features(
@@ -150,7 +153,8 @@ def _standard(values: Numbers) -> Numbers:
 
 
 def trained_on(dump: Dump, left_out: str | None) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = dump.corpus != (left_out or "")
+    """Not even as a question that others cannot answer may a query of the corpus be seen that is left out."""
+    found: NDArray[np.bool_] = (dump.corpus != (left_out or "")) & (dump.origin != (left_out or ""))
     return found
 
 
@@ -242,14 +246,14 @@ def main() -> None:
     options = parser.parse_args()
     blind = tuple(name for name in FEATURES if name not in COSINES)
     worded = tuple(name for name in FEATURES if not name.startswith(("dense", "graph", "legs")))
+    both, blind_both = (*FEATURES, *RERANK_FEATURES), (*blind, *RERANK_FEATURES)
     dumps = {
         f"{TUNED}/fused": (load(options.tuned, FEATURES), FEATURES),
-        f"{TUNED}/reranked": (
-            load(options.tuned, (*FEATURES, *RERANK_FEATURES), "best"),
-            (*FEATURES, *RERANK_FEATURES),
-        ),
+        f"{TUNED}/best": (load(options.tuned, both, "best"), both),
+        f"{TUNED}/fast": (load(options.tuned, both, "fast"), both),
         "other/fused": (load(options.tuned, blind), blind),
-        "other/reranked": (load(options.tuned, (*blind, *RERANK_FEATURES), "best"), (*blind, *RERANK_FEATURES)),
+        "other/best": (load(options.tuned, blind_both, "best"), blind_both),
+        "other/fast": (load(options.tuned, blind_both, "fast"), blind_both),
         f"{STOCK}/fused": (load_own(options.stock, FEATURES, "all"), FEATURES),
         "words/fused": (load_own(options.stock, worded, "lexical"), worded),
     }
@@ -259,7 +263,8 @@ def main() -> None:
     for name, (dump, names) in dumps.items():
         group, _, variety = name.partition("/")
         model = fit(dump, trained_on(dump, None))
-        models.setdefault(group, {})[variety] = described(model, names)
+        place = models.setdefault(group, {"reranked": {}})
+        (place if variety == "fused" else place["reranked"])[variety] = described(model, names)
         report[name] = judged(dump)
         best = best_by_query(dump, model.probabilities(dump.values))
         thresholds[name] = round(threshold_keeping([*best[dump.kind == "own"]], SHIPPED_KEPT), 4)

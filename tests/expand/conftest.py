@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from core.conftest import Opened, open_trivet
+from rerank.conftest import Opened, open_trivet
 
 __all__ = ["Opened", "open_trivet"]

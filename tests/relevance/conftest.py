@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.conftest import Opened, open_trivet
+from rerank.conftest import Opened, open_trivet
 from trivet import Trivet
 
 __all__ = ["Opened", "open_trivet"]

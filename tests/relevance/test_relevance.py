@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from trivet import InvalidInput, Trivet
-from trivet.relevance.judge import FEATURES
+from trivet.relevance.judge import FEATURES, relevance
 from trivet.relevance.model import probability, relevance_model
+from trivet.rerank.presets import PRESETS
+from trivet.types import Contribution
 
 from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
 
@@ -100,8 +102,8 @@ def test_the_packaged_model_is_whole() -> None:
     assert "made_by" in model.manifest
     known = {*FEATURES, "rerank", "rerank_z"}
     for calibrated in (*model.embedders.values(), model.other, model.words):
-        for linear in (calibrated.fused, calibrated.reranked):
-            assert linear is None or set(linear.features) <= known
+        for linear in (calibrated.fused, *calibrated.reranked.values()):
+            assert set(linear.features) <= known
     assert not any(name in model.other.fused.features for name in ("dense", "dense_top")), (
         "a cosine of an unknown embedder means nothing"
     )
@@ -112,6 +114,19 @@ def test_an_unknown_embedder_is_judged_without_its_cosines() -> None:
     assert model.of("all-MiniLM-L6-v2/0123", with_vectors=True) is model.embedders["all-MiniLM-L6-v2"]
     assert model.of("openai:some-model", with_vectors=True) is model.other
     assert model.of(None, with_vectors=False) is model.words
+
+
+def test_the_word_of_the_bundled_reranker_counts_and_that_of_another_does_not() -> None:
+    model = relevance_model()
+    features = dict.fromkeys(FEATURES, 0.2)
+    above, below = (
+        Contribution(leg="rerank", rank=1, score=score, normalised=score / 5, weight=0.5) for score in (8.0, -8.0)
+    )
+    known = "trivet-embedder/1"
+    assert {*model.embedders["trivet-embedder"].reranked} == {*PRESETS}
+    for name in PRESETS:
+        assert relevance(features, known, name, above) > 1.5 * relevance(features, known, name, below)
+    assert relevance(features, known, "own", above) == relevance(features, known) == relevance(features, known, "best")
 
 
 @pytest.mark.parametrize(("odds", "expected"), [(0.0, 0.5), (1e6, 1.0), (-1e6, 0.0)])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.rerank.blend import blended
-from trivet.types import Candidate, Fused, Ranking
+from trivet.types import Candidate, Contribution, Fused, Ranking
 
 scores = st.lists(st.floats(0, 1).map(lambda number: round(number, 3)), min_size=1, max_size=12)
 opinions = st.lists(st.floats(-20, 20).map(lambda number: round(number, 3)), min_size=12, max_size=12)
@@ -45,3 +45,20 @@ def test_the_ends_are_either_order(values: list[float], thoughts: list[float], t
     alone = blended(fused, top, ranking, 1.0)[:top]
     raw = [hit.rerank.score for hit in alone if hit.rerank]
     assert raw == sorted(raw, reverse=True)
+
+
+def test_the_graph_keeps_its_part() -> None:
+    """The reranker cannot see why the graph put a memory forward, so it takes nothing from that."""
+
+    def hit(id: str, text: float, graph: float) -> Fused:
+        parts = {"dense": text, "graph": graph}
+        contributions = tuple(
+            Contribution(leg=leg, rank=1, score=value, normalised=value, weight=0.5) for leg, value in parts.items()
+        )
+        return Fused(id=id, score=text / 2 + graph / 2, contributions=contributions)
+
+    walked = [hit("bridge", 0.2, 0.9), hit("same-words", 0.7, 0.0), hit("other", 0.1, 0.0)]
+    read = [hit("bridge", 1.1, 0.0), hit("same-words", 0.7, 0.0), hit("other", 0.1, 0.0)]
+    opinion = ranking_of([walked[1], walked[0], walked[2]], [2.0, 1.0, -3.0])
+    assert blended(walked, 3, opinion, 0.6)[0].id == "bridge"
+    assert blended(read, 3, opinion, 0.9)[0].id == "same-words"

@@ -171,13 +171,14 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> None:
     write_reranker(models / "reranker")
+    write_reranker(models / "reranker-fast")
     trivet = open_trivet(rerank="best")
     trivet.remember_many({"content": f"zebra number{number}"} for number in range(40))
     best, fast = trivet.recall("zebra"), trivet.recall("zebra", rerank="fast")
     assert best.health.legs[-1].candidates == 30
     assert best.recipe.endswith("rerank(best, top=30, blend=0.5)")
-    assert fast.health.legs[-1].candidates == 8
-    assert fast.recipe.endswith("rerank(fast, top=8, blend=0.5)")
+    assert fast.health.legs[-1].candidates == 20
+    assert fast.recipe.endswith("rerank(fast, top=20, blend=0.5)")
 
 
 def test_a_setting_that_cannot_work_is_told_at_once(open_trivet: Opened, models: Path, path: Path) -> None:

@@ -52,7 +52,7 @@ def _confidence(engine: Engine, pool: Pool) -> float:
     memories = engine.store.memories.get_many([hit.id for hit in head])
     known = [pool.evidence[0].of(hit, memories[hit.id]) for hit in head if hit.id in memories]
     identity = serving.identity if serving else None
-    return max((relevance(features, identity, None) for features in known if features is not None), default=0.0)
+    return max((relevance(features, identity) for features in known if features is not None), default=0.0)
 
 
 def _health(failure: str | None, asked: list[str], started: float) -> tuple[LegHealth, ...]:

@@ -13,7 +13,6 @@ from trivet.engine import Engine
 from trivet.recipe import Recipe
 from trivet.relevance.judge import relevance
 from trivet.relevance.model import relevance_model
-from trivet.rerank.presets import PRESETS
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -28,12 +27,12 @@ def judged(engine: Engine, weighed: Sequence[Weighed], pool: Pool, recipe: Recip
     """By the question or by the rewrite that suits it best. So far down that nothing is known of it, it stays at 0."""
     serving = engine.embedding.serving()
     embedder = serving.identity if serving else None
-    bundled = recipe.rerank is not None and recipe.rerank.model in PRESETS
+    reranker = recipe.rerank.model if recipe.rerank else ""
 
     def likely(hit: Weighed) -> float:
         known = (one.of(hit.fused, hit.memory) for one in pool.evidence)
-        rerank = hit.fused.rerank if bundled else None
-        return max((relevance(features, embedder, rerank) for features in known if features is not None), default=0.0)
+        likely_by = [relevance(one, embedder, reranker, hit.fused.rerank) for one in known if one is not None]
+        return max(likely_by, default=0.0)
 
     return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in weighed)
 

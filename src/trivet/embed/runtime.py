@@ -7,6 +7,7 @@ on two threads of the runtime. It also leaves nothing to pad.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,7 +103,8 @@ def open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def open_session(model: Path, threads: int) -> Any:
+def open_session(model: Path, threads: int, without: Sequence[str] = ()) -> Any:
+    """`without` names optimisations of the runtime that would make this model slower."""
     # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -114,7 +116,9 @@ def open_session(model: Path, threads: int) -> Any:
     # Spinning threads would burn a core in a process that waits for the next question.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+        )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
 

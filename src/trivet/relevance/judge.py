@@ -21,13 +21,14 @@ ALMOST_ALL = 1 - 1e-9  # a sum of shares
 def relevance(
     features: Mapping[str, float],
     embedder: str | None,
-    rerank: Contribution | None,
+    reranker: str = "",
+    rerank: Contribution | None = None,
     model: RelevanceModel | None = None,
 ) -> float:
-    """`rerank` is what the bundled reranker gave, whose scores the calibration knows; None for any other."""
+    """`reranker` is the name of the preset whose word is in `rerank`; scores of any other mean nothing here."""
     calibrated = (model or relevance_model()).of(embedder, with_vectors=not features["dense_silent"])
-    if rerank is not None and calibrated.reranked is not None:
-        odds = calibrated.reranked.score({**features, **rerank_features(rerank)})
+    if rerank is not None and reranker in calibrated.reranked:
+        odds = calibrated.reranked[reranker].score({**features, **rerank_features(rerank)})
     else:
         odds = calibrated.fused.score(features)
     least = WITH_EVERY_WORD if features["coverage"] > ALMOST_ALL else 0.0

@@ -14,10 +14,10 @@ from trivet.fuse.linear import Linear
 
 
 class Calibrated(msgspec.Struct, frozen=True):
-    """`fused` judges by the legs and the words, `reranked` by the bundled reranker's score as well."""
+    """`fused` judges by the legs and the words, `reranked` by a bundled reranker's score as well, by its name."""
 
     fused: Linear
-    reranked: Linear | None = None
+    reranked: Mapping[str, Linear] = {}
 
 
 class RelevanceModel(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """A cross-encoder over ONNX files: the bundled one, or any folder with model.onnx beside tokenizer.json.
 
-Pairs are run one at a time on a few threads, longest first. Padded batches were slower (2 cores, six layers int8, 20
-pairs of 60 to 80 tokens: 1.5 to 2.5 times the time), and worse: dynamic int8 takes one scale over a whole batch, so a
-pair's score moved by up to a third of the scores' deviation with its neighbours.
+Pairs are run one at a time on a few threads, longest first. Padded batches were no faster (2 cores, int8, 20 pairs of
+60 to 80 tokens: 1.0 to 2.0 times the time), and worse: dynamic int8 takes one scale over a whole batch, so a pair's
+score moved by up to a third of the scores' deviation with its neighbours.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from trivet.rerank.base import checked
 
 HASH_LENGTH = 12
 DEFAULT_MAX_TOKENS = 512
+# Joining additions with layer norms makes long inputs take one and a half times as long.
+WITHOUT = ("SkipLayerNormFusion",)
 # A query longer than this share of the window is cut, so that the text has room beside it.
 QUERY_SHARE = 0.5
 
@@ -73,7 +75,7 @@ class _Pairs:
 
     def __init__(self, files: RerankerFiles) -> None:
         self._tokenizer = open_tokenizer(files.tokenizer)
-        self._session = open_session(files.model, threads=1)
+        self._session = open_session(files.model, threads=1, without=WITHOUT)
         self._inputs = input_types(self._session, files.model)
         self._room = files.max_tokens - self._tokenizer.num_special_tokens_to_add(True)
 
