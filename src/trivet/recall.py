@@ -13,7 +13,7 @@ from trivet.answer.choose import Choice, choose, sort_hits
 from trivet.answer.evidence import Evidence, Words
 from trivet.answer.expand import expanded
 from trivet.answer.health import health_of
-from trivet.answer.judge import Verdict, judged, verdict_on
+from trivet.answer.judge import Verdict, verdict_on
 from trivet.answer.paths import paths_to
 from trivet.answer.pool import Pool
 from trivet.answer.present import present, within_budget
@@ -136,15 +136,16 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        weighed = judged(engine, weigh(engine.store, question, pool.fused, recipe, request.limit), pool, recipe)
+        weighed = weigh(engine.store, question, pool.fused, recipe, request.limit)
     with watch.stage("choose"):
         choice = choose(engine.store, weighed, request, filter)
         if len(choice.hits) < request.limit and len(weighed) < len(
             pool.fused
         ):  # duplicates used them up: read the rest
-            weighed = judged(engine, weigh(engine.store, question, pool.fused, recipe, len(pool.fused)), pool, recipe)
+            weighed = weigh(engine.store, question, pool.fused, recipe, len(pool.fused))
             choice = choose(engine.store, weighed, request, filter)
-        verdict = verdict_on(choice, at_least_of(engine, request))
+    with watch.stage("judge"):
+        verdict = verdict_on(engine, choice, pool, recipe, at_least_of(engine, request))
     return Decision(filter, question, recipe, retrieved, pool, weighed, verdict)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
 from trivet.fuse import Evidence, fuse, parse_fusion
-from trivet.fuse.features import HEAD, LEG_FEATURES, leg_features
+from trivet.fuse.features import HEAD, LEG_FEATURES, LegFeatures
 from trivet.fuse.learned import USUAL, learned_model
 from trivet.relevance.wording import WORDING_FEATURES
 from trivet.types import Candidate, Ranking
@@ -85,9 +85,11 @@ def test_the_packaged_model_knows_only_features_there_are() -> None:
 def test_every_feature_is_there_for_every_candidate() -> None:
     rankings = [ranking("lexical", {1: 3.0}), ranking("dense", {2: 0.5}, -1.0)]
     fused = fuse(parse_fusion("rrf"), rankings)
-    for found in leg_features(fused, rankings):
-        assert set(found) == set(LEG_FEATURES)
-    assert leg_features([], rankings) == []
+    features = LegFeatures(fused, rankings)
+    assert len(features) == len(fused)
+    for at in range(len(fused)):
+        assert set(features.of(at)) == set(LEG_FEATURES)
+    assert len(LegFeatures([], rankings)) == 0
 
 
 @pytest.mark.parametrize("text", ["learned(k=60)", "learned(dense=2)", "learned(dense)"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from trivet.analyse import Question
-from trivet.fuse.features import leg_features
+from trivet.fuse.features import LegFeatures
 from trivet.recipe import Recipe
 from trivet.relevance.wording import Wording
 from trivet.store.base import Store
@@ -38,9 +38,10 @@ class Evidence:
 
     def __init__(self, words: Words, fused: Sequence[Fused], rankings: Sequence[Ranking]) -> None:
         by_score = sorted(fused, key=lambda hit: -hit.score)  # stable: the fused order, whatever came after it
-        self._legs = dict(zip([hit.id for hit in by_score], leg_features(by_score, rankings), strict=False))
+        self._legs = LegFeatures(by_score, rankings)
+        self._places = {hit.id: place for place, hit in enumerate(by_score[: len(self._legs)])}
         self._words = words
 
     def of(self, fused: Fused, memory: Memory) -> dict[str, float] | None:
-        legs = self._legs.get(fused.id)
-        return None if legs is None else {**legs, **self._words.wording.of(memory)}
+        place = self._places.get(fused.id)
+        return None if place is None else {**self._legs.of(place), **self._words.wording.of(memory)}

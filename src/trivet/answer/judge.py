@@ -23,7 +23,18 @@ class Verdict(msgspec.Struct, frozen=True):
     nothing_relevant: bool
 
 
-def judged(engine: Engine, weighed: Sequence[Weighed], pool: Pool, recipe: Recipe) -> tuple[Weighed, ...]:
+def verdict_on(engine: Engine, choice: Choice, pool: Pool, recipe: Recipe, at_least: float) -> Verdict:
+    """By the caller's measure, or by the calibrated one where the caller has none; that leaves nothing out."""
+    hits = _judged(engine, choice.hits, pool, recipe)
+    best = max((hit.relevance for hit in hits), default=None)
+    nothing = best is None or best < (at_least or relevance_model().threshold)
+    if best is None or best >= at_least:
+        return Verdict(Choice(hits, choice.dropped), best, nothing)
+    reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
+    return Verdict(Choice((), {**choice.dropped, **{hit.memory.id: reason for hit in hits}}), best, nothing)
+
+
+def _judged(engine: Engine, hits: Sequence[Weighed], pool: Pool, recipe: Recipe) -> tuple[Weighed, ...]:
     """By the question or by the rewrite that suits it best. So far down that nothing is known of it, it stays at 0."""
     serving = engine.embedding.serving()
     embedder = serving.identity if serving else None
@@ -31,18 +42,7 @@ def judged(engine: Engine, weighed: Sequence[Weighed], pool: Pool, recipe: Recip
 
     def likely(hit: Weighed) -> float:
         known = (one.of(hit.fused, hit.memory) for one in pool.evidence)
-        likely_by = [relevance(one, embedder, reranker, hit.fused.rerank) for one in known if one is not None]
-        return max(likely_by, default=0.0)
+        by_each = [relevance(one, embedder, reranker, hit.fused.rerank) for one in known if one is not None]
+        return max(by_each, default=0.0)
 
-    return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in weighed)
-
-
-def verdict_on(choice: Choice, at_least: float) -> Verdict:
-    """By the caller's measure, or by the calibrated one where the caller has none; that leaves nothing out."""
-    best = max((hit.relevance for hit in choice.hits), default=None)
-    nothing = best is None or best < (at_least or relevance_model().threshold)
-    if best is None or best >= at_least:
-        return Verdict(choice, best, nothing)
-    reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
-    dropped = {**choice.dropped, **{hit.memory.id: reason for hit in choice.hits}}
-    return Verdict(Choice((), dropped), best, nothing)
+    return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in hits)

@@ -27,36 +27,42 @@ LEG_FEATURES: tuple[str, ...] = (
 )  # fmt: skip
 
 
-def leg_features(fused: Sequence[Fused], rankings: Sequence[Ranking]) -> list[dict[str, float]]:
-    """The features of the first candidates of a fused list, in its order."""
-    head = fused[:HEAD]
-    legs = {ranking.leg: _Leg(ranking) for ranking in rankings if ranking.candidates}
-    dense, lexical, graph = legs.get("dense"), legs.get("lexical"), legs.get("graph")
-    query = {
-        "dense_top": dense.best if dense else 0.0,
-        "legs_agree": _agreement(rankings),
-        "lexical_silent": float(lexical is None),
-        "dense_silent": float(dense is None),
-    }
-    deviations = _deviations([hit.score for hit in head])
-    return [
-        {
-            "fixed": deviations[at],
-            "first": 1.0 / (at + 1),
-            "lexical": math.log1p(lexical.score(hit.id)) if lexical else 0.0,
-            "dense": dense.score(hit.id) if dense else 0.0,
-            "lexical_spread": lexical.normalised(hit.id) if lexical else 0.0,
-            "dense_spread": dense.normalised(hit.id) if dense else 0.0,
-            "graph_raw": graph.normalised(hit.id) if graph else 0.0,
-            "lexical_rank": lexical.place(hit.id) if lexical else 0.0,
-            "dense_rank": dense.place(hit.id) if dense else 0.0,
-            "graph_rank": graph.place(hit.id) if graph else 0.0,
-            "lexical_gap": lexical.gap(hit.id) if lexical else 0.0,
-            "dense_gap": dense.gap(hit.id) if dense else 0.0,
-            **query,
+class LegFeatures:
+    """Of the first candidates of a fused list; made for an answer, asked for each candidate that matters."""
+
+    def __init__(self, fused: Sequence[Fused], rankings: Sequence[Ranking]) -> None:
+        self._head = fused[:HEAD]
+        legs = {ranking.leg: _Leg(ranking) for ranking in rankings if ranking.candidates}
+        self._dense, self._lexical, self._graph = legs.get("dense"), legs.get("lexical"), legs.get("graph")
+        self._deviations = _deviations([hit.score for hit in self._head])
+        self._query = {
+            "dense_top": self._dense.best if self._dense else 0.0,
+            "legs_agree": _agreement(rankings),
+            "lexical_silent": float(self._lexical is None),
+            "dense_silent": float(self._dense is None),
         }
-        for at, hit in enumerate(head)
-    ]
+
+    def __len__(self) -> int:
+        return len(self._head)
+
+    def of(self, at: int) -> dict[str, float]:
+        """The features of the candidate at this place, counted from 0."""
+        id, dense, lexical, graph = self._head[at].id, self._dense, self._lexical, self._graph
+        return {
+            "fixed": self._deviations[at],
+            "first": 1.0 / (at + 1),
+            "lexical": math.log1p(lexical.score(id)) if lexical else 0.0,
+            "dense": dense.score(id) if dense else 0.0,
+            "lexical_spread": lexical.normalised(id) if lexical else 0.0,
+            "dense_spread": dense.normalised(id) if dense else 0.0,
+            "graph_raw": graph.normalised(id) if graph else 0.0,
+            "lexical_rank": lexical.place(id) if lexical else 0.0,
+            "dense_rank": dense.place(id) if dense else 0.0,
+            "graph_rank": graph.place(id) if graph else 0.0,
+            "lexical_gap": lexical.gap(id) if lexical else 0.0,
+            "dense_gap": dense.gap(id) if dense else 0.0,
+            **self._query,
+        }
 
 
 class _Leg:

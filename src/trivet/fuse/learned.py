@@ -15,7 +15,7 @@ import msgspec
 
 from trivet.errors import TrivetError
 from trivet.fuse.convex import CONVEX
-from trivet.fuse.features import HEAD, leg_features
+from trivet.fuse.features import HEAD, LegFeatures
 from trivet.fuse.grammar import Options
 from trivet.fuse.method import Combination, Evidence, Method, Weighted
 from trivet.fuse.scale import rescaled
@@ -56,8 +56,8 @@ def refined(fused: tuple[Fused, ...], rankings: Sequence[Ranking], evidence: Evi
         return fused
     head, rest = fused[:HEAD], fused[HEAD:]
     words = evidence([hit.id for hit in head]) if evidence is not None else {}
-    legs = leg_features(head, rankings)
-    values = [{**found, **words.get(hit.id, {})} for hit, found in zip(head, legs, strict=True)]
+    legs = LegFeatures(head, rankings)
+    values = [{**legs.of(at), **words.get(hit.id, {})} for at, hit in enumerate(head)]
     parts = _parts(values, learned_model().weights)
     sums = [math.fsum(part.values()) for part in parts]
     scores = rescaled(sums, head, rest)

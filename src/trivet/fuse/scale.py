@@ -18,4 +18,5 @@ def rescaled(values: Sequence[float], head: Sequence[Fused], rest: Sequence[Fuse
     least, most = min(values), max(values)
     if least == most:
         return [high] * len(values)
-    return [low + (value - least) / (most - least) * (high - low) for value in values]
+    # The largest may pass `high` by a rounding.
+    return [min(high, low + (value - least) / (most - least) * (high - low)) for value in values]
