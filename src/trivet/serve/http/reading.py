@@ -96,6 +96,8 @@ def check_ndjson(request: Request) -> None:
 
 
 def _check_media_type(request: Request, *accepted: str) -> None:
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise WrongMediaType("The body is compressed, and this server reads none so. Send it as it is.")
     given, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if given.strip().lower() not in accepted or charset not in ("", "charset=utf-8", "charset=utf8"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.store.relational.any_links import AnyLinks
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.memories import restate
@@ -13,8 +14,9 @@ from trivet.types import Link, LinkKind
 
 
 class RelationalLinks:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, any_links: AnyLinks) -> None:
         self._database = database
+        self._any_links = any_links
         self._viewer = database.viewer
         self._sql = database.sql("links")
 
@@ -52,7 +54,7 @@ class RelationalLinks:
         return self._select("to_targets", {"ids": as_json(ids), "kind": kind})
 
     def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
-        return self._select("from_sources", {"ids": as_json(ids), "kind": kind})
+        return self._select("from_sources", {"ids": as_json(ids), "kind": kind}) if self._any_links() else ()
 
     def everything(self) -> tuple[Link, ...]:
         return self._select("everything", {})
@@ -72,13 +74,14 @@ class RelationalLinks:
         return int(row["key"])
 
     def _check_rights(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
-        """A link is said of its source; to supersede also changes the state of its target."""
-        for key in (source, target) if kind == "supersedes" else (source,):
-            values = {"key": key, "viewer": self._viewer}
-            if self._viewer and connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
-                raise Forbidden(
-                    "A memory that is shared with you for reading cannot be linked so. Nothing was changed."
-                )
+        """A link is said of its source. To supersede hides the target, which is its owner's business alone."""
+        if self._viewer is None:
+            return
+        sql, viewer = connection.sql("visible"), {"viewer": self._viewer}
+        if not connection.execute(sql["writable"], {"key": source, **viewer}).fetchone():
+            raise Forbidden("A memory that is shared with you for reading cannot be linked so. Nothing was changed.")
+        if kind == "supersedes" and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone():
+            raise Forbidden("Only its owner can have a memory superseded. Nothing was changed.")
 
     def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}
