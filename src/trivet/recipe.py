@@ -64,8 +64,9 @@ def _options(constants: Bm25 | Walk) -> Options:
 def _rerank_call(step: Rerank) -> Call:
     if step.model == OFF:
         return Call("rerank", (OFF,))
-    top = {} if step.top is None else {"top": float(step.top)}
-    return Call("rerank", (step.model,) if step.model else (), Options({**top, "blend": step.blend}))
+    numbers = {"top": step.top, "blend": step.blend}
+    options = Options({name: float(number) for name, number in numbers.items() if number is not None})
+    return Call("rerank", (step.model,) if step.model else (), options)
 
 
 @lru_cache(maxsize=256)

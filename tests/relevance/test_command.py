@@ -18,14 +18,14 @@ def test_the_command_line_tells(tmp_path: Path) -> None:
     with Trivet.open(path, embedder="stock", background=False) as trivet:
         trivet.remember_many({"content": note} for note in NOTES)
         trivet.drain()
-    settings = {"TRIVET_PATH": str(path), "TRIVET_EMBEDDER": "stock"}
-    shown = process("recall", FOREIGN, **settings).out
-    assert "Probably nothing relevant here" in shown
-    refused = process("recall", FOREIGN, "--relevance-at-least", "0.5", **settings).out
+
+    def told(*arguments: str) -> str:
+        return process("recall", *arguments, TRIVET_PATH=str(path), TRIVET_EMBEDDER="stock").out
+
+    assert "Probably nothing relevant here" in told(FOREIGN)
+    refused = told(FOREIGN, "--relevance-at-least", "0.5")
     assert "Nothing relevant here" in refused
     assert NOTES[0] not in refused
-    found = json.loads(process("recall", "which port does staging use?", "--json", **settings).out)
+    found = json.loads(told("which port does staging use?", "--json", "--rerank", "off", "--expand"))
     assert found["hits"][0]["relevance"] > 0.5
-    assert found["nothing_relevant"] is False
-    sure = process("recall", "staging port", "--rerank", "off", "--expand", "--json", **settings)
-    assert json.loads(sure.out)["asked"] == []
+    assert (found["nothing_relevant"], found["asked"]) == (False, [])

@@ -30,6 +30,7 @@ class _Text(msgspec.Struct, frozen=True):
 def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[Ranking], step: Rerank) -> Pool:
     """Sensitive memories are not read, not even by a local model: a score by meaning would tell what they say."""
     assert step.top is not None, "a resolved step says how many"
+    assert step.blend is not None, "and how much they count"
     memories = engine.store.memories.get_many([hit.id for hit in pool.fused[: step.top]])
     readable = [memory for memory in memories.values() if not memory.sensitive]
     if not readable:

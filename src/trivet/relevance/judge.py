@@ -13,8 +13,8 @@ FEATURES: tuple[str, ...] = (*LEG_FEATURES, *WORDING_FEATURES)
 RERANK_FEATURES: tuple[str, ...] = ("rerank", "rerank_z")
 DIGITS = 4
 # No training set asks in keywords. Of the candidates that held every word of a question, 54 % were relevant, and no
-# question of another corpus found one; so such a candidate is never called less likely than this.
-WITH_EVERY_WORD = 0.5
+# question of another corpus found one; so what holds the query's words or identifiers is never called less likely.
+HELD_LITERALLY = 0.5
 ALMOST_ALL = 1 - 1e-9  # a sum of shares
 
 
@@ -31,5 +31,5 @@ def relevance(
         odds = calibrated.reranked[reranker].score({**features, **rerank_features(rerank)})
     else:
         odds = calibrated.fused.score(features)
-    least = WITH_EVERY_WORD if features["coverage"] > ALMOST_ALL else 0.0
+    least = HELD_LITERALLY if max(features["coverage"], features["exact"]) > ALMOST_ALL else 0.0
     return round(max(least, probability(odds)), DIGITS)

@@ -14,11 +14,11 @@ MODELS: tuple[str, ...] = (OFF, *PRESETS, OWN)
 
 
 class Rerank(msgspec.Struct, frozen=True):
-    """`model` empty: the one of the settings, and `best` if they have none. `top` None: as many as suit the model."""
+    """`model` empty: the one of the settings, and `best` if they have none. `top`, `blend` None: as suits the model."""
 
     model: str = CONFIGURED
     top: int | None = None
-    blend: float = BLEND
+    blend: float | None = None
 
 
 def resolved(step: Rerank | None, option: str | None, setting: RerankSpec) -> Rerank | None:
@@ -30,4 +30,5 @@ def resolved(step: Rerank | None, option: str | None, setting: RerankSpec) -> Re
         return None
     step = step or Rerank()
     preset = PRESETS.get(model)
-    return Rerank(model if preset else OWN, step.top or (preset.top if preset else TOP), step.blend)
+    blend = (preset.blend if preset else BLEND) if step.blend is None else step.blend
+    return Rerank(model if preset else OWN, step.top or (preset.top if preset else TOP), blend)
