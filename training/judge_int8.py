@@ -1,4 +1,5 @@
-"""What quantisation costs: int8 rerankers against the device's scores on the same lists, on a part of the queries.
+"""What quantisation costs: int8 rerankers against the device's scores on the same lists, on some queries of some
+corpora.
 
     python judge_int8.py --models FOLDER --eval FOLDER --lists LISTS.npz --scores FOLDER --tokenizer T --output OUT
 

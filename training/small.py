@@ -1,10 +1,10 @@
 """Teach a small reranker what a trained one knows, on a machine of its own, and score kept lists with it.
 
-    python small.py --reranker reranker-6.npz --tokenizer T --data KINDS --eval EVAL --lists lists-tuned.npz --output OUT \
+    python small.py --reranker reranker-6.npz --tokenizer T --data KINDS --eval EVAL --lists LISTS.npz --output OUT \
         --seconds 300
 
-What `stages.py` does last, for when that was interrupted: negatives come from words alone, since the teacher tells apart
-what is an answer after all.
+What `stages.py` does last, for when that was interrupted: negatives come from words alone, since the teacher tells
+apart what is an answer after all.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,7 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     save_half(state, arguments.output / "reranker-4.npz")
     model = ready(Reranker(SMALL), state, "cuda")
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for path in sorted(arguments.eval.glob("*.json.xz")):
         corpus = read_corpus(path, arguments.tokenizer, "cuda")
         scores = rerank_scores(corpus, kept_lists(arguments.lists, corpus), model, DEPTH, len(corpus.queries))

@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from data import mine, read_kinds, some_of
+from data import Kind, mine, read_kinds, some_of
 from encoder import (
     STOCK_SHAPE,
     WIDTH,
@@ -25,6 +26,7 @@ from encoder import (
     Reranker,
     Shape,
     State,
+    Texts,
     averaged,
     load_half,
     neuron_worth,
@@ -43,6 +45,10 @@ TEACHER_SECONDS = 230.0
 TAUGHT_ROWS, TAUGHT_CANDIDATES = 10_000, 12
 # Four layers with half of the feed-forward neurons: 20 memories in less than 30 query embeddings (speed.py).
 SMALL, KEPT = Shape(layers=4, inner=768, relu=True), (0, 2, 3, 5)
+SMALL_PLAN: Mapping[str, Any] = {
+    "rate": 2.5e-4, "seed": 54, "hard": 11, "easy": 1, "lists": 128, "distilled": 0.8, "shape": SMALL,
+    "words_frozen": True,
+}  # fmt: skip
 WORTH_PAIRS = 4_000
 HEAD_SEED = 5
 MARGIN_OF_STOCK, MARGIN_OF_TUNED = 0.0, 0.02
@@ -150,26 +156,23 @@ def train_small(work: Work, teacher: State) -> None:
     if work.left() < LEAST_STUDENT_SECONDS * work.scale:
         work.tell("no time for a student")
         return
-    start = smaller(teacher, KEPT, worth_of(work, teacher), SMALL.inner)
-    plan = Plan(
-        seconds=work.left(), compiled=work.compiled, rate=2.5e-4, seed=54, hard=11, easy=1, lists=128, distilled=0.8,
-        shape=SMALL, words_frozen=True,
-    )  # fmt: skip
+    start = smaller(teacher, KEPT, worth_of(work.kinds, work.texts, teacher), SMALL.inner)
+    plan = Plan(seconds=work.left(), compiled=work.compiled, **SMALL_PLAN)
     state = train_reranker(work.kinds, work.texts, start, plan, soft)
     # The word table is the teacher's: only the rest has to travel.
     work.save("reranker-4", {name: value for name, value in state.items() if name != "encoder.words.weight"})
     work.judge_held_out("reranker-4", state, SMALL)
 
 
-def worth_of(work: Work, teacher: State) -> list[torch.Tensor]:
+def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.Tensor]:
     """Which neurons matter, over some pairs of every kind."""
     chance = np.random.default_rng(0)
     queries, passages = [], []
-    for kind in work.kinds:
-        for row in chance.integers(0, len(kind.queries), WORTH_PAIRS // len(work.kinds)):
+    for kind in kinds:
+        for row in chance.integers(0, len(kind.queries), WORTH_PAIRS // len(kinds)):
             queries.append(kind.queries[row])
             passages.append(kind.positives[row][0] if chance.random() < 0.5 else chance.choice(kind.passages))
-    return neuron_worth(ready(Reranker(), teacher, work.device), work.texts, np.array(queries), np.array(passages))
+    return neuron_worth(ready(Reranker(), teacher, texts.device), texts, np.array(queries), np.array(passages))
 
 
 def started(stock: State) -> State:
