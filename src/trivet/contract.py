@@ -29,6 +29,7 @@ from trivet.types import (
     Page,
     Permission,
     Remembered,
+    Rerank,
     Revision,
     Right,
     Share,
@@ -131,6 +132,10 @@ class Recall(Selection, frozen=True, kw_only=True):
     limit: Limit = 10
     sort: Annotated[Sort, Meta(description="Order of the answer: relevance, importance or recency.")] = "relevance"
     minimum_score: Annotated[float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")] = 0.0
+    relevance_at_least: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="Answer nothing unless some hit is at least so likely to be relevant; as configured if none."),
+    ] = None
     token_budget: Annotated[Budget | None, Meta(description="Stop before contents exceed about so many tokens.")] = None
     per_source: Annotated[Limit | None, Meta(description="At most so many hits from one source.")] = None
     collapse: Annotated[bool, Meta(description="Fold hits that say the same into the best of them.")] = True
@@ -138,6 +143,14 @@ class Recall(Selection, frozen=True, kw_only=True):
     recipe: Annotated[
         RecipeText | None,
         Meta(description="How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none."),
+    ] = None
+    expand: Annotated[
+        bool | None,
+        Meta(description="Where the answer is unsure, ask the query's parts or rewrites too; as configured if none."),
+    ] = None
+    rerank: Annotated[
+        Rerank | None,
+        Meta(description="A second look at the best candidates: off, fast or best; as configured if none."),
     ] = None
 
 

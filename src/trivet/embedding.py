@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from trivet.embed.batched import batched
-from trivet.embed.registry import load
+from trivet.embed.registry import load_maker
 from trivet.store.base import Model, Store
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ class Embedding:
             return self._configured
         with self._lock:
             if model.identity not in self._others:
-                embedder = load(model.spec)
-                assert embedder is not None, "a stored model is never `none`"
-                self._others[model.identity] = embedder
+                self._others[model.identity] = load_maker(model.spec, model.identity)
             return self._others[model.identity]
 
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:

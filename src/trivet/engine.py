@@ -9,11 +9,14 @@ import msgspec
 from trivet.embed.base import Embedder
 from trivet.embed.registry import load
 from trivet.embedding import Embedding
-from trivet.errors import Forbidden, InvalidInput
+from trivet.errors import Forbidden, InvalidInput, RerankerError
+from trivet.expand.expander import Expander
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
 from trivet.opening import open_server, open_store
 from trivet.recipe import Recipe, parse_recipe
+from trivet.rerank.registry import Rerankers
+from trivet.rerank.spec import RerankSpec
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.address import is_postgres
@@ -28,16 +31,17 @@ if TYPE_CHECKING:
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What the engines of a server's tenants have in common: one model in memory, one set of threads."""
+    """What the engines of a server's tenants have in common: one of each model in memory, one set of threads."""
 
     embedder: Embedder | None
+    rerankers: Rerankers
     legs: SideBySide
     server: Server | None  # of PostgreSQL, where it keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
         server = open_server(settings) if is_postgres(settings.path) else None
-        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once), server)
+        return cls(load(settings.embedder), _rerankers(settings), SideBySide(settings.recalls_at_once), server)
 
     def close(self) -> None:
         self.legs.stop()
@@ -62,6 +66,8 @@ class Engine(msgspec.Struct, frozen=True):
     legs: SideBySide
     recipe: Recipe
     guard: Guard
+    rerankers: Rerankers
+    expander: Expander
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -97,6 +103,8 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
     recipe = parse_recipe(settings.recipe)
     embedder = shared.embedder if shared else load(settings.embedder)
+    rerankers = shared.rerankers if shared else _rerankers(settings)
+    expander = _expander(settings)
     chat = _language_model(settings)
     store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
@@ -104,7 +112,32 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
-    return Engine(settings, store, embedding, worker, legs, recipe, _guard(settings), shares_legs=shared is not None)
+    return Engine(
+        settings,
+        store,
+        embedding,
+        worker,
+        legs,
+        recipe,
+        _guard(settings),
+        rerankers,
+        expander,
+        shares_legs=shared is not None,
+    )
+
+
+def _rerankers(settings: Settings) -> Rerankers:
+    try:
+        return Rerankers(RerankSpec.parse(settings.rerank))
+    except (InvalidInput, RerankerError) as error:
+        raise type(error)(f"The setting rerank: {error}") from None
+
+
+def _expander(settings: Settings) -> Expander:
+    try:
+        return Expander(settings.expand_llm, settings.expand_time_limit_ms)
+    except InvalidInput as error:
+        raise InvalidInput(f"The setting expand_llm: {error}") from None
 
 
 def _guard(settings: Settings) -> Guard:
@@ -130,7 +163,9 @@ def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: 
         return None
     from trivet.triples.reader import Triples
 
-    # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
-    names = embedder if settings.embedder == "bundled" else load("bundled")
-    assert names is not None, "the bundled model is always there"
+    # Names are compared by the stock model whatever the embedder is: the thresholds were measured with it.
+    names = load("stock")
+    assert names is not None, "the stock model is always there"
+    if embedder is not None and embedder.identity == names.identity:
+        names = embedder  # one of them in memory is enough
     return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

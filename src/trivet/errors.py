@@ -41,5 +41,9 @@ class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
 
 
+class RerankerError(TrivetError):
+    """The reranker cannot be loaded, did not answer, or answered nonsense."""
+
+
 class LegFailed(TrivetError):
     """A retrieval leg broke its promises (a NaN score, a missed time limit, ...)."""

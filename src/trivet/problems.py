@@ -13,6 +13,7 @@ from trivet.errors import (
     InvalidInput,
     LegFailed,
     NotFound,
+    RerankerError,
     SecretError,
     StoreError,
     TooMany,
@@ -51,6 +52,7 @@ PROBLEMS: Mapping[type[TrivetError], Told] = {
     TooMany: Told("too-many", 429, "Too many requests"),
     SecretError: Told("secret", 503, "A secret cannot be sealed or opened"),
     EmbedderError: Told("embedder", 503, "The embedder is not available"),
+    RerankerError: Told("reranker", 503, "The reranker is not available"),
     LegFailed: Told("leg-failed", 503, "A part of the search failed"),
     StoreError: Told("store", 503, "The store is not available"),
 }

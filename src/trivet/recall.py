@@ -1,4 +1,4 @@
-"""The read path: analyse -> legs side by side -> fuse -> bonus and prior -> choose -> present, traced throughout."""
+"""The read path: analyse -> legs -> fuse -> rerank -> bonus and prior -> choose -> present, traced throughout."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import msgspec
 
 from trivet.analyse import Question, analyse_query
 from trivet.answer.choose import Choice, choose, sort_hits
+from trivet.answer.evidence import Evidence, Words
+from trivet.answer.expand import expanded
 from trivet.answer.health import health_of
+from trivet.answer.judge import Verdict, verdict_on
 from trivet.answer.paths import paths_to
+from trivet.answer.pool import Pool
 from trivet.answer.present import present, within_budget
+from trivet.answer.rerank import reranked
 from trivet.answer.weigh import Weighed, weigh
 from trivet.contract import Recall
 from trivet.engine import Engine
@@ -22,6 +27,7 @@ from trivet.legs.graph import graph, seeds_of
 from trivet.legs.lexical import lexical
 from trivet.legs.phrase import only_holders
 from trivet.recipe import Recipe, parse_recipe
+from trivet.rerank.step import resolved
 from trivet.select import filter_of
 from trivet.side_by_side import Leg
 from trivet.store.base import Seeds
@@ -48,9 +54,17 @@ class Decision(msgspec.Struct, frozen=True):
     question: Question
     recipe: Recipe
     retrieved: Retrieved
-    fused: tuple[Fused, ...]
+    pool: Pool
     weighed: tuple[Weighed, ...]
-    choice: Choice
+    verdict: Verdict
+
+    @property
+    def fused(self) -> tuple[Fused, ...]:
+        return self.pool.fused
+
+    @property
+    def choice(self) -> Choice:
+        return self.verdict.choice
 
 
 class Trail(msgspec.Struct, frozen=True):
@@ -85,7 +99,7 @@ def _follow(engine: Engine, request: Recall) -> Trail:
             engine.store, decision.question, chosen, retrieved.rankings, serving, decision.filter, request.reveal, paths
         )
         hits, truncated = within_budget(hits, request.token_budget)
-        health = health_of(engine, models, decision.filter, retrieved.health, retrieved.notes)
+        health = health_of(engine, models, decision.filter, decision.pool.health, retrieved.notes)
     answer = Answer(
         query=decision.question.text,
         hits=hits,
@@ -95,27 +109,56 @@ def _follow(engine: Engine, request: Recall) -> Trail:
         recipe=str(decision.recipe),
         considered=len(decision.fused),
         truncated=truncated,
+        nothing_relevant=decision.verdict.nothing_relevant,
+        best_relevance=decision.verdict.best_relevance,
+        asked=decision.pool.asked,
     )
     return Trail(answer, decision)
 
 
 def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
-    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    recipe = recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         question = analyse_query(engine.guard.without_secrets(request.query))
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
-        fused = fuse(recipe.fusion, retrieved.rankings)
+        words = Words(engine.store, question, filter, recipe)
+        fused = fuse(recipe.fusion, retrieved.rankings, words.of_all)
+        pool = Pool(fused, (Evidence(words, fused, retrieved.rankings),), retrieved.health)
+    if engine.settings.expand if request.expand is None else request.expand:
+        with watch.stage("expand"):
+            pool = expanded(
+                engine, question, filter, recipe, pool, lambda other: retrieve(engine, other, filter, recipe).rankings
+            )
+    if recipe.rerank is not None:
+        with watch.stage("rerank"):
+            pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        weighed = weigh(engine.store, question, fused, recipe, request.limit)
+        weighed = weigh(engine.store, question, pool.fused, recipe, request.limit)
     with watch.stage("choose"):
         choice = choose(engine.store, weighed, request, filter)
-        if len(choice.hits) < request.limit and len(weighed) < len(fused):  # duplicates used them up: read the rest
-            weighed = weigh(engine.store, question, fused, recipe, len(fused))
+        if len(choice.hits) < request.limit and len(weighed) < len(
+            pool.fused
+        ):  # duplicates used them up: read the rest
+            weighed = weigh(engine.store, question, pool.fused, recipe, len(pool.fused))
             choice = choose(engine.store, weighed, request, filter)
-    return Decision(filter, question, recipe, retrieved, fused, weighed, choice)
+    with watch.stage("judge"):
+        verdict = verdict_on(engine, choice, pool, recipe, at_least_of(engine, request))
+    return Decision(filter, question, recipe, retrieved, pool, weighed, verdict)
+
+
+def recipe_of(engine: Engine, request: Recall) -> Recipe:
+    """The recipe that this recall follows, with its reranking spelled out."""
+    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
+    return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
+
+
+def at_least_of(engine: Engine, request: Recall) -> float:
+    given = request.relevance_at_least
+    return (engine.settings.relevance_at_least or 0.0) if given is None else given
 
 
 def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:

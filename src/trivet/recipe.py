@@ -15,6 +15,9 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
 from trivet.graph.walk import Walk
+from trivet.rerank.presets import DEEPEST as DEEPEST_RERANK
+from trivet.rerank.spec import OFF
+from trivet.rerank.step import MODELS, Rerank
 from trivet.store.base import Bm25
 
 Match = Literal["any", "all-then-any"]
@@ -35,6 +38,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     walk: Walk = Walk()
     bonus: float = 0.05
     prior: float = 0.3
+    rerank: Rerank | None = None  # as the settings say
 
     def __str__(self) -> str:
         return _printed(self)
@@ -49,11 +53,20 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
             Call("walk", (), _options(self.walk)),
             Call("bonus", (self.bonus,)),
             Call("prior", (self.prior,)),
+            *([_rerank_call(self.rerank)] if self.rerank else []),
         )
 
 
 def _options(constants: Bm25 | Walk) -> Options:
     return Options({field: float(getattr(constants, field)) for field in constants.__struct_fields__})
+
+
+def _rerank_call(step: Rerank) -> Call:
+    if step.model == OFF:
+        return Call("rerank", (OFF,))
+    numbers = {"top": step.top, "blend": step.blend}
+    options = Options({name: float(number) for name, number in numbers.items() if number is not None})
+    return Call("rerank", (step.model,) if step.model else (), options)
 
 
 @lru_cache(maxsize=256)
@@ -127,6 +140,30 @@ def _walk(call: Call) -> Walk:
     return msgspec.structs.replace(DEFAULT.walk, **values)
 
 
+def _rerank(call: Call) -> Rerank:
+    known = all(key in ("top", "blend") for key in call.options)
+    if len(call.arguments) > 1 or not known or any(model not in MODELS for model in call.arguments):
+        raise InvalidInput(
+            f"rerank takes one of {', '.join(MODELS)} and the numbers top and blend, such as "
+            "rerank(best, top=20, blend=0.5)."
+        )
+    if call.arguments == (OFF,):
+        if call.options:
+            raise InvalidInput("rerank(off) takes no numbers.")
+        return Rerank(OFF)
+    values = {key: _bounded("rerank", key, value, 0, 1) for key, value in call.options.items() if key == "blend"}
+    return Rerank(str(call.arguments[0]) if call.arguments else "", _top(call), **values)
+
+
+def _top(call: Call) -> int | None:
+    if "top" not in call.options:
+        return None
+    top = _bounded("rerank", "top", call.options["top"], 1, DEEPEST_RERANK)
+    if top != int(top):
+        raise InvalidInput("rerank: top takes a whole number.")
+    return int(top)
+
+
 def _constants(call: Call, defaults: Bm25 | Walk, example: str, most: float) -> dict[str, float]:
     known = defaults.__struct_fields__
     if call.arguments or any(key not in known for key in call.options):
@@ -159,4 +196,5 @@ _STEPS: dict[str, Callable[[Call], object]] = {
     "walk": _walk,
     "bonus": _share,
     "prior": _share,
+    "rerank": _rerank,
 }

@@ -52,10 +52,36 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
     )
-    embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled or openai:MODEL@URL.")] = (
+    embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled, stock or openai:MODEL@URL.")] = (
         "bundled"
     )
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
+    rerank: Annotated[
+        str,
+        Meta(description="A second look at the best candidates: off, fast, best, folder:/path, or an endpoint's name."),
+    ] = "off"
+    rerank_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="A reranker that takes longer is left out; the fused order stands.")
+    ] = 2_000
+    relevance_at_least: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(
+            description="Answer nothing unless some hit is at least so likely to be relevant; if not set, that holds "
+            "for agents alone, at the calibrated threshold."
+        ),
+    ] = None
+    expand: Annotated[
+        bool, Meta(description="Where the first answer is unsure, ask the query's parts or rewrites too.")
+    ] = False
+    expand_llm: Annotated[
+        str,
+        Meta(
+            description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: split by rule."
+        ),
+    ] = ""
+    expand_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="After so long no further part or rewrite is asked.")
+    ] = 3_000
     graph_llm: Annotated[
         str,
         Meta(description="A language model that reads memories for the graph, such as openai:MODEL@URL; empty: none."),

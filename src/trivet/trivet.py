@@ -33,6 +33,7 @@ from trivet.types import (
     Progress,
     Redacted,
     Remembered,
+    Rerank,
     Revision,
     Rotated,
     Share,
@@ -182,11 +183,14 @@ class Trivet:
         as_of: str | None = None,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
+        relevance_at_least: float | None = None,
         token_budget: int | None = None,
         per_source: int | None = None,
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        expand: bool | None = None,
+        rerank: Rerank | None = None,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
@@ -385,11 +389,14 @@ class Trivet:
         as_of: str | None = None,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
+        relevance_at_least: float | None = None,
         token_budget: int | None = None,
         per_source: int | None = None,
         collapse: bool = True,
         reveal: bool = False,
         recipe: str | None = None,
+        expand: bool | None = None,
+        rerank: Rerank | None = None,
     ) -> WhyNot:
         """Explain why a memory did not come back for a query, or where it came."""
         from trivet.why_not import why_not

@@ -16,6 +16,7 @@ Right = Literal["read", "write", "share", "reveal", "admin"]
 LOCAL = "local"
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
+Rerank = Literal["off", "fast", "best"]
 ConceptSort = Literal["memories", "name"]
 
 # Told how many more are done, again and again, by long work.
@@ -122,11 +123,21 @@ class Contribution(Value, frozen=True, kw_only=True):
 
 
 class Fused(Value, frozen=True, kw_only=True):
-    """A candidate after fusion, its score on 0..1, with the parts the score is made of."""
+    """A candidate after fusion, its score on 0..1, with the parts the score is made of.
+
+    Where a reranker read it, `rerank` is what that gave and `blended` the score that counts from there on.
+    """
 
     id: str
     score: float
     contributions: tuple[Contribution, ...]
+    rerank: Contribution | None = None
+    blended: float | None = None
+
+    @property
+    def standing(self) -> float:
+        """The score that decides its place."""
+        return self.score if self.blended is None else self.blended
 
 
 class PathStep(Value, frozen=True, kw_only=True):
@@ -139,7 +150,9 @@ class PathStep(Value, frozen=True, kw_only=True):
 class Why(Value, frozen=True, kw_only=True):
     """Why a hit is where it is: each leg's part, then what every later step did to the score.
 
-    `path` is how the graph reached it: query -> these stops -> this memory.
+    `rerank` is what the reranker made of it: its place and raw score among those it read, the score's deviation from
+    their mean, and the share of that in `blended`, the score from there on. `path` is how the graph reached it:
+    query -> these stops -> this memory.
     """
 
     legs: Mapping[str, Contribution]
@@ -148,7 +161,8 @@ class Why(Value, frozen=True, kw_only=True):
     exactness: float
     bonus: float
     prior: float
-    rerank: float | None = None
+    rerank: Contribution | None = None
+    blended: float | None = None
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
     path: tuple[PathStep, ...] = ()
@@ -162,7 +176,10 @@ class Resolution(Value, frozen=True, kw_only=True):
 
 
 class Hit(Value, frozen=True, kw_only=True):
-    """One recalled memory. `passage` is the part of `content` that matched best."""
+    """One recalled memory. `passage` is the part of `content` that matched best.
+
+    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all.
+    """
 
     id: str
     content: str
@@ -172,6 +189,7 @@ class Hit(Value, frozen=True, kw_only=True):
     memory: Memory
     why: Why
     resolved_by: tuple[Resolution, ...] = ()
+    relevance: float = 0.0
 
 
 class LegHealth(Value, frozen=True, kw_only=True):
@@ -199,7 +217,11 @@ class Health(Value, frozen=True, kw_only=True):
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """The reply to a recall: the hits, how the machinery was, and how long each stage took."""
+    """The reply to a recall: the hits, how the machinery was, and how long each stage took.
+
+    `nothing_relevant`: not even the likeliest candidate, at `best_relevance`, reaches `relevance_at_least`, or the
+    calibrated threshold where the caller set none; hits are then left out only if the caller set one.
+    """
 
     query: str
     hits: tuple[Hit, ...]
@@ -209,6 +231,9 @@ class Answer(Value, frozen=True, kw_only=True):
     recipe: str
     considered: int = 0
     truncated: bool = False
+    nothing_relevant: bool = False
+    best_relevance: float | None = None
+    asked: tuple[str, ...] = ()  # besides the query: its parts or rewrites, where the first answer was unsure
 
 
 class Duplicate(Value, frozen=True, kw_only=True):

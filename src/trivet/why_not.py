@@ -5,14 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from trivet.analyse import analyse
+from trivet.answer.rerank import LEG as RERANK
 from trivet.contract import Recall, WhyNotRequest
 from trivet.engine import Engine
+from trivet.expand.merge import LEG as EXPAND
 from trivet.guard import masked
 from trivet.ids import check_id
 from trivet.legs.graph import named_concepts
 from trivet.legs.phrase import holds_phrases
 from trivet.recall import Trail, follow
-from trivet.types import Contribution, Memory, Ranking, WhyNot
+from trivet.types import Contribution, LegHealth, Memory, Ranking, WhyNot
 
 
 def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
@@ -96,12 +98,20 @@ def _passes_alone(engine: Engine, trail: Trail, memory: Memory, name: str) -> bo
 
 def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
     fused = next((fused for fused in trail.decision.fused if fused.id == id), None)
-    return {contribution.leg: contribution for contribution in fused.contributions} if fused else {}
+    if fused is None:
+        return {}
+    parts = fused.contributions if fused.rerank is None else (*fused.contributions, fused.rerank)
+    return {contribution.leg: contribution for contribution in parts}
 
 
 def _seen_by_legs(engine: Engine, trail: Trail, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
     for health in trail.answer.health.legs:
+        if health.leg == EXPAND:
+            continue  # what it found is among what the other legs say
+        if health.leg == RERANK:
+            reasons.append(_by_reranker(trail, health, legs))
+            continue
         ranking = next((ranking for ranking in trail.decision.retrieved.rankings if ranking.leg == health.leg), None)
         if ranking is None:
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
@@ -110,6 +120,14 @@ def _seen_by_legs(engine: Engine, trail: Trail, legs: dict[str, Contribution]) -
         else:
             reasons.append(_not_in(engine, trail, ranking))
     return reasons
+
+
+def _by_reranker(trail: Trail, health: LegHealth, legs: dict[str, Contribution]) -> str:
+    if not health.answered:
+        return f"the reranker did not answer: {health.reason}"
+    if RERANK in legs:
+        return f"the reranker put it at {legs[RERANK].rank} of the {health.candidates} it read"
+    return f"the reranker did not read it; it read the best {health.candidates}"
 
 
 def _not_in(engine: Engine, trail: Trail, ranking: Ranking) -> str:

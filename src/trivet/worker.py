@@ -109,7 +109,11 @@ class Worker:
             return done
 
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
-        embedder = self._embedding.embedder_of(model)
+        try:
+            embedder = self._embedding.embedder_of(model)
+        except EmbedderError as error:  # the maker of older vectors is gone: the new ones are made all the same
+            self._error = str(error)
+            return 0
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
         done = failures = 0
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:

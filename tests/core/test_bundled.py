@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from trivet import Trivet
+from trivet.embed.onnx import bundled
 
 NOTES = [
     "The staging database listens on port 6543.",
@@ -52,7 +53,7 @@ def test_the_best_passage_of_a_long_memory_is_shown(store: Trivet) -> None:
 
 def test_the_embedder_is_named_and_everything_is_embedded(store: Trivet) -> None:
     stats = store.stats()
-    assert "MiniLM" in (stats.embedder or "")
+    assert stats.embedder == bundled().identity
     assert stats.not_embedded == 0
     assert stats.passages > len(NOTES) + 1
     assert all(finding.ok for finding in store.doctor())

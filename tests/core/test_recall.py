@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trivet import Trivet
-from trivet.answer.present import estimate_tokens
+from trivet.answer.excerpts import estimate_tokens
 
 from .conftest import Opened
 from .servers import WordEmbedder
@@ -35,7 +35,7 @@ def test_an_answer_explains_itself(hybrid: Trivet) -> None:
     assert by_id[second].why.matched_words == ("relay",)
     assert all(0 <= hit.score <= 1 for hit in answer.hits)
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
-    assert set(answer.stages_ms) == {"analyse", "legs", "fuse", "weigh", "choose", "present"}
+    assert set(answer.stages_ms) == {"analyse", "legs", "fuse", "weigh", "choose", "judge", "present"}
     assert (answer.considered, answer.truncated, answer.took_ms > 0) == (3, False, True)
     assert [(leg.leg, leg.answered, leg.candidates) for leg in answer.health.legs] == [
         ("lexical", True, 2),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trivet.embed.onnx import OnnxEmbedder, bundled
+from trivet.embed.onnx import OnnxEmbedder, stock
 
 
 @dataclass
@@ -80,4 +80,4 @@ def endpoint() -> Iterator[Endpoint]:
 
 @pytest.fixture(scope="session")
 def minilm() -> OnnxEmbedder:
-    return bundled()
+    return stock()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trivet.embed.onnx import BUNDLED, OnnxEmbedder, OnnxFiles, bundled, described
+from trivet.embed.onnx import STOCK, OnnxEmbedder, OnnxFiles, described, stock
 from trivet.errors import EmbedderError
 
 TEXTS = [
@@ -24,15 +24,15 @@ TEXTS = [
 
 
 def test_checksums_are_those_of_the_files() -> None:
-    description = json.loads((BUNDLED / "model.json").read_text())
-    found = {name: hashlib.sha256((BUNDLED / name).read_bytes()).hexdigest() for name in description["sha256"]}
+    description = json.loads((STOCK / "model.json").read_text())
+    found = {name: hashlib.sha256((STOCK / name).read_bytes()).hexdigest() for name in description["sha256"]}
     assert found == description["sha256"]
     assert set(found) == {"model.onnx", "tokenizer.json"}
 
 
 def test_licence_travels_with_the_model() -> None:
-    assert "Apache License" in (BUNDLED / "LICENSE").read_text()
-    assert "all-MiniLM-L6-v2" in (BUNDLED / "NOTICE.md").read_text()
+    assert "Apache License" in (STOCK / "LICENSE").read_text()
+    assert "all-MiniLM-L6-v2" in (STOCK / "NOTICE.md").read_text()
 
 
 def test_says_what_it_is(minilm: OnnxEmbedder) -> None:
@@ -63,7 +63,7 @@ def test_a_vector_does_not_depend_on_its_neighbours(minilm: OnnxEmbedder) -> Non
 
 
 def test_a_fresh_embedder_gives_the_same_vectors(minilm: OnnxEmbedder) -> None:
-    np.testing.assert_array_equal(bundled().embed_documents(TEXTS), minilm.embed_documents(TEXTS))
+    np.testing.assert_array_equal(stock().embed_documents(TEXTS), minilm.embed_documents(TEXTS))
 
 
 def test_text_beyond_the_window_is_cut(minilm: OnnxEmbedder) -> None:
@@ -87,7 +87,7 @@ def test_a_lone_surrogate_is_survived(minilm: OnnxEmbedder) -> None:
 
 
 def test_threads_share_one_session() -> None:
-    embedder = bundled()
+    embedder = stock()
     vectors: list[object] = []
     threads = [threading.Thread(target=lambda: vectors.append(embedder.embed_query("hello"))) for _ in range(8)]
     for thread in threads:
@@ -99,7 +99,7 @@ def test_threads_share_one_session() -> None:
 
 
 def test_a_wrong_dimension_is_an_error() -> None:
-    files = described(BUNDLED)
+    files = described(STOCK)
     wrong = OnnxFiles(files.identity, files.model, files.tokenizer, files.max_tokens, dimension=768)
     with pytest.raises(EmbedderError, match="dimension 384, expected 768"):
         OnnxEmbedder(wrong).embed_query("hello")

@@ -9,7 +9,7 @@ import pytest
 
 from trivet.embed import load
 from trivet.embed.base import Embedder
-from trivet.embed.onnx import BUNDLED, OnnxEmbedder
+from trivet.embed.onnx import STOCK, OnnxEmbedder
 from trivet.errors import EmbedderError
 
 SIMPLE = ["Transformer", "Pooling", "Normalize"]
@@ -30,8 +30,8 @@ def write(path: Path, value: Any) -> None:
 
 def copy_model(folder: Path, name: str = "model.onnx") -> Path:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(BUNDLED / "model.onnx", folder / name)
-    shutil.copy(BUNDLED / "tokenizer.json", folder)
+    shutil.copy(STOCK / "model.onnx", folder / name)
+    shutil.copy(STOCK / "tokenizer.json", folder)
     return folder
 
 
@@ -81,7 +81,7 @@ def test_plain_onnx(tmp_path: Path, minilm: OnnxEmbedder, name: str) -> None:
 
 
 def test_the_bundled_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
-    shutil.copytree(BUNDLED, tmp_path / "copy")
+    shutil.copytree(STOCK, tmp_path / "copy")
     embedder = loaded(tmp_path / "copy")
     assert embedder.identity == minilm.identity
     assert embedder.window == minilm.window

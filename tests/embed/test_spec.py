@@ -13,6 +13,7 @@ from trivet.errors import InvalidInput
     ("text", "spec"),
     [
         ("bundled", Spec("bundled")),
+        ("stock", Spec("stock")),
         ("none", Spec("none")),
         ("folder:/models/bge#1", Spec("folder", "/models/bge#1")),
         ("openai:text-embedding-3-small", Spec("openai", "text-embedding-3-small")),
@@ -44,7 +45,7 @@ def test_every_hosted_spec_round_trips(
 
 @pytest.mark.parametrize("text", ["", "openai", "openai:", "folder:", "bundled:x", "gemini:x", "Bundled"])
 def test_an_unknown_spec_lists_the_known(text: str) -> None:
-    with pytest.raises(InvalidInput, match="bundled, none, folder:"):
+    with pytest.raises(InvalidInput, match="bundled, stock, none, folder:"):
         load(text)
 
 

@@ -13,7 +13,7 @@ shares = st.floats(0, 1).map(lambda number: round(number, 6))
 fusions = st.one_of(
     st.builds("rrf(k={})".format, st.integers(1, 1_000)),
     st.builds("convex(norm={})".format, st.sampled_from(["minmax", "zscore", "dbsf", "tmm"])),
-    st.sampled_from(["rsf()", "rrf(k=60, lexical=2, dense=1)", "convex(norm=zscore, dense=0.3)"]),
+    st.sampled_from(["learned", "rsf()", "rrf(k=60, lexical=2, dense=1)", "convex(norm=zscore, dense=0.3)"]),
 )
 steps = st.fixed_dictionaries(
     {},
@@ -25,6 +25,9 @@ steps = st.fixed_dictionaries(
         "bm25": st.builds("bm25(k1={}, b={}, title={})".format, shares, shares, shares),
         "bonus": shares.map("bonus({})".format),
         "prior": shares.map("prior({})".format),
+        "rerank": st.sampled_from(
+            ["rerank", "rerank(off)", "rerank(best)", "rerank(fast, top=5)", "rerank(own, top=7, blend=0.25)"]
+        ),
     },
 )
 

@@ -7,16 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from trivet.analyse import Question, analyse
+from trivet.answer.excerpts import best_passages, estimate_tokens, excerpts, stored_spans
 from trivet.answer.weigh import Weighed
 from trivet.guard import masked
-from trivet.passages import cut
-from trivet.store.base import Model, Passage, Store
-from trivet.types import Filter, Hit, Memory, PathStep, Ranking, Resolution, Why
-
-# A text this short is one passage for every embedder.
-ALWAYS_ONE_PASSAGE = 250
-# Where no embedder has cut the text, windows of so many estimated tokens are shown.
-SHOWN_TOKENS = 200
+from trivet.store.base import Model, Store
+from trivet.types import Filter, Hit, PathStep, Ranking, Resolution, Why
 
 
 def present(
@@ -29,15 +24,14 @@ def present(
     reveal: bool,
     paths: Mapping[str, tuple[PathStep, ...]],
 ) -> tuple[Hit, ...]:
-    best = _best_passages(rankings)
-    long = [hit.memory.id for hit in chosen if len(hit.memory.content) > ALWAYS_ONE_PASSAGE]
-    spans = store.vectors.spans(model, long) if model is not None and long else {}
+    best = best_passages(rankings)
+    spans = stored_spans(store, model, [hit.memory for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
     for rank, hit in enumerate(chosen, 1):
         memory = masked(hit.memory, reveal, filter.viewer)
         passages = spans.get(hit.memory.id, ())
-        passage = _passage(memory, passages, best.get(hit.memory.id), question)
+        (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), question)
         hits.append(
             Hit(
                 id=memory.id,
@@ -47,6 +41,7 @@ def present(
                 rank=rank,
                 memory=memory,
                 why=_why(question, hit, paths.get(hit.fused.id, ())),
+                relevance=hit.relevance,
                 resolved_by=resolutions.get(memory.id, ()),
             )
         )
@@ -74,34 +69,6 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage, memory=memory)
 
 
-def estimate_tokens(text: str) -> int:
-    """About what a language model counts: four Latin letters a token, one character of other scripts."""
-    ascii_count = sum(character < "\x80" for character in text) if not text.isascii() else len(text)
-    return -(-ascii_count // 4) + len(text) - ascii_count
-
-
-def _best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
-    return {
-        candidate.id: candidate.passage
-        for ranking in rankings
-        for candidate in ranking.candidates
-        if candidate.passage is not None
-    }
-
-
-def _passage(memory: Memory, passages: Sequence[Passage], best: int | None, question: Question) -> str:
-    content = memory.content
-    if len(content) <= ALWAYS_ONE_PASSAGE:
-        return content
-    if not passages:
-        passages = cut(content, lambda texts: [estimate_tokens(text) for text in texts], SHOWN_TOKENS)
-    if best is None or best >= len(passages):
-        wanted = set(question.terms)
-        held = [len(wanted.intersection(analyse(content[span.start : span.stop]))) for span in passages]
-        best = held.index(max(held))
-    return content[passages[best].start : passages[best].stop].strip()
-
-
 def _why(question: Question, hit: Weighed, path: tuple[PathStep, ...]) -> Why:
     memory = hit.memory
     around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
@@ -114,6 +81,8 @@ def _why(question: Question, hit: Weighed, path: tuple[PathStep, ...]) -> Why:
         exactness=round(hit.exactness, 3),
         bonus=round(hit.bonus, 6),
         prior=round(hit.prior, 6),
+        rerank=hit.fused.rerank,
+        blended=None if hit.fused.blended is None else round(hit.fused.blended, 6),
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
         path=path,

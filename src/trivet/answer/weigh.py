@@ -21,6 +21,7 @@ class Weighed(Value, frozen=True, kw_only=True):
     bonus: float
     prior: float
     score: float
+    relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
 
@@ -31,7 +32,7 @@ def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Reci
     weighed = _read(store, question, first, recipe)
     if len(weighed) > limit:
         last = sorted((hit.score for hit in weighed), reverse=True)[limit - 1]
-        rest = [hit for hit in fused[len(first) :] if hit.score + recipe.bonus >= last]
+        rest = [hit for hit in fused[len(first) :] if hit.standing + recipe.bonus >= last]
     else:
         rest = list(fused[len(first) :])
     weighed += _read(store, question, rest, recipe)
@@ -55,13 +56,13 @@ def _could_be_exact(fused: Fused) -> bool:
 
 def _weighed(question: Question, fused: Fused, memory: Memory, recipe: Recipe) -> Weighed:
     exact = exactness(question, memory) if recipe.bonus and _could_be_exact(fused) else 0.0
-    lifted = with_bonus(fused.score, exact, recipe.bonus)
+    lifted = with_bonus(fused.standing, exact, recipe.bonus)
     prior = importance_prior(memory.importance, recipe.prior)
     return Weighed(
         fused=fused,
         memory=memory,
         exactness=exact,
-        bonus=lifted - fused.score,
+        bonus=lifted - fused.standing,
         prior=prior,
         score=lifted * prior,
     )

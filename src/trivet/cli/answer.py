@@ -27,14 +27,25 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def as_lines(answer: Answer) -> Iterator[Line]:
+    if answer.hits and answer.nothing_relevant:
+        yield line((f"Probably nothing relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
     for hit in answer.hits:
         yield from hit_lines(hit)
-    if not answer.hits:
+    if not answer.hits and answer.best_relevance is not None:
+        yield line(f"Nothing relevant here: the likeliest candidate is only {likely(answer)} likely to be. ",
+                   ("--relevance-at-least 0 shows it.", "dim"))  # fmt: skip
+    elif not answer.hits:
         yield line("Nothing was found. `trivet list` shows what is stored.")
+    if answer.asked:
+        yield line((f"The first answer was unsure; also asked: {'; '.join(answer.asked)}", "dim"))
     if answer.truncated:
         yield line(("The token budget cut the answer short.", "yellow"))
     for text in health_lines(answer.health):
         yield line((text, "yellow"))
+
+
+def likely(answer: Answer) -> str:
+    return f"{answer.best_relevance or 0:.0%}"
 
 
 def hit_lines(hit: Hit) -> Iterator[Line]:
@@ -44,6 +55,7 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
         (f"{hit.rank:>2}  ", "bold"),
         (score_bar(hit.score), "green"),
         (f" {hit.score:.2f}  ", "green"),
+        (f"{hit.relevance:>4.0%}  ", "dim"),
         (heading or memory.id, "bold" if heading else "cyan"),
     )
     yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)

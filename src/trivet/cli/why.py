@@ -48,7 +48,7 @@ def _afterwards(why: Why) -> Iterator[str]:
     elif why.exactness > 0:
         yield f"{why.exactness:.0%} of the identifiers match exactly"
     if why.rerank is not None:
-        yield f"reranked {why.rerank:.2f}"
+        yield f"reranked #{why.rerank.rank} ({why.rerank.score:.2f})"
     if why.redirected_from:
         yield f"moved here from superseded {', '.join(why.redirected_from)}"
     if why.collapsed:

@@ -13,7 +13,9 @@ from trivet.embed.base import Vectors, checked
 from trivet.embed.runtime import Pooling, Runtime
 from trivet.errors import EmbedderError
 
-BUNDLED = Path(__file__).resolve().parents[1] / "models" / "minilm"
+MODELS = Path(__file__).resolve().parents[1] / "models"
+STOCK = MODELS / "minilm"
+OURS = MODELS / "embedder"
 HASH_LENGTH = 12
 
 
@@ -109,5 +111,10 @@ def described(folder: Path) -> OnnxFiles:
 
 
 def bundled() -> OnnxEmbedder:
-    """The model that comes with Trivet."""
-    return OnnxEmbedder(described(BUNDLED))
+    """The model that comes with Trivet: our own, or the stock one in an installation without it."""
+    return OnnxEmbedder(described(OURS if (OURS / "model.onnx").is_file() else STOCK))
+
+
+def stock() -> OnnxEmbedder:
+    """all-MiniLM-L6-v2 as its authors trained it."""
+    return OnnxEmbedder(described(STOCK))

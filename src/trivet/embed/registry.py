@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from trivet.embed.spec import Spec
+from trivet.errors import EmbedderError
 
 if TYPE_CHECKING:
     from trivet.embed.base import Embedder
@@ -19,11 +20,31 @@ def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
         from trivet.embed.onnx import bundled
 
         return bundled()
+    if value.kind == "stock":
+        from trivet.embed.onnx import stock
+
+        return stock()
     if value.kind == "folder":
         from trivet.embed.folder import open_folder
 
         return open_folder(value.name)
     return _hosted(value)
+
+
+def load_maker(spec: str, identity: str) -> "Embedder":
+    """The embedder that made vectors of this identity, stored under that name.
+
+    What a name stands for may change: the bundled model with a release, a folder with its files. Another model's query
+    vector would find nonsense among the old vectors, so where the maker is gone that is an error.
+    """
+    for name in dict.fromkeys((spec, "stock") if spec == DEFAULT else (spec,)):
+        embedder = load(name)
+        if embedder is not None and (embedder.identity == identity or not embedder.local):
+            return embedder
+    raise EmbedderError(
+        f"the vectors stored so far are of {identity}, which is not here any more; until all memories are embedded "
+        "anew, words find them. `trivet embed` does it now"
+    )
 
 
 def _hosted(spec: Spec) -> "Embedder":

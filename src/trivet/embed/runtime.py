@@ -7,6 +7,7 @@ on two threads of the runtime. It also leaves nothing to pad.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,9 +39,9 @@ class Runtime:
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
         threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else usable_cores()
         self.workers = usable_cores() // threads
-        self._tokenizer = _open_tokenizer(tokenizer)
-        self._session = _open_session(model, threads)
-        self._inputs = _input_types(self._session, model)
+        self._tokenizer = open_tokenizer(tokenizer)
+        self._session = open_session(model, threads)
+        self._inputs = input_types(self._session, model)
         self._output = _output_name(self._session)
         self._pooling = pooling
         self.window: int = max_tokens - self._tokenizer.num_special_tokens_to_add(False)
@@ -90,7 +91,7 @@ def _weight(model: Path) -> int:
     return sum(path.stat().st_size for path in model.parent.glob(f"{model.name}*"))
 
 
-def _open_tokenizer(path: Path) -> Any:
+def open_tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer
 
     try:
@@ -102,7 +103,8 @@ def _open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def _open_session(model: Path, threads: int) -> Any:
+def open_session(model: Path, threads: int, without: Sequence[str] = ()) -> Any:
+    """`without` names optimisations of the runtime that would make this model slower."""
     # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
@@ -114,12 +116,14 @@ def _open_session(model: Path, threads: int) -> Any:
     # Spinning threads would burn a core in a process that waits for the next question.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+        )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
 
 
-def _input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
+def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
     inputs = {put.name: np.int32 if put.type == "tensor(int32)" else np.int64 for put in session.get_inputs()}
     unknown = sorted(set(inputs) - set(KNOWN_INPUTS))
     if unknown:

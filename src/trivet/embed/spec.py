@@ -1,6 +1,7 @@
 """The name of an embedder as one small value: parses from a string and prints back to it.
 
     bundled                                     the model that comes with Trivet
+    stock                                       all-MiniLM-L6-v2, from which that was trained
     none                                        no dense leg
     folder:/path/to/model                       an ONNX or sentence-transformers folder
     openai:MODEL[@BASE_URL][#OPTIONS]           OpenAI, or any server that speaks its API
@@ -16,9 +17,9 @@ from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
 
-PLAIN = ("bundled", "none")
+PLAIN = ("bundled", "stock", "none")
 HOSTED = ("openai", "voyage", "cohere")
-KNOWN = "bundled, none, folder:/path, openai:MODEL[@URL][#dimensions=N&window=N], voyage:MODEL, cohere:MODEL"
+KNOWN = "bundled, stock, none, folder:/path, openai:MODEL[@URL][#dimensions=N&window=N], voyage:MODEL, cohere:MODEL"
 # A model name may hold an @ of its own, so only one that starts a URL divides.
 HOSTED_FORM = re.compile(r"(?P<model>[^#]+?)(@(?P<url>https?://[^#]*))?(#(?P<options>.*))?")
 
@@ -60,7 +61,7 @@ def _hosted(kind: str, rest: str) -> Spec:
     if parts is None:
         raise InvalidInput(f"cannot read the embedder {kind}:{rest}; write {kind}:MODEL[@URL][#dimensions=N&window=N]")
     options = _parse_options(parts["options"] or "")
-    url = _checked_url(parts["url"] or "")
+    url = checked_url(parts["url"] or "")
     return Spec(kind, parts["model"], url, options.get("dimensions"), options.get("window"))
 
 
@@ -74,7 +75,7 @@ def _parse_options(text: str) -> dict[str, int]:
     return options
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str, whose: str = "embedder") -> str:
     if not url:
         return ""
     try:
@@ -85,5 +86,5 @@ def _checked_url(url: str) -> str:
         acceptable = False
     if not acceptable:
         # The value is not repeated: what makes it unacceptable may be a password.
-        raise InvalidInput("the embedder's URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
+        raise InvalidInput(f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
     return url.rstrip("/")

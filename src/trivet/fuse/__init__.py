@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fuse.grammar import Call, Options, Scalar, parse_call, parse_pipeline, print_pipeline
+from trivet.fuse.method import Evidence
 from trivet.fuse.parse import Fusion, fusion_from, parse_fusion
 from trivet.fuse.pool import merge
 from trivet.fuse.promises import check, check_all
@@ -14,6 +15,7 @@ from trivet.types import Fused, Ranking
 
 __all__ = [
     "Call",
+    "Evidence",
     "Fusion",
     "Options",
     "Scalar",
@@ -28,9 +30,13 @@ __all__ = [
 ]
 
 
-def fuse(fusion: Fusion, rankings: Sequence[Ranking]) -> tuple[Fused, ...]:
-    """Fuse what the legs returned, best first, scores on 0..1. Ties break by best rank in any leg, then by id."""
+def fuse(fusion: Fusion, rankings: Sequence[Ranking], evidence: Evidence | None = None) -> tuple[Fused, ...]:
+    """Fuse what the legs returned, best first, scores on 0..1. Ties break by best rank in any leg, then by id.
+
+    `evidence` tells how the memories' own words answer the query, to a method that learned to use it.
+    """
     check_all(rankings)
     legs = weigh(fusion.weights, rankings)
     method = method_named(fusion.method)
-    return merge(method.combine(fusion.options, legs))
+    fused = merge(method.combine(fusion.options, legs))
+    return fused if method.refine is None else method.refine(fused, [ranking for ranking, _ in legs], evidence)

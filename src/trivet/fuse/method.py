@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trivet.fuse.grammar import Options, Scalar
-from trivet.types import Contribution, Ranking
+from trivet.types import Contribution, Fused, Ranking
 
 Weighted = tuple[Ranking, float]
 Row = Sequence[Contribution]
+# By the ids of memories: named numbers on how each one's words answer the query.
+Evidence = Callable[[Sequence[str]], Mapping[str, Mapping[str, float]]]
+Refine = Callable[[tuple[Fused, ...], Sequence[Ranking], Evidence | None], tuple[Fused, ...]]
 
 
 def weighted_sums(rows: Sequence[Row]) -> list[float]:
@@ -53,8 +56,13 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to fuse. `combine` gets only legs that returned something and have a weight above 0, sorted by name."""
+    """A way to fuse. `combine` gets only legs that returned something and have a weight above 0, sorted by name.
+
+    `refine`, where a method has one, orders the fused list anew. It may ask for the evidence of the memories' own
+    words, which is None where nobody can read them.
+    """
 
     name: str
     combine: Callable[[Options, Sequence[Weighted]], Combination]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    refine: Refine | None = None

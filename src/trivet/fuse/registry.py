@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from trivet.errors import InvalidInput
 from trivet.fuse.convex import CONVEX, DBSF, RSF, TM2C2
+from trivet.fuse.learned import LEARNED
 from trivet.fuse.method import Method
 from trivet.fuse.rrf import RRF
 
-_methods: dict[str, Method] = {method.name: method for method in (RRF, CONVEX, RSF, DBSF, TM2C2)}
+_methods: dict[str, Method] = {method.name: method for method in (RRF, CONVEX, RSF, DBSF, TM2C2, LEARNED)}
 
 
 def register(method: Method) -> None:

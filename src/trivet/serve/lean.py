@@ -50,6 +50,8 @@ def recalled(answer: Answer) -> Recalled:
         notice=NOTICE,
         hits=tuple(_found(hit) for hit in answer.hits),
         truncated=answer.truncated,
+        nothing_relevant=answer.nothing_relevant,
+        best_relevance=_likely(answer.best_relevance) if answer.nothing_relevant else None,
         health=_health(answer.health),
     )
 
@@ -109,6 +111,7 @@ def _found(hit: Hit) -> Found:
     found = {
         "rank": hit.rank,
         "score": round(hit.score, 3),
+        "relevance": _likely(hit.relevance),
         "content": content,
         "whole_characters": whole if len(content) < whole else None,
         "why": _why(hit.why),
@@ -120,6 +123,10 @@ def _found(hit: Hit) -> Found:
     return Found(**{**shared, **found})
 
 
+def _likely(relevance: float | None) -> float | None:
+    return None if relevance is None else round(relevance, 2)
+
+
 def _resolved(resolution: Resolution) -> Resolved:
     text, whole = _start(resolution.content, WHOLE_CHARACTERS)
     return Resolved(id=resolution.id, content=text, whole_characters=whole)
@@ -127,6 +134,8 @@ def _resolved(resolution: Resolution) -> Resolved:
 
 def _why(why: Why) -> str:
     parts = [f"{name} {leg.rank}" for name, leg in why.legs.items() if leg.rank is not None]
+    if why.rerank is not None:
+        parts.append(f"rerank {why.rerank.rank}")
     if why.matched_words:
         parts.append(f"words: {' '.join(why.matched_words)}")
     if why.exactness:

@@ -59,6 +59,7 @@ class Found(Shape, frozen=True, kw_only=True):
     id: str
     rank: int
     score: Annotated[float, Meta(description="0 to 1, comparable within this answer.")]
+    relevance: Annotated[float, Meta(description="How likely it is to be relevant at all, 0 to 1.")]
     content: Annotated[str, Meta(description="The text, or its best matching passage where it is long.")]
     whole_characters: WholeCharacters = None
     title: str | None = None
@@ -83,6 +84,12 @@ class Recalled(Shape, frozen=True, kw_only=True):
     notice: Notice
     hits: tuple[Found, ...]
     truncated: Annotated[bool, Meta(description="The token budget cut the answer short.")] = False
+    nothing_relevant: Annotated[
+        bool, Meta(description="Nothing that is stored seems relevant; what was found was too unlikely to be shown.")
+    ] = False
+    best_relevance: Annotated[
+        float | None, Meta(description="With nothing_relevant: how likely the best candidate was to be relevant.")
+    ] = None
     health: Annotated[str | None, Meta(description="Present only where the answer may lack something.")] = None
 
 

@@ -41,7 +41,7 @@ def stored_text(result: Stored, wrapper: Wrapper) -> str:
 
 
 def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
-    lines = [wrapper.notice] if result.hits else ["Nothing stored matches this query."]
+    lines = [wrapper.notice] if result.hits else [_nothing(result)]
     for hit in result.hits:
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
@@ -56,6 +56,15 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
     if result.health:
         lines.append(f"Note: {result.health}.")
     return "\n".join(lines)
+
+
+def _nothing(result: Recalled) -> str:
+    if result.best_relevance is None:
+        return "Nothing stored matches this query."
+    return (
+        f"Nothing relevant is stored for this query: the best candidate is only {result.best_relevance:.0%} likely to "
+        "be. To see such candidates all the same, call again with relevance_at_least=0."
+    )
 
 
 def got_text(result: Got, wrapper: Wrapper) -> str:
@@ -106,7 +115,7 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
 
 
 def _headline(hit: Found) -> str:
-    parts = [f"{hit.rank}. score {hit.score:g}", hit.why]
+    parts = [f"{hit.rank}. score {hit.score:g}, relevance {hit.relevance:g}", hit.why]
     if hit.redirected_from:
         parts.append(f"replaces {' '.join(hit.redirected_from)}")
     if hit.same_as:

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from trivet import contract
 from trivet.errors import InvalidInput
+from trivet.relevance.model import relevance_model
 from trivet.serve import lean, text
 from trivet.serve.shapes import (
     Changed,
@@ -110,6 +111,21 @@ def _without(request: type[contract.Request], name: str) -> type[contract.Reques
     return cast(type[contract.Request], smaller)
 
 
+def _recall(memory: Trivet, arguments: Arguments) -> Recalled:
+    return lean.recalled(memory.recall(**_relevant(memory, arguments)))
+
+
+def _explain(memory: Trivet, arguments: Arguments) -> Explained:
+    return lean.explained(memory.why_not(**_relevant(memory, arguments)))
+
+
+def _relevant(memory: Trivet, arguments: Arguments) -> Arguments:
+    """An agent takes what it is given for an answer, so it is given nothing where nothing seems relevant."""
+    if arguments.get("relevance_at_least") is not None or memory.settings.relevance_at_least is not None:
+        return arguments
+    return {**arguments, "relevance_at_least": relevance_model().threshold}
+
+
 def _get(memory: Trivet, arguments: Arguments) -> Got:
     return lean.got(memory.get(**arguments), memory.links(arguments["id"]))
 
@@ -159,7 +175,7 @@ TOOLS: tuple[AgentTool, ...] = (
         ),
         request=contract.Recall,
         result=Recalled,
-        act=lambda memory, arguments: lean.recalled(memory.recall(**arguments)),
+        act=_recall,
         tell=text.recalled_text,
     ),
     AgentTool(
@@ -230,7 +246,7 @@ TOOLS: tuple[AgentTool, ...] = (
         ),
         request=contract.WhyNotRequest,
         result=Explained,
-        act=lambda memory, arguments: lean.explained(memory.why_not(**arguments)),
+        act=_explain,
         tell=text.explained_text,
     ),
     AgentTool(

@@ -1,0 +1,1 @@
+"""Other ways to ask: parts of a question by rule, or rewrites by a language model."""

@@ -1,0 +1,23 @@
+"""The rerankers that come with Trivet, where the installation has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.rerank.presets import MODELS, PRESETS
+from trivet.rerank.registry import load
+from trivet.rerank.spec import RerankSpec
+
+FOREVER = float("inf")
+QUERY = "which port is staging on?"
+TEXTS = ("The cat sleeps on the radiator.", "The staging database listens on port 6543.", "Ports of the Baltic sea")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_answer_is_preferred_and_scored_alone_as_among_others(name: str) -> None:
+    if not (MODELS / PRESETS[name].folder / "model.onnx").exists():
+        pytest.skip("this installation comes without its reranker")
+    reranker = load(RerankSpec(name))
+    scores = reranker.score(QUERY, TEXTS, FOREVER)
+    assert scores.index(max(scores)) == 1
+    assert [reranker.score(QUERY, [text], FOREVER)[0] for text in TEXTS] == scores

@@ -1,0 +1,305 @@
+"""Gather the training pairs into kinds: capped, cleaned, with short and spoken variants, and without evaluation texts.
+
+    python build_train.py --train FOLDER --code code.json.xz --prose prose.json.xz --eval FOLDER --output FOLDER
+
+Each kind becomes one file {"texts": [...], "rows": [[query, [positive], [negative]], ...], "mine": bool}. More kinds
+beat more of one kind, so large sets are capped. Every text that is a gold passage of an evaluation corpus is removed,
+be it a positive or a negative here, and so is every row whose query is an evaluation query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overlap import EvaluationTexts, normalised, read_evaluation
+from synthetic_memories import FIRST_NAMES, Row, chats, dialogues, notes
+
+SEED = 7
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
+WORD = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(slots=True)
+class Kind:
+    """Pairs of one nature. `mine`: other texts of the kind may be searched for negatives without finding answers."""
+
+    texts: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    mine: bool = False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", type=Path, required=True)
+    parser.add_argument("--code", type=Path, required=True)
+    parser.add_argument("--prose", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", help="make these kinds alone")
+    parser.add_argument("--eval", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    evaluation = read_evaluation(arguments.eval)
+    manifest_path = arguments.output / "manifest.json"
+    manifest: dict[str, object] = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
+    for name, make in makers(arguments.train, arguments.code, arguments.prose, evaluation).items():
+        if arguments.only and name not in arguments.only:
+            continue
+        kind, dropped = compacted(make(), evaluation)
+        path = arguments.output / f"{name}.json.xz"
+        data = json.dumps({"texts": kind.texts, "rows": kind.rows, "mine": kind.mine}, ensure_ascii=False)
+        path.write_bytes(lzma.compress(data.encode(), preset=4))
+        manifest[name] = {"texts": len(kind.texts), "rows": len(kind.rows), "mine": kind.mine, **dropped}
+        print(name, manifest[name], path.stat().st_size, flush=True)
+    manifest_path.write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) -> Mapping[str, Callable[[], Kind]]:
+    def plain(name: str, most: int, mine: bool, clean: Callable[[str], str] = str) -> Callable[[], Kind]:
+        return lambda: capped(read(train / f"{name}.json.xz", mine, clean), most)
+
+    def clear(name: str, mine: bool) -> Kind:
+        """Without gold passages from the start: what is made of a passage no longer looks like it."""
+        return compacted(read(train / f"{name}.json.xz", mine), evaluation)[0]
+
+    return {
+        "squad": plain("squad_v1.1", 30_000, True),
+        "squad_sentence": lambda: sentences(clear("squad_v1.1", True), 15_000),
+        "quac": plain("quac", 12_000, False),
+        "quac_spoken": lambda: spoken(clear("quac", False), 9_000),
+        "hotpot": lambda: fewer_negatives(capped(read(train / "hotpotqa_dev.json.xz", True), 6_500), 6),
+        "boolq": plain("boolq", 10_000, True),
+        "medquad": plain("medquad", 9_000, True),
+        "policyqa": plain("policyqa", 3_000, False),
+        "selqa": plain("selqa", 2_400, True),
+        "timeqa": plain("timeqa", 1_900, True, detokenised),
+        "qmsum_window": lambda: windows(read(train / "qmsum.json.xz", False, detokenised), 4, 8),
+        "statement": lambda: statements([clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000),
+        "technical_prose": lambda: capped(read(prose, True), 9_000),
+        "code": lambda: capped(read(code, True), 20_000),
+        "memory_dialogue": lambda: Kind(*dialogues(SEED, 900)),
+        "memory_chat": lambda: Kind(*chats(SEED + 1, 450)),
+        "memory_note": lambda: Kind(*notes(SEED, 350)),
+    }
+
+
+def read(path: Path, mine: bool, clean: Callable[[str], str] = str) -> Kind:
+    data = json.loads(lzma.decompress(path.read_bytes()))
+    rows = [(clean(query), list(positives), list(negatives)) for query, positives, negatives in data["rows"]]
+    return Kind([clean(text) for text in data["texts"]], rows, mine)
+
+
+def capped(kind: Kind, most: int) -> Kind:
+    """At most so many rows, spread evenly over the passages they ask for."""
+    chance = random.Random(SEED)
+    rows = list(kind.rows)
+    chance.shuffle(rows)
+    asked: Counter[int] = Counter()
+    turn = []
+    for row in rows:
+        turn.append(asked[row[1][0]])
+        asked[row[1][0]] += 1
+    order = sorted(range(len(rows)), key=lambda at: turn[at])
+    return Kind(kind.texts, [rows[at] for at in order[:most]], kind.mine)
+
+
+def fewer_negatives(kind: Kind, most: int) -> Kind:
+    return Kind(
+        kind.texts, [(query, positives, negatives[:most]) for query, positives, negatives in kind.rows], kind.mine
+    )
+
+
+def sentences(kind: Kind, most: int) -> Kind:
+    """Question -> the one or two sentences that answer it, taken to be those that share most of its rare words."""
+    chance = random.Random(SEED)
+    weight = _rarity(kind.texts)
+    rows = list(kind.rows)
+    chance.shuffle(rows)
+    made = Kind(mine=True)
+    places: dict[str, int] = {}
+    for query, positives, negatives in rows:
+        parts = SENTENCE_END.split(kind.texts[positives[0]])
+        if len(parts) < 3:
+            continue
+        scores = [_shared(query, part, weight) for part in parts]
+        best, second = sorted(scores, reverse=True)[:2]
+        if best < 0.35 or second > 0.6 * best:
+            continue
+        at = scores.index(best)
+        others = [part for place, part in enumerate(parts) if place != at]
+        for negative in negatives[:2]:
+            others += SENTENCE_END.split(kind.texts[negative])[:3]
+        chance.shuffle(others)
+        made.rows.append((query, [_place(made, places, parts[at])], [_place(made, places, one) for one in others[:10]]))
+        if len(made.rows) == most:
+            break
+    return made
+
+
+def statements(kinds: Sequence[Kind], most: int) -> Kind:
+    """One sentence of a passage asks for the rest of it: claims and half-remembered statements instead of questions."""
+    chance = random.Random(SEED)
+    made = Kind(mine=True)
+    for kind in kinds:
+        for text in chance.sample(kind.texts, min(len(kind.texts), most // len(kinds))):
+            parts = SENTENCE_END.split(text)
+            fitting = [at for at, part in enumerate(parts) if 7 <= len(part.split()) <= 30 and "?" not in part]
+            if len(parts) < 4 or not fitting:
+                continue
+            at = chance.choice(fitting)
+            made.rows.append((parts[at].strip(), [len(made.texts)], []))
+            made.texts.append(" ".join(parts[:at] + parts[at + 1 :]))
+    return made
+
+
+def spoken(kind: Kind, most: int) -> Kind:
+    """Sections about a person, told by that person under an invented name: `Maria: I moved to Paris ...`.
+
+    Questions ask for the person by name. Grammar suffers here and there; who speaks and of whom does not.
+    """
+    chance = random.Random(SEED)
+    rows = list(kind.rows)
+    chance.shuffle(rows)
+    made = Kind()
+    places: dict[str, int] = {}
+    names: dict[int, str] = {}
+    for query, positives, negatives in rows:
+        question = query.strip().rsplit("? ", 1)[-1]
+        female = bool(re.search(r"\b(she|her|hers)\b", question.lower()))
+        if female == bool(re.search(r"\b(he|his|him)\b", question.lower())) or len(question.split()) < 4:
+            continue
+        section = [positives[0], *negatives]
+        surname = _surname([kind.texts[at] for at in section])
+        if surname is None:
+            continue
+        name = names.setdefault(min(section), chance.choice(FIRST_NAMES))
+        turns = [f"{name}: {_first_person(kind.texts[at], surname, female)}" for at in section]
+        numbers = [_place(made, places, turn) for turn in turns]
+        made.rows.append((_asked_by_name(question, name, surname, female), numbers[:1], numbers[1:]))
+        if len(made.rows) == most:
+            break
+    return made
+
+
+def windows(kind: Kind, least: int, most: int) -> Kind:
+    """Several turns that follow each other as one passage, as chats are stored; turns follow each other in `texts`."""
+    chance = random.Random(SEED)
+    made = Kind()
+    places: dict[str, int] = {}
+    for query, positives, negatives in kind.rows:
+        wanted = set(positives)
+
+        def window(at: int, inside: bool, wanted: set[int] = wanted) -> str:
+            start = max(0, at - chance.randint(0, most // 2))
+            turns = [
+                place
+                for place in range(start, min(start + chance.randint(least, most), len(kind.texts)))
+                if inside or place not in wanted
+            ]
+            turns = turns if at in turns or not inside else [at]
+            return "\n".join(kind.texts[place] for place in turns)[:1200]
+
+        chosen = chance.sample(positives, min(2, len(positives)))
+        others = [text for at in negatives if (text := window(at, inside=False))]
+        for at in chosen:
+            numbers = [_place(made, places, window(at, inside=True)), *(_place(made, places, text) for text in others)]
+            made.rows.append(
+                (query, numbers[:1], [number for number in dict.fromkeys(numbers[1:]) if number != numbers[0]])
+            )
+    return made
+
+
+def compacted(kind: Kind, evaluation: EvaluationTexts) -> tuple[Kind, dict[str, int]]:
+    """Only the texts in use, without those of the evaluation; rows that lose their positive go."""
+    banned = {at for at, text in enumerate(kind.texts) if normalised(text) in evaluation.gold}
+    used = {at for _, positives, negatives in kind.rows for at in (*positives, *negatives)} - banned
+    places = {at: place for place, at in enumerate(sorted(used))}
+    rows: list[Row] = []
+    lost_queries = 0
+    for query, positives, negatives in kind.rows:
+        kept = [places[at] for at in positives if at in places]
+        if normalised(query) in evaluation.queries:
+            lost_queries += 1
+        elif kept:
+            rows.append((query, kept, [places[at] for at in negatives if at in places and at not in positives]))
+    dropped = {
+        "texts_dropped_as_evaluation_gold": len(banned),
+        "rows_dropped": len(kind.rows) - len(rows),
+        "rows_dropped_as_evaluation_query": lost_queries,
+    }
+    return Kind([kind.texts[at] for at in sorted(used)], rows, kind.mine), dropped
+
+
+def detokenised(text: str) -> str:
+    """Transcripts come with spaces before punctuation and marks of noises; memories do not."""
+    text = re.sub(r"\{\w+\}", " ", text).replace("``", '"').replace("''", '"')
+    text = re.sub(r"\b([Gg]on|[Ww]an) na\b", r"\1na", re.sub(r"\b([Gg]ot) ta\b", r"\1ta", text))
+    text = re.sub(r" (n't|'s|'re|'ve|'ll|'m|'d)\b", r"\1", text)
+    text = re.sub(r"\s+([.,!?;:)\]%])", r"\1", re.sub(r"([(\[$])\s+", r"\1", text))
+    return re.sub(r"\s+", " ", text).replace("#NOTE#:", "Note:").strip()
+
+
+def _rarity(texts: Sequence[str]) -> dict[str, float]:
+    counts = Counter(word for text in texts for word in set(WORD.findall(text.lower())))
+    return {word: 1 / (1 + count / 50) for word, count in counts.items()}
+
+
+def _shared(query: str, text: str, weight: Mapping[str, float]) -> float:
+    words = set(WORD.findall(query.lower()))
+    total = sum(weight.get(word, 1.0) for word in words)
+    return sum(weight.get(word, 1.0) for word in words & set(WORD.findall(text.lower()))) / total if total else 0.0
+
+
+def _place(kind: Kind, places: dict[str, int], text: str) -> int:
+    if text not in places:
+        places[text] = len(kind.texts)
+        kind.texts.append(text)
+    return places[text]
+
+
+def _surname(texts: Iterable[str]) -> str | None:
+    """Who a section is about: the capitalised word said most often inside sentences, if it is said often."""
+    counts = Counter(word for text in texts for word in re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}", text))
+    common = counts.most_common(1)
+    return common[0][0] if common and common[0][1] >= 3 else None
+
+
+def _first_person(text: str, surname: str, female: bool) -> str:
+    text = re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}'s?\b", "my", text) if f"{surname}'" in text else text
+    text = re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}\b", "I", text)
+    subject, possessive, object_ = ("she", "her", "her") if female else ("he", "his", "him")
+    for pronoun, ours in ((f"{object_}self", "myself"), (subject, "I"), (possessive, "my"), (object_, "me")):
+        text = re.sub(rf"\b{pronoun}\b", ours, text)
+        text = re.sub(rf"\b{pronoun.capitalize()}\b", ours[:1].upper() + ours[1:], text)
+    for wrong, right in (
+        (r"\bI is\b", "I am"),
+        (r"\bI has\b", "I have"),
+        (r"\bI were\b", "I was"),
+        (r"\bI does\b", "I do"),
+    ):
+        text = re.sub(wrong, right, text)
+    return text
+
+
+def _asked_by_name(question: str, name: str, surname: str, female: bool) -> str:
+    subject, possessive = ("she", "her") if female else ("he", "his")
+    asked = re.sub(rf"\b(?:[A-Z][a-z]+ )?{surname}\b", name, question)
+    asked = (
+        re.sub(rf"\b{possessive}\b", f"{name}'s", asked, count=1, flags=re.IGNORECASE)
+        if subject not in asked.lower().split()
+        else asked
+    )
+    asked = re.sub(rf"\b{subject}\b", name, asked, count=1, flags=re.IGNORECASE)
+    asked = asked if name in asked else re.sub(r"\bhim\b", name, asked, flags=re.IGNORECASE)
+    return asked[:1].upper() + asked[1:]
+
+
+if __name__ == "__main__":
+    main()

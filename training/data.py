@@ -1,0 +1,228 @@
+"""Training pairs as numbers of texts: read, tokenised once, with candidates for hard negatives found on the device."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from encoder import VOCABULARY, Encoder, Texts, embedded
+
+# The window of the embedder without its two special tokens; questions are far shorter.
+LONGEST_PASSAGE, LONGEST_QUERY = 254, 64
+CANDIDATES = 24
+GIVEN, LEXICAL, DENSE = 10, 8, 10
+# BM25 over word pieces, as the product's lexical leg weighs words.
+K1, B = 0.9, 0.4
+HELD_OUT = 50  # one row in so many is never trained on
+
+
+@dataclass(slots=True)
+class Kind:
+    """Rows of one nature as numbers into the table of texts; -1 fills up."""
+
+    name: str
+    mine: bool
+    queries: np.ndarray
+    positives: list[list[int]]
+    given: list[list[int]]
+    passages: np.ndarray
+    held_out: np.ndarray
+    candidates: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+
+    def trained(self) -> np.ndarray:
+        return np.flatnonzero(~self.held_out)
+
+
+def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = None) -> tuple[list[Kind], Texts]:
+    table: list[str] = []
+    limits: list[int] = []
+    kinds = []
+    for path in sorted(folder.glob("*.json.xz")):
+        data = json.loads(lzma.decompress(path.read_bytes()))
+        rows = data["rows"][:most]
+        start = len(table)
+        table.extend(data["texts"])
+        limits.extend([LONGEST_PASSAGE] * len(data["texts"]))
+        queries = len(table)
+        table.extend(row[0] for row in rows)
+        limits.extend([LONGEST_QUERY] * len(rows))
+        kinds.append(
+            Kind(
+                name=path.name.partition(".")[0],
+                mine=data["mine"],
+                queries=np.arange(queries, queries + len(rows)),
+                positives=[[start + at for at in row[1]] for row in rows],
+                given=[[start + at for at in row[2]] for row in rows],
+                passages=np.arange(start, queries),
+                held_out=np.array([zlib.crc32(row[0].encode()) % HELD_OUT == 0 for row in rows], dtype=bool),
+            )
+        )
+    return kinds, tokenised(table, limits, tokenizer, device)
+
+
+def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, device: str) -> Texts:
+    reader = Tokenizer.from_file(str(tokenizer))
+    reader.no_padding()
+    reader.no_truncation()
+    pieces, lengths = [], []
+    for start in range(0, len(table), 20_000):
+        # A token is rarely under two letters: the cut saves reading what the limit would drop.
+        block = [
+            text[: limit * 12]
+            for text, limit in zip(table[start : start + 20_000], limits[start : start + 20_000], strict=True)
+        ]
+        for encoding, limit in zip(
+            reader.encode_batch_fast(block, add_special_tokens=False), limits[start:], strict=False
+        ):
+            ids = encoding.ids[:limit] or [100]
+            pieces.append(np.array(ids, dtype=np.int32))
+            lengths.append(len(ids))
+    sizes = np.array(lengths, dtype=np.int64)
+    return Texts(np.concatenate(pieces), np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes, device)
+
+
+def mine(kinds: Sequence[Kind], texts: Texts, encoder: Encoder, device: str, margin: float) -> None:
+    """Fills in each row's candidates: those given, then what words and vectors find among the kind's other passages.
+
+    A found text that the embedder puts above the answer, less the margin, is taken for an answer itself and left out.
+    """
+    for kind in kinds:
+        rows = len(kind.queries)
+        candidates = np.full((rows, CANDIDATES), -1, dtype=np.int64)
+        chance = np.random.default_rng(zlib.crc32(kind.name.encode()))
+        found = _found(kind, texts, encoder, device, margin) if kind.mine and len(kind.passages) > 64 else None
+        for row in range(rows):
+            answers = set(kind.positives[row])
+            given = [one for one in kind.given[row] if one not in answers]
+            chosen = given[:4] + list(chance.permutation(given[4:]))[: GIVEN - 4]
+            if found is not None:
+                chosen += [one for one in found[row] if one >= 0 and one not in answers]
+            unique = list(dict.fromkeys(int(one) for one in chosen))[:CANDIDATES]
+            candidates[row, : len(unique)] = unique
+        kind.candidates = candidates
+
+
+@torch.no_grad()
+def mine_by_words(kinds: Sequence[Kind], texts: Texts, device: str, given: int) -> None:
+    """As `mine` but without an embedder: for students, whose teacher tells apart the answers that were found."""
+    for kind in kinds:
+        candidates = np.full((len(kind.queries), given + LEXICAL), -1, dtype=np.int64)
+        found = np.full((len(kind.queries), LEXICAL), -1, dtype=np.int64)
+        if kind.mine and len(kind.passages) > 64:
+            words = _word_weights(kind.passages, texts, device)
+            for start in range(0, len(kind.queries), 512):
+                scores = _word_scores(kind.queries[start : start + 512], texts, words, device)
+                found[start : start + 512] = scores.topk(LEXICAL, dim=1).indices.cpu().numpy() + int(kind.passages[0])
+        for row, answers in enumerate(kind.positives):
+            chosen = [
+                one for one in (*kind.given[row][:given], *found[row].tolist()) if one >= 0 and one not in answers
+            ]
+            unique = list(dict.fromkeys(chosen))
+            candidates[row, : len(unique)] = unique
+        kind.candidates = candidates
+
+
+@torch.no_grad()
+def _found(kind: Kind, texts: Texts, encoder: Encoder, device: str, margin: float) -> np.ndarray:
+    passages = embedded(encoder, texts, kind.passages)
+    queries = embedded(encoder, texts, kind.queries)
+    words = _word_weights(kind.passages, texts, device)
+    first = int(kind.passages[0])
+    answers = torch.tensor([row[0] - first for row in kind.positives], device=device)
+    rows = []
+    for start in range(0, len(kind.queries), 256):
+        stop = min(start + 256, len(kind.queries))
+        similar = queries[start:stop] @ passages.T
+        limit = similar.gather(1, answers[start:stop, None]) - margin
+        lexical = _word_scores(kind.queries[start:stop], texts, words, device)
+        lexical.scatter_(1, answers[start:stop, None], -1.0)
+        near = similar.clone().scatter_(1, answers[start:stop, None], -2.0)
+        picked = []
+        for scores, count in ((lexical, LEXICAL), (near, DENSE)):
+            scores = scores.masked_fill(similar > limit, -3.0)
+            values, places = scores.topk(min(count, scores.shape[1]), dim=1)
+            picked.append(torch.where(values > -1.0 if scores is near else values > 0.0, places + first, -1))
+        rows.append(torch.cat([picked[0], picked[1]], dim=1).cpu().numpy())
+    return _interleaved(np.concatenate(rows), min(LEXICAL, rows[0].shape[1]))
+
+
+def _interleaved(found: np.ndarray, split: int) -> np.ndarray:
+    """Words and vectors in turns, so that a cut at the end takes from both."""
+    order = []
+    for place in range(max(split, found.shape[1] - split)):
+        order += [
+            at
+            for at in (place, split + place)
+            if (at == place and place < split) or (at != place and at < found.shape[1])
+        ]
+    return found[:, order]
+
+
+def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tensor:
+    """BM25 weights of word pieces, one row a passage, as a sparse matrix."""
+    ids, starts = texts.host_ids, texts.host_starts
+    lengths = texts.lengths[passages]
+    rows = np.repeat(np.arange(len(passages)), lengths)
+    columns = np.concatenate([ids[starts[one] : starts[one] + texts.lengths[one]] for one in passages]).astype(np.int64)
+    keys, counts = np.unique(rows * VOCABULARY + columns, return_counts=True)
+    rows, columns = keys // VOCABULARY, keys % VOCABULARY
+    documents = np.bincount(columns, minlength=VOCABULARY)
+    rarity = np.log(1 + (len(passages) - documents + 0.5) / (documents + 0.5))
+    norm = K1 * (1 - B + B * lengths[rows] / lengths.mean())
+    values = rarity[columns] * counts * (K1 + 1) / (counts + norm)
+    places = torch.as_tensor(np.stack([rows, columns]), device=device)
+    weights = torch.sparse_coo_tensor(
+        places, torch.as_tensor(values, dtype=torch.float32, device=device), (len(passages), VOCABULARY)
+    )
+    return weights.coalesce().to_sparse_csr()
+
+
+def _word_scores(queries: np.ndarray, texts: Texts, words: torch.Tensor, device: str) -> torch.Tensor:
+    asked = np.zeros((VOCABULARY, len(queries)), dtype=np.float32)
+    for column, query in enumerate(queries):
+        start = texts.host_starts[query]
+        asked[texts.host_ids[start : start + texts.lengths[query]], column] = 1.0
+    asked = torch.as_tensor(asked, device=device)
+    return torch.sparse.mm(words, asked).T.contiguous()
+
+
+def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
+    """A part of a kind's rows, drawn at random, with the first of their candidates."""
+    chosen = np.random.default_rng(zlib.crc32(kind.name.encode())).permutation(len(kind.queries))[:rows]
+    return replace(
+        kind,
+        queries=kind.queries[chosen],
+        positives=[kind.positives[row] for row in chosen],
+        given=[kind.given[row] for row in chosen],
+        held_out=kind.held_out[chosen],
+        candidates=kind.candidates[chosen, :candidates],
+    )
+
+
+def weights_of(kinds: Sequence[Kind]) -> np.ndarray:
+    """How often a kind is drawn: by the root of its size, so that no kind dominates and small ones are not worn out."""
+    sizes = np.sqrt([len(kind.queries) for kind in kinds])
+    return sizes / sizes.sum()
+
+
+class Rows:
+    """Draws rows of a kind without repeating one before all have been drawn."""
+
+    def __init__(self, kind: Kind, seed: int) -> None:
+        self.kind = kind
+        self._chance = np.random.default_rng(seed)
+        self._left: list[int] = []
+
+    def draw(self, count: int) -> list[int]:
+        while len(self._left) < count:
+            self._left = list(self._chance.permutation(self.kind.trained())) + self._left
+        drawn, self._left = self._left[-count:], self._left[:-count]
+        return [int(one) for one in drawn]

@@ -1,0 +1,145 @@
+"""Export trained weights the way the bundled model was made: fused, 7-bit per channel, pooling and head inside.
+
+    PYTHONPATH=scripts python export_onnx.py embedder embedder.npz FOLDER
+    PYTHONPATH=scripts python export_onnx.py reranker reranker-6.npz FOLDER
+    PYTHONPATH=scripts python export_onnx.py reranker reranker-4.npz FOLDER --relu
+
+Needs the environment of scripts/make_model.py, whose steps it uses. A reranker's additions and layer norms stay apart:
+the fused operator takes three times as long on long batches. Whoever loads one must keep onnxruntime from joining them
+(`disabled_optimizers=["SkipLayerNormFusion"]`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from onnxruntime.transformers.fusion_options import FusionOptions
+from onnxruntime.transformers.optimizer import optimize_model
+from transformers import BertConfig, BertModel
+
+from encoder import State, load_half, to_transformers
+from make_model import (
+    DIMENSION,
+    HEADS,
+    MAX_TOKENS,
+    OPSET,
+    Pooled,
+    fuse,
+    quantise,
+    sha256,
+    verified_source,
+    write_tokenizer,
+)
+
+MAX_PAIR_TOKENS = 320
+
+
+class Scored(torch.nn.Module):
+    """Encoder over a pair, mean pooling and the head: one score a pair, higher is better."""
+
+    def __init__(self, encoder: torch.nn.Module, state: State) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.hidden, self.score = torch.nn.Linear(DIMENSION, DIMENSION), torch.nn.Linear(DIMENSION, 1)
+        own = {name: value for name, value in state.items() if name.startswith(("hidden.", "score."))}
+        self.load_state_dict(own, strict=False)
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+    ) -> torch.Tensor:
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)[0]
+        mask = attention_mask.unsqueeze(-1).to(states.dtype)
+        mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+        return self.score(torch.tanh(self.hidden(mean))).squeeze(-1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("embedder", "reranker"))
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("target", type=Path)
+    parser.add_argument("--relu", action="store_true", help="the feed-forward parts were trained with ReLU")
+    arguments = parser.parse_args()
+    kind, target = arguments.kind, arguments.target
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        exported, fused = Path(scratch) / "exported.onnx", Path(scratch) / "fused.onnx"
+        export(kind, load_half(arguments.weights), exported, "relu" if arguments.relu else "gelu")
+        (fuse if kind == "embedder" else fuse_apart)(exported, fused)
+        quantise(fused, target / "model.onnx")
+    write_tokenizer(verified_source() / "tokenizer.json", target / "tokenizer.json")
+    describe(kind, arguments.weights, target)
+    print(kind, arguments.weights.name, (target / "model.onnx").stat().st_size)
+
+
+def fuse_apart(source: Path, target: Path) -> None:
+    """As `fuse`, with additions and layer norms left apart."""
+    options = FusionOptions("bert")
+    options.enable_embed_layer_norm = False
+    options.enable_skip_layer_norm = options.enable_bias_skip_layer_norm = False
+    model = optimize_model(
+        str(source),
+        model_type="bert",
+        num_heads=HEADS,
+        hidden_size=DIMENSION,
+        opt_level=0,
+        optimization_options=options,
+    )
+    model.save_model_to_file(str(target))
+
+
+def export(kind: str, state: State, target: Path, activation: str) -> None:
+    encoder_state = {
+        name.removeprefix("encoder."): value
+        for name, value in state.items()
+        if not name.startswith(("hidden.", "score."))
+    }
+    theirs = to_transformers(encoder_state)
+    layers = sum(name.endswith(".attention.self.query.weight") for name in theirs)
+    inner = len(encoder_state["layers.0.widen.bias"])
+    config = BertConfig(
+        vocab_size=30522, hidden_size=DIMENSION, num_hidden_layers=layers, num_attention_heads=HEADS,
+        intermediate_size=inner,
+        hidden_act=activation, attn_implementation="eager",
+    )  # fmt: skip
+    encoder = BertModel(config, add_pooling_layer=False)
+    missing, unexpected = encoder.load_state_dict(theirs, strict=False)
+    assert not unexpected, unexpected
+    assert all("position_ids" in name for name in missing), missing
+    sample = torch.tensor([[101, 7592, 102, 2088, 102], [101, 2204, 102, 2851, 102]])
+    names = ["input_ids", "attention_mask"] + (["token_type_ids"] if kind == "reranker" else [])
+    inputs = (sample, torch.ones_like(sample), torch.tensor([[0, 0, 0, 1, 1]] * 2))[: len(names)]
+    model = Scored(encoder, state) if kind == "reranker" else Pooled(encoder)
+    output = "score" if kind == "reranker" else "embedding"
+    torch.onnx.export(
+        model.eval(),
+        inputs,
+        str(target),
+        input_names=names,
+        output_names=[output],
+        dynamic_axes={**{name: {0: "batch", 1: "tokens"} for name in names}, output: {0: "batch"}},
+        opset_version=OPSET,
+        dynamo=False,
+    )
+
+
+def describe(kind: str, weights: Path, target: Path) -> None:
+    description: dict[str, Any] = {
+        "name": f"trivet-{weights.stem}",
+        "kind": kind,
+        "dimension": DIMENSION if kind == "embedder" else None,
+        "max_tokens": MAX_TOKENS if kind == "embedder" else MAX_PAIR_TOKENS,
+        "sha256": {name: sha256(target / name) for name in ("model.onnx", "tokenizer.json")},
+        "source": {weights.name: sha256(weights)},
+        "made_by": "export_onnx.py",
+    }
+    (target / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

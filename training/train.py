@@ -1,0 +1,261 @@
+"""Training of both models. Runs end by the clock; every random choice comes from the seed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from data import Kind, Rows, weights_of
+from encoder import STOCK_SHAPE, Encoder, Reranker, Shape, State, Texts, embedded, ready, scored
+from optimiser import ClockedAdamW
+
+# The scale all-MiniLM was trained with: keeping it keeps the range of cosines that the fusion was chosen for.
+TEMPERATURE = 0.05
+GROUPS, GROUP = 4, 128
+SPOKEN_EVERY = 25
+# Keeps scores comparable from query to query, which ranking alone does not need but a threshold does.
+POINTWISE_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one model is trained. `hard` negatives a query; for a reranker `easy` random ones beside them."""
+
+    seconds: float
+    rate: float
+    seed: int
+    hard: int
+    easy: int = 0
+    lists: int = 128
+    distilled: float = 0.0
+    shape: Shape = STOCK_SHAPE
+    compiled: bool = False
+    words_frozen: bool = False
+
+
+def train_embedder(
+    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, soft: Sequence[Tensor] | None = None
+) -> State:
+    """InfoNCE over a batch of several kinds, each a block of its own: other answers of the kind are negatives."""
+    device = texts.device
+    encoder = ready(Encoder(), start, device, training=True, compiled=plan.compiled)
+    optimiser = ClockedAdamW(encoder, plan.rate, plan.seconds)
+    sampler = Sampler(kinds, plan)
+    began, steps, seen = time.monotonic(), 0, 0
+    while optimiser.spent < 1:
+        batch = sampler.embedder_batch()
+        which = np.concatenate([batch.queries, batch.answers, batch.negatives.reshape(-1)])
+        vectors = embedded(encoder, texts, which)
+        count = len(batch.queries)
+        loss = _contrast(vectors[:count], vectors[count:], batch, device)
+        if soft is not None and plan.distilled:
+            loss = loss + plan.distilled * _distilled(vectors, batch, soft, device)
+        loss.backward()
+        optimiser.step()
+        steps, seen = steps + 1, seen + int(texts.lengths[which].sum())
+        if steps % SPOKEN_EVERY == 0 or steps == 3:
+            _tell("embedder", steps, loss, seen, began, optimiser.spent)
+    return optimiser.state()
+
+
+def train_reranker(
+    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, soft: Sequence[Tensor] | None = None
+) -> State:
+    """A softmax over one answer and its negatives; with soft labels also the divergence from the teachers."""
+    device = texts.device
+    reranker = ready(Reranker(plan.shape), start, device, training=True, compiled=plan.compiled)
+    reranker.encoder.words.weight.requires_grad_(not plan.words_frozen)
+    optimiser = ClockedAdamW(reranker, plan.rate, plan.seconds)
+    sampler = Sampler(kinds, plan)
+    began, steps, seen = time.monotonic(), 0, 0
+    while optimiser.spent < 1:
+        batch = sampler.reranker_batch(soft)
+        columns = batch.passages.shape[1]
+        queries, passages = np.repeat(batch.queries, columns), batch.passages.reshape(-1)
+        scores = scored(reranker, texts, queries, passages).view(-1, columns)
+        loss = _listwise(scores, batch, plan, device)
+        loss.backward()
+        optimiser.step()
+        steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
+        if steps % SPOKEN_EVERY == 0 or steps == 3:
+            _tell("reranker", steps, loss, seen, began, optimiser.spent)
+    return {**start, **optimiser.state()}
+
+
+@dataclass(slots=True)
+class EmbedderBatch:
+    queries: np.ndarray
+    answers: np.ndarray
+    negatives: np.ndarray
+    known: list[set[int]]
+    places: list[tuple[int, int, np.ndarray]]
+
+
+@dataclass(slots=True)
+class RerankerBatch:
+    queries: np.ndarray
+    passages: np.ndarray
+    taught: np.ndarray | None
+
+
+class Sampler:
+    """Draws kinds by their weights and rows within a kind without repetition."""
+
+    def __init__(self, kinds: Sequence[Kind], plan: Plan) -> None:
+        self._kinds, self._plan = kinds, plan
+        self._weights = weights_of(kinds)
+        self._chance = np.random.default_rng(plan.seed)
+        self._rows = [Rows(kind, plan.seed + at) for at, kind in enumerate(kinds)]
+
+    def embedder_batch(self) -> EmbedderBatch:
+        batch = EmbedderBatch(
+            np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, self._plan.hard), np.int64), [], []
+        )
+        queries, answers, negatives = [], [], []
+        for at in self._chance.choice(len(self._kinds), GROUPS, p=self._weights):
+            kind = self._kinds[at]
+            for row in self._rows[at].draw(GROUP):
+                queries.append(kind.queries[row])
+                answers.append(self._chance.choice(kind.positives[row]))
+                columns = self._hard(kind, row)
+                negatives.append([self._number(kind, row, column) for column in columns])
+                batch.known.append(set(kind.positives[row]))
+                batch.places.append((int(at), row, columns))
+        batch.queries, batch.answers, batch.negatives = np.array(queries), np.array(answers), np.array(negatives)
+        return batch
+
+    def reranker_batch(self, soft: Sequence[Tensor] | None) -> RerankerBatch:
+        queries, passages, taught = [], [], []
+        for at in self._chance.choice(len(self._kinds), self._plan.lists, p=self._weights):
+            kind = self._kinds[at]
+            row = self._rows[at].draw(1)[0]
+            columns = self._hard(kind, row)
+            answer = 0 if soft is not None else self._chance.integers(len(kind.positives[row]))
+            easy = [self._other(kind, row) for _ in range(self._plan.easy)]
+            queries.append(kind.queries[row])
+            passages.append(
+                [kind.positives[row][answer], *(self._number(kind, row, column) for column in columns), *easy]
+            )
+            if soft is not None:
+                # Easy negatives were never shown to the teachers: they are worth what the worst candidate is.
+                own = soft[at][row].numpy()
+                low = np.nanmin(own)
+                values = [
+                    own[0],
+                    *(own[1 + column] if column >= 0 else low for column in columns),
+                    *([low] * len(easy)),
+                ]
+                taught.append(np.nan_to_num(np.array(values, dtype=np.float32), nan=float(low)))
+        return RerankerBatch(np.array(queries), np.array(passages), np.array(taught) if soft is not None else None)
+
+    def _hard(self, kind: Kind, row: int) -> np.ndarray:
+        """Columns of candidates, drawn with a preference for the first; -1 stands for a random other passage."""
+        available = int((kind.candidates[row] >= 0).sum())
+        wanted = self._plan.hard
+        if available <= wanted:
+            return np.concatenate([np.arange(available), np.full(wanted - available, -1)]).astype(int)
+        return self._chance.choice(available, wanted, replace=False)
+
+    def _number(self, kind: Kind, row: int, column: int) -> int:
+        return int(kind.candidates[row, column]) if column >= 0 else self._other(kind, row)
+
+    def _other(self, kind: Kind, row: int) -> int:
+        answers = kind.positives[row]
+        number = int(self._chance.choice(kind.passages))
+        return number if number not in answers else self._other(kind, row)
+
+
+def _contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, device: str) -> Tensor:
+    numbers = np.concatenate([batch.answers, batch.negatives.reshape(-1)])
+    logits = queries @ passages.T / TEMPERATURE
+    # Another row may ask for the same passage: it is an answer then, not a negative.
+    places: dict[int, list[int]] = {}
+    for column, number in enumerate(numbers):
+        places.setdefault(int(number), []).append(column)
+    rows, columns = [], []
+    for row, known in enumerate(batch.known):
+        for number in known:
+            for column in places.get(number, ()):
+                if column != row:
+                    rows.append(row)
+                    columns.append(column)
+    mask = torch.zeros(logits.shape, dtype=torch.bool, device=device)
+    if rows:
+        mask[torch.as_tensor(rows, device=device), torch.as_tensor(columns, device=device)] = True
+    targets = torch.arange(len(batch.queries), device=device)
+    return functional.cross_entropy(logits.masked_fill(mask, -1e4), targets)
+
+
+def _distilled(vectors: Tensor, batch: EmbedderBatch, soft: Sequence[Tensor], device: str) -> Tensor:
+    """How far the order of answer and negatives is from the teachers'; only where the answer is the one they saw."""
+    count, hard = batch.negatives.shape
+    queries, answers = vectors[:count], vectors[count : 2 * count]
+    negatives = vectors[2 * count :].view(count, hard, -1)
+    own = torch.cat([(queries * answers).sum(1, keepdim=True), torch.einsum("qd,qhd->qh", queries, negatives)], dim=1)
+    taught = np.full((count, hard + 1), -np.inf, dtype=np.float32)
+    for place, (at, row, columns) in enumerate(batch.places):
+        scores = soft[at][row].numpy()
+        taught[place] = [scores[0], *(scores[1 + column] if column >= 0 else np.nanmin(scores) for column in columns)]
+    teacher = torch.as_tensor(np.nan_to_num(taught, nan=-20.0, neginf=-20.0), device=device).softmax(1)
+    return functional.cross_entropy(own / TEMPERATURE, teacher)
+
+
+def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> Tensor:
+    targets = torch.zeros(len(scores), dtype=torch.int64, device=device)
+    hard = functional.cross_entropy(scores, targets)
+    if batch.taught is None:
+        wanted = torch.zeros_like(scores)
+        wanted[:, 0] = 1.0
+        return hard + POINTWISE_SHARE * functional.binary_cross_entropy_with_logits(scores, wanted)
+    teacher = torch.as_tensor(batch.taught, device=device)
+    soft = functional.kl_div(scores.log_softmax(1), teacher.softmax(1), reduction="batchmean")
+    pointwise = functional.binary_cross_entropy_with_logits(scores, teacher.sigmoid())
+    return plan.distilled * soft + (1 - plan.distilled) * hard + POINTWISE_SHARE * pointwise
+
+
+@torch.no_grad()
+def teach(kinds: Sequence[Kind], texts: Texts, teachers: Sequence[State]) -> list[Tensor]:
+    """The teachers' mean score of each row's first answer and candidates; NaN where there is no candidate."""
+    models = [ready(Reranker(), state, texts.device) for state in teachers]
+    taught = []
+    for kind in kinds:
+        passages = np.concatenate([np.array([row[0] for row in kind.positives])[:, None], kind.candidates], axis=1)
+        rows, columns = np.nonzero(passages >= 0)
+        scores = torch.full(passages.shape, float("nan"))
+        for start in range(0, len(rows), 400_000):
+            part = slice(start, start + 400_000)
+            queries, own = kind.queries[rows[part]], passages[rows[part], columns[part]]
+            total = sum(scored(model, texts, queries, own) for model in models) / len(models)
+            scores[rows[part], columns[part]] = total.cpu()
+        taught.append(scores)
+    return taught
+
+
+@torch.no_grad()
+def held_out_accuracy(
+    kinds: Sequence[Kind], texts: Texts, state: State, shape: Shape = STOCK_SHAPE
+) -> dict[str, float]:
+    """How often the answer is put first among its candidates, on rows never trained on."""
+    model = ready(Reranker(shape), state, texts.device)
+    shares = {}
+    for kind in kinds:
+        rows = np.flatnonzero(kind.held_out)
+        if not len(rows):
+            continue
+        lists = [np.array([kind.positives[row][0], *kind.candidates[row][kind.candidates[row] >= 0]]) for row in rows]
+        sizes = [len(one) for one in lists]
+        scores = scored(model, texts, np.repeat(kind.queries[rows], sizes), np.concatenate(lists)).cpu().numpy()
+        parts = np.split(scores, np.cumsum(sizes)[:-1])
+        shares[kind.name] = round(float(np.mean([part[0] >= part.max() for part in parts])), 4)
+    return shares
+
+
+def _tell(what: str, steps: int, loss: Tensor, seen: int, began: float, spent: float) -> None:
+    took = time.monotonic() - began
+    print(f"{what} step {steps} loss {loss.item():.4f} {seen / took / 1e3:.0f}k tokens/s {spent:.0%}", flush=True)
