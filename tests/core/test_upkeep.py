@@ -32,7 +32,7 @@ def test_stats_count_everything(hybrid: Trivet, path: Path) -> None:
     assert (stats.not_embedded, stats.failing_jobs) == (0, 0)
     assert stats.path == str(path)
     assert "words" in (stats.embedder or "")
-    assert (stats.schema, bool(stats.bytes)) == (4, True)
+    assert (stats.schema, bool(stats.bytes)) == (5, True)
 
 
 def test_a_healthy_store_has_a_clean_bill(hybrid: Trivet) -> None:

@@ -20,6 +20,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
     "share": ("share", "unshare", "shares", "links", "tags", "categories"),
+    "ingest": ("ingest",),
     "move": ("export", "import", "backup"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("serve", "mcp", "demo"),
