@@ -105,9 +105,9 @@ def _kind(one: Chosen, memory: Memory | None, path: str) -> str:
         return "stored"
     if memory is None or memory.state == "deleted":
         return "left_forgotten"
-    if one.known.said != one.prepared.said:
-        return "updated"
-    return "moved" if one.known.path != path else "unchanged"
+    if one.known.path != path:
+        return "moved"
+    return "updated" if one.known.said != one.prepared.said else "unchanged"
 
 
 def _new(engine: Engine, vault: Vault, opened: Opened, one: Chosen) -> Memory:

@@ -50,7 +50,9 @@ class Changes:
         self._seen = {file.path: file for file in looked.files if self._vault.covers(file.path)}
         self._fresh = [file for file in self._seen.values() if file.path not in known]
         self._changed = [
-            file for path, file in self._seen.items() if path in known and not _same(file, known[path], current)
+            file
+            for path, file in self._seen.items()
+            if path in known and (path == self._vault.under or not _same(file, known[path], current))
         ]
         self._were_there = any(path in known for path in self._seen)
         unknown = tuple("" if folder == "." else f"{folder}/" for folder in looked.unknown)
@@ -172,7 +174,7 @@ class Changes:
         try:
             yield
         except (InvalidInput, Conflict) as error:
-            self._problems.append(f"{path}: {self._engine.guard.without_secrets(str(error)).rstrip('.')}")
+            self._problems.append(self._engine.guard.without_secrets(f"{path}: {error}").rstrip("."))
 
 
 def _same(file: Seen, known: KnownFile, current: frozenset[str]) -> bool:
