@@ -24,6 +24,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "move": ("export", "import", "backup"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("serve", "mcp", "demo"),
+    "install": ("install", "uninstall"),
     "accounts": ("user", "key"),
     "tune": ("tune",),
     "lab": ("lab",),

@@ -17,6 +17,8 @@ from trivet.ingest.formats import is_readable
 NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
 LARGEST_TEXT = 16 * 2**20
 LARGEST_JSON = 2 * 2**30
+# Not through a link that has come since, and not waiting for ever at a pipe.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -73,7 +75,7 @@ def read(root: Path, path: str) -> Text:
     if not Path(os.path.realpath(whole.parent)).is_relative_to(root):
         raise InvalidInput("it leads outside of the folder, so it is not read")
     try:
-        handle = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(whole, os.O_RDONLY | _CAREFULLY)
     except OSError as error:
         raise InvalidInput(f"it cannot be read ({error.strerror})") from None
     with os.fdopen(handle, "rb") as file:
