@@ -60,17 +60,20 @@ def work_of(
     for one in chosen:
         memory = current.get(one.id)
         kind = _kind(one, memory, opened.path)
-        counts[kind] += 1
         if kind == "stored" and memory is None:
             entry, found = guard(engine, _new(engine, vault, opened, one))
             added.append(entry)
             redacted.update(found)
         elif kind in ("stored", "updated", "moved") and memory is not None:
-            changed.append((_merged(memory, _new(engine, vault, opened, one), one.prepared.part.fields), memory))
+            merged = _merged(memory, _new(engine, vault, opened, one), one.prepared.part.fields)
+            if kind == "stored" and memory.state != "deleted":  # a file that says which memory it is
+                kind = "updated" if merged != memory else "unchanged"
+            changed.append((merged, memory))
         elif kind == "unchanged" and memory is not None and (lines := one.prepared.part.lines):
             source = memory.source
             if source and (source.start_line, source.end_line) != lines:
                 shifted.append((one.id, lines))
+        counts[kind] += 1
     counts["forgotten"] = _living(engine, gone)
     return Work(opened, chosen, gone, handed_over, added, changed, shifted, counts, redacted)
 

@@ -10,7 +10,7 @@ import yaml
 
 from trivet.errors import InvalidInput
 
-LONGEST = 64 * 1024
+LONGEST = 512 * 1024
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 

@@ -16,6 +16,7 @@ from trivet.ingest.values import About, Part
 from trivet.types import Link, LinkKind, Memory
 
 FORMAT = "1"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _DIGEST = re.compile(r"^digest: [0-9a-f]{32}\n", re.MULTILINE)
 _TEXTS = ("title", "category", "scope", "valid_from", "valid_to", "source")
 _NUMBERS: Mapping[str, type[float] | type[int]] = {
@@ -24,6 +25,17 @@ _NUMBERS: Mapping[str, type[float] | type[int]] = {
     "start_line": int,
     "end_line": int,
 }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Plain where it can be; what YAML would fold or take for a line end is quoted with escapes."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _UNSAFE.search(text) else None)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def is_mirror(front: Mapping[str, Any]) -> bool:
@@ -53,9 +65,9 @@ def written(memory: Memory, links: Sequence[Link]) -> str:
     }
     fields |= {name: value for name, value in values.items() if value not in (None, [])}
     body = memory.content
-    if "\r" in body or "\x85" in body:  # an editor would take them for line ends
+    if "\r" in body:  # reading a text takes it for a line end
         fields["content"], body = body, ""
-    front = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=2**31)
+    front = yaml.dump(fields, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31)
     return sealed(f"---\n{front}---\n{body}\n")
 
 
@@ -68,6 +80,11 @@ def sealed(text: str) -> str:
 def is_as_written(text: str) -> bool:
     found = _DIGEST.search(text)
     return found is not None and found[0] == f"digest: {_digest(_DIGEST.sub('', text, count=1))}\n"
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """But for the digest, which an edit leaves behind."""
+    return _DIGEST.sub("", one, count=1) == _DIGEST.sub("", other, count=1)
 
 
 def mirrored(front: Mapping[str, Any], body: str) -> Part:

@@ -13,20 +13,30 @@ from trivet.ingest.formats import is_readable
 # Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
 QUIET_MILLISECONDS = 300
 LONGEST_MILLISECONDS = 3_000
+# How often the wait is interrupted to see whether it shall end.
+LOOK_UP_MILLISECONDS = 1_000
 
 
-def changes(root: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yields after each burst of changes under the root that a reader could care about."""
-    for _ in watch(
-        root,
+def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
+    """Yields once when the watch has begun, for what happened before that, and then after each burst of changes.
+
+    Of a file its folder is watched: most programs save by putting another file in its place.
+    """
+    begun = False
+    for found in watch(
+        path if path.is_dir() else path.parent,
         watch_filter=_Notes(),
         debounce=LONGEST_MILLISECONDS,
         step=QUIET_MILLISECONDS,
+        rust_timeout=LOOK_UP_MILLISECONDS,
+        yield_on_timeout=True,
         stop_event=stop,
         raise_interrupt=False,
-        recursive=True,
+        recursive=path.is_dir(),
     ):
-        yield
+        if found or not begun:
+            begun = True
+            yield
 
 
 class _Notes(DefaultFilter):

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.failure import INVALID
+from trivet.cli.failure import INVALID, warn
 from trivet.cli.output import Line, line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
-from trivet.errors import InvalidInput
+from trivet.errors import InvalidInput, TrivetError
 from trivet.ingest import Ingested, Options, drop, ingest
 from trivet.ingest.run import vaults
 
@@ -68,8 +68,9 @@ def ingest_files(
     assert files is not None
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
     ingested = _once(session, files, name, options, dry_run)
+    _show(session, ingested)
     if watch and not dry_run:
-        return _watch(session, files, options)
+        _watch(session, files, options)
     return INVALID if ingested.problems else 0
 
 
@@ -85,19 +86,30 @@ def _once(session: Session, files: Path, name: str | None, options: Options, dry
             begin=lambda count: total.__setitem__(0, count),
             progress=progress,
         )
-    session.show(ingested, lambda: shown(ingested))
-    if ingested.changed and not dry_run:
-        session.embed_waiting()
     return ingested
 
 
-def _watch(session: Session, files: Path, options: Options) -> int:
+def _show(session: Session, ingested: Ingested) -> None:
+    session.show(ingested, lambda: shown(ingested))
+    if ingested.changed and not ingested.dry_run:
+        session.embed_waiting()
+
+
+def _watch(session: Session, files: Path, options: Options) -> None:
+    """Until interrupted. What goes wrong is told, and the next change is another chance."""
     from trivet.ingest.watch import changes
 
     asked = files.expanduser().resolve()
+    told: tuple[str, ...] = ()
     for _ in changes(asked):
-        _once(session, asked, None, options, False)
-    return 0
+        try:
+            ingested = _once(session, asked, None, options, False)
+        except TrivetError as error:
+            warn(str(error))
+            continue
+        if ingested.changed or ingested.problems != told:
+            _show(session, ingested)
+        told = ingested.problems
 
 
 def shown(ingested: Ingested) -> Iterator[Line]:
