@@ -52,10 +52,9 @@ def test_what_it_refuses(trivet: CommandLine, arguments: tuple[str, ...]) -> Non
 def test_a_vault_is_found_by_meaning_after_it_was_taken_in(path: Path, write: Write, vault: Path) -> None:
     """With the bundled model, as a user has it: nothing waits for its vectors when the command is over."""
     write("a.md", "# Tea\n\nGreen leaves want water of eighty degrees.\n")
-    store = {"TRIVET_PATH": str(path)}
-    assert process("ingest", str(vault), **store).status == 0
-    answer = process("recall", "how hot for a brew", "--json", **store).json()
-    assert answer["hits"][0]["memory"]["source"]["uri"] == "notes/a.md"
+    assert process("ingest", str(vault), TRIVET_PATH=str(path)).status == 0
+    answer = process("recall", "how hot for a brew", "--json", TRIVET_PATH=str(path)).json()
+    assert answer["hits"][0]["source"]["uri"] == "notes/a.md"
     assert answer["health"]["not_embedded"] == 0
 
 

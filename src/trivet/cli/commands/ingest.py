@@ -101,15 +101,22 @@ def _watch(session: Session, files: Path, options: Options) -> None:
 
     asked = files.expanduser().resolve()
     told: tuple[str, ...] = ()
-    for _ in changes(asked):
-        try:
-            ingested = _once(session, asked, None, options, False)
-        except TrivetError as error:
-            warn(str(error))
-            continue
-        if ingested.changed or ingested.problems != told:
-            _show(session, ingested)
-        told = ingested.problems
+    try:
+        for _ in changes(asked):
+            told = _again(session, asked, options, told)
+    except KeyboardInterrupt:
+        return  # that is how it ends; what was under way is whole or not there
+
+
+def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        ingested = _once(session, asked, None, options, False)
+    except TrivetError as error:
+        warn(str(error))
+        return told
+    if ingested.changed or ingested.problems != told:
+        _show(session, ingested)
+    return ingested.problems
 
 
 def shown(ingested: Ingested) -> Iterator[Line]:
