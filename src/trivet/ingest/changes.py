@@ -119,10 +119,11 @@ class Changes:
                 matched.append((opened, matches, left))
                 lost.add(left)
             progress(1)
-        return [
-            Planned(opened, self._chosen(opened.path, match_moved(matches, lost)), left)
-            for opened, matches, left in matched
-        ]
+        planned = []
+        for opened, matches, left in matched:
+            with self._forgiving(opened.path):
+                planned.append(Planned(opened, self._chosen(opened.path, match_moved(matches, lost)), left))
+        return planned
 
     def _take_fresh(self, file: Seen, lost: Lost) -> None:
         if opened := self._opened(file):
@@ -143,8 +144,7 @@ class Changes:
         for match in matches:
             id = match.known.id if match.known else str(match.prepared.part.fields.get("id", ""))
             if not match.known and id in self._taken:
-                self._problems.append(f"{path}: another file of the vault is the memory {id} already. Take its id away")
-                continue
+                raise InvalidInput(f"another file of the vault is the memory {id} already. Take its id away")
             id = id or new_id_of(self._vault.name, path, match.prepared.place, self._taken)
             self._taken.add(id)
             chosen.append(Chosen(id, match.prepared, match.known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -63,11 +63,16 @@ def _numbered(parts: Iterator[Part]) -> Iterator[Part]:
 
 def _prepared(engine: Engine, part: Part, options: Options) -> Prepared:
     fields = _fields(engine, part, options)
-    whole = msgspec.structs.replace(part, fields=fields)
-    said = msgspec.json.encode([part.content, sorted(fields.items())]).decode()
+    beside = msgspec.json.encode(sorted(fields.items())).decode()
     clean = engine.guard.without_secrets
-    about = clean(msgspec.json.encode(part.about).decode())
-    return Prepared(whole, clean(part.place), _digest(engine, part.content), _digest(engine, said), about)
+    digest = _keyed(engine) if engine.guard.spans(part.content) or engine.guard.spans(beside) else _hash
+    return Prepared(
+        part=msgspec.structs.replace(part, fields=fields),
+        place=clean(part.place),
+        content=digest(part.content.encode()),
+        said=digest(f"{part.content}\n{beside}".encode()),
+        about=clean(msgspec.json.encode(part.about).decode()),
+    )
 
 
 def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
@@ -107,11 +112,10 @@ def _time(text: str) -> str | None:
         return None
 
 
-def _digest(engine: Engine, text: str) -> str:
-    """Of a text with secrets only our key can make it: a digest must not help to guess them."""
-    if engine.guard.spans(text):
-        return hmac.new(engine.guard.keys.current().secret, text.encode(), hashlib.sha256).hexdigest()[:32]
-    return _hash(text.encode())
+def _keyed(engine: Engine) -> Callable[[bytes], str]:
+    """Of a text with secrets only our key can make a digest: it must not help to guess them."""
+    key = engine.guard.keys.current().secret
+    return lambda data: hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
 
 
 def _hash(data: bytes) -> str:
