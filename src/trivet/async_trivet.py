@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 
-from trivet.client.address import is_server
 from trivet.errors import InvalidInput
 from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.trivet import Trivet
 from trivet.types import Imported, Progress
 
@@ -75,12 +75,17 @@ class AsyncTrivet:
     link = awaited(Trivet.link)
     unlink = awaited(Trivet.unlink)
     links = awaited(Trivet.links)
+    share = awaited(Trivet.share)
+    unshare = awaited(Trivet.unshare)
+    shares = awaited(Trivet.shares)
     reveal = awaited(Trivet.reveal)
     history = awaited(Trivet.history)
     diff = awaited(Trivet.diff)
     why_not = awaited(Trivet.why_not)
     concepts = awaited(Trivet.concepts)
     graph = awaited(Trivet.graph)
+    tags = awaited(Trivet.tags)
+    categories = awaited(Trivet.categories)
     stats = awaited(Trivet.stats)
     audit = awaited(Trivet.audit)
 

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from trivet.embed.batched import batched
 from trivet.embed.registry import load
 from trivet.store.base import Model, Store
 
@@ -87,7 +88,7 @@ class Embedding:
             if name in self._queries:
                 self._queries.move_to_end(name)
                 return self._queries[name]
-        vector = self.embedder_of(model).embed_query(text)
+        vector = batched(self.embedder_of(model)).embed_query(text)
         with self._lock:
             self._queries[name] = vector
             while len(self._queries) > QUERIES_KEPT:

@@ -12,17 +12,18 @@ from trivet.embedding import Embedding
 from trivet.errors import Forbidden, InvalidInput
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
+from trivet.opening import open_server, open_store
 from trivet.recipe import Recipe, parse_recipe
 from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
+from trivet.store.address import is_postgres
 from trivet.store.base import Store
-from trivet.store.sqlite import SqliteStore
-from trivet.tenants import tenant_file
 from trivet.types import Caller, Right
 from trivet.worker import Worker
 
 if TYPE_CHECKING:
     from trivet.chat import Chat
+    from trivet.store.postgres import Server
     from trivet.triples.reader import Triples
 
 
@@ -31,13 +32,17 @@ class Shared(msgspec.Struct, frozen=True):
 
     embedder: Embedder | None
     legs: SideBySide
+    server: Server | None  # of PostgreSQL, where it keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once))
+        server = open_server(settings) if is_postgres(settings.path) else None
+        return cls(load(settings.embedder), SideBySide(settings.recalls_at_once), server)
 
     def close(self) -> None:
         self.legs.stop()
+        if self.server:
+            self.server.close()
 
 
 _SPELLED_OUT: dict[Right, str] = {
@@ -93,7 +98,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     recipe = parse_recipe(settings.recipe)
     embedder = shared.embedder if shared else load(settings.embedder)
     chat = _language_model(settings)
-    store = SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
+    store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.accounts import caller_of, check_tenant, make_key, tenant_of
+from trivet.accounts import caller_of, make_key, tenant_of
 from trivet.engine import Shared, open_engine
 from trivet.settings import Settings
-from trivet.tenants import tenant_file
+from trivet.tenants import check_tenant, tenant_file
 from trivet.trivet import Trivet
 from trivet.types import Caller, Filter, Right, Role
 
@@ -33,6 +33,7 @@ class House:
         self._settings = settings
         self._shared = Shared.of(settings)
         self._tenants: dict[str, _Open] = {}
+        self._turns: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._first()  # a store that cannot be opened stops the server, not a request
 
@@ -53,6 +54,9 @@ class House:
             store.accounts.add_user(user, role)
         return make_key(store, self._settings.tenant, user, rights, label).text
 
+    def has_users(self) -> bool:
+        return bool(self._first().engine.store.accounts.users())
+
     def check(self) -> None:
         """Raises a StoreError when the store cannot be read."""
         self._first().engine.store.memories.page(Filter(), "recency", 1, 0)
@@ -70,6 +74,8 @@ class House:
     def _is_here(self, tenant: str) -> bool:
         if tenant in self._tenants:
             return True
+        if self._shared.server:
+            return self._shared.server.has_tenant(tenant)
         return tenant_file(self._of(tenant)).exists()
 
     def _of(self, tenant: str) -> Settings:
@@ -77,10 +83,13 @@ class House:
 
     def _open(self, tenant: str) -> Trivet:
         with self._lock:
+            turn = self._turns.setdefault(tenant, threading.Lock())
+        with turn:  # one that opens slowly holds up nobody but its own users
             found = self._tenants.get(tenant)
             if found is None:
                 found = _Open(Trivet.of(open_engine(self._of(tenant), self._shared)), 0.0)
-                self._tenants[tenant] = found
+        with self._lock:
+            self._tenants[tenant] = found
             found.used = time.monotonic()
             idle = [name for name, one in self._tenants.items() if found.used - one.used > IDLE_SECONDS]
             closing = [self._tenants.pop(name) for name in idle if name != self._settings.tenant]

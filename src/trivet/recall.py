@@ -68,6 +68,11 @@ def recall(engine: Engine, request: Recall) -> Answer:
 
 
 def follow(engine: Engine, request: Recall) -> Trail:
+    with engine.store.moment():
+        return _follow(engine, request)
+
+
+def _follow(engine: Engine, request: Recall) -> Trail:
     watch = Stopwatch()
     decision = decide(engine, request, watch, retrieve)
     retrieved = decision.retrieved

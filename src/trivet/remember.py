@@ -107,7 +107,11 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
     """
     protected = engine.guard.protect(
-        memory, memory.revision + 1, lambda: engine.store.secrets.of(memory.id), refuse=action != "forget"
+        memory,
+        memory.revision + 1,
+        lambda: engine.store.secrets.of(memory.id),
+        refuse=action != "forget",
+        recognise=engine.viewer in (None, memory.owner),
     )
     if protected.memory == unless:
         return protected.memory

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
+from trivet.store.address import without_password
 
 CATEGORIES: tuple[str, ...] = (
     "facts",
@@ -32,21 +33,21 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 # Written with commas between the names in an environment variable.
-LISTS = frozenset(("categories", "server_hosts"))
+LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
 
 
 # Never shown, logged or sent anywhere but where they are for.
-HIDDEN = ("key",)
+HIDDEN = ("key", "proxy")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str, Meta(description="The store's file, postgresql://USER@HOST/DATABASE, or a server such as https://HOST.")
     ] = ""
+    key: Annotated[str, Meta(description="The key to the server, where the path is the address of one.")] = ""
     tenant: Annotated[
-        str, Meta(min_length=1, max_length=200, description="Whose memories, where PostgreSQL keeps those of many.")
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where one server keeps those of many.")
     ] = "default"
-    key: Annotated[str, Meta(description="The key that opens the server at that address.")] = ""
     scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
@@ -79,6 +80,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
     ] = 10_000
+    postgres_pooler: Annotated[
+        Literal["auto", "yes", "no"],
+        Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
+    ] = "auto"
+    replica_urls: Annotated[
+        tuple[str, ...],
+        Meta(description="Hot standbys of the PostgreSQL database, which answer recalls while they are fresh."),
+    ] = ()
+    replica_lag_seconds: Annotated[
+        float, Meta(gt=0, le=3600, description="How old the answer of a standby may be.")
+    ] = 5.0
+    vector_memory_mb: Annotated[
+        int,
+        Meta(ge=1, le=10**6, description="PostgreSQL: memory for vectors; a tenant with too many is searched there."),
+    ] = 512
     answer_time_limit_ms: Annotated[
         int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
     ] = 60_000
@@ -131,9 +147,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def shown(self) -> dict[str, Any]:
         """Every setting as others may see it."""
         return {
-            name: "[hidden]" if name in HIDDEN and getattr(self, name) else getattr(self, name)
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else _shown(getattr(self, name))
             for name in self.__struct_fields__
         }
+
+
+def _shown(value: Any) -> Any:
+    """An address of PostgreSQL may hold a password."""
+    if isinstance(value, tuple):
+        return tuple(_shown(one) for one in value)
+    return without_password(value) if isinstance(value, str) else value
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import copy_context
+from functools import partial
 
 from trivet.fuse import check
 from trivet.types import LegHealth, Ranking
@@ -71,7 +73,9 @@ class SideBySide:
         cannot hang, and others should be ones that mostly wait or compute outside the interpreter.
         """
         started = time.perf_counter()
-        futures = {name: self._of(name).submit(leg) for name, leg in legs.items() if name != here}
+        # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
+        apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name != here}
+        futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
         if here in legs:
             futures[here] = _done(legs[here])
         outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms) for name in legs}

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from trivet import contract
-from trivet.client.address import is_server
 from trivet.settings import Settings, load_settings
+from trivet.store.address import is_server
 from trivet.types import (
     Answer,
     AuditEntry,
@@ -127,6 +127,7 @@ class Trivet:
         """The parts behind the verbs, for tools that look inside, such as the lab."""
         return self._engine
 
+    @anywhere
     def acting_as(self, caller: Caller) -> Trivet:
         """The same store for a user of a server, who sees and does what they may. It need not be closed."""
         return Trivet(self._engine.acting_as(caller))

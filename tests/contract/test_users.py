@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound
 from trivet.likeness import fingerprint
 from trivet.store.base import Sealed, Seeds, Store
 from trivet.types import Filter, Key, Memory, Permission, State
@@ -135,6 +135,9 @@ def test_only_writers_change_and_only_the_owner_ends_or_shows(
         changed = replace(bo, changed)
         assert ana.memories.get(one.id).content == "we met nobody"
         assert bo.links.add(link(one, "see-also", his))
+        with pytest.raises(Forbidden, match="Only its owner can have a memory superseded"):
+            bo.links.add(link(his, "supersedes", one))
+        assert bo.links.add(link(one, "supersedes", his))
     for action in ("forget", "restore", "import"):
         with pytest.raises(Forbidden, match=f"who alone can {action}"):
             replace(bo, bo.memories.get(one.id), action)
@@ -180,6 +183,20 @@ def test_what_a_stranger_says_of_an_id_is_what_is_said_of_one_that_does_not_exis
     assert bo.links.touching([one.id]) == ()
     assert bo.secrets.of(one.id) == ()
     assert len(ana.secrets.of(one.id)) == 1
+
+
+def test_what_is_sensitive_is_its_owners_alone(store: Store, ana: Store) -> None:
+    one = hers(TEXT, tags=("trip",))
+    add(ana, one)
+    ana.shares.share_memory(one.id, "bo", "write")
+    ana.shares.share_tag("trip", "bo", "read")
+    assert seen(store, one, "bo") == WAYS
+    hidden = replace(ana, msgspec.structs.replace(one, sensitive=True))
+    assert seen(store, one, "bo") == set()
+    with pytest.raises(InvalidInput, match="sensitive"):
+        ana.shares.share_memory(one.id, "bo", "read")
+    replace(ana, msgspec.structs.replace(hidden, sensitive=False))
+    assert seen(store, one, "bo") == WAYS
 
 
 def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:

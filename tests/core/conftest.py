@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from client.serving import Houses, houses
 from trivet import Trivet
 
 from .servers import WordEmbedder
@@ -13,19 +15,48 @@ from .servers import WordEmbedder
 Opened = Callable[..., Trivet]
 
 
+# What these tests say of the embedded object is true of a client of a server too, and is tried with both.
+ALSO_SERVED = {
+    "test_concepts",
+    "test_duplicates",
+    "test_graph_view",
+    "test_links",
+    "test_memories",
+    "test_portable",
+    "test_recall",
+    "test_sensitive",
+    "test_validation",
+    "test_why_not",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "open_trivet" in metafunc.fixturenames:
+        served = metafunc.module.__name__.rpartition(".")[2] in ALSO_SERVED
+        embedded_only = metafunc.definition.get_closest_marker("embedded_only")
+        homes = ["embedded", "served"] if served and not embedded_only else ["embedded"]
+        metafunc.parametrize("open_trivet", homes, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def served_houses() -> Iterator[Houses]:
+    with houses() as opened:
+        yield opened
+
+
 @pytest.fixture
-def open_trivet(path: Path) -> Iterator[Opened]:
+def open_trivet(path: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
     """Opens the test's store, by words alone and with no thread unless told otherwise, as often as it is called."""
-    opened: list[Trivet] = []
+    with ExitStack() as stack:
 
-    def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
-        settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
-        opened.append(Trivet.open(where or path, **settings))
-        return opened[-1]
+        def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
+            settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
+            if request.param == "embedded":
+                return stack.enter_context(Trivet.open(where or path, **settings))
+            served: Houses = request.getfixturevalue("served_houses")
+            return stack.enter_context(served.open(where or path, **settings))
 
-    yield open_it
-    for one in opened:
-        one.close()
+        yield open_it
 
 
 @pytest.fixture

@@ -65,6 +65,13 @@ def test_each_is_found_with_its_span() -> None:
     ]
 
 
+def test_our_own_keys_are_secrets_too() -> None:
+    key = "tvt.default.34b2b15c329c.7qNQGxipiL8jbmYXwmLyLDEvh4Iakg2keJQTCvtM" + "DMc"
+    text = f"use {key} for the server"
+    [found] = find(text)
+    assert (found.kind, text[found.start : found.stop]) == ("trivet-key", key)
+
+
 def test_a_form_wins_over_a_name() -> None:
     [found] = find(f"API_TOKEN={github('c')}")
     assert found.kind == "github-token"

@@ -18,12 +18,19 @@ RARE = Filter(tags=("rare",))
 
 @pytest.fixture
 def filled(server: Server) -> tuple[PostgresStore, Model, NDArray[np.float32]]:
-    """Clustered vectors, one memory of a hundred tagged as rare."""
+    """Clustered vectors, one memory of a hundred tagged as rare, one of seven sensitive and so without a vector."""
     store, generator = PostgresStore(server), np.random.default_rng(3)
     centres = generator.normal(size=(30, DIMENSION))
     vectors = centres[generator.integers(30, size=COUNT)] + 0.5 * generator.normal(size=(COUNT, DIMENSION))
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    add(store, *(memory(f"{number}", tags=("rare",) if number % 100 == 0 else ()) for number in range(COUNT)))
+    add(
+        store,
+        *(
+            memory(f"{number}", tags=("rare",) if number % 100 == 0 else (), sensitive=number % 7 == 3)
+            for number in range(COUNT)
+        ),
+    )
+    store.vectors.held_up_to = 0  # as for a tenant that has too many for the process's memory
     model = store.vectors.adopt("clustered", "a", DIMENSION)
     jobs = store.jobs.lease(model, COUNT, 60)
     store.jobs.finish([(job, (Passage(0, 0, 1),), unit[int(job.content)][None, :]) for job in jobs])

@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 
 from contract.stores import add, found, memory
 from postgres_server import PostgresServer
-from trivet.errors import StoreError
+from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import _MIGRATIONS, HEAD, migrate
 
@@ -74,7 +74,7 @@ def test_a_failed_migration_stops_with_a_clear_message(empty_url: str) -> None:
     migrate(empty_url, "test", "0001")
     with psycopg.connect(empty_url) as connection:
         connection.execute("CREATE TABLE mention (mine text)")
-    with pytest.raises(StoreError, match=r"from schema 0001 to 0006 failed: .*mention.*already exists"):
+    with pytest.raises(StoreError, match=r"from schema 0001 to 0007 failed: .*mention.*already exists"):
         PostgresStore(empty_url)
     with psycopg.connect(empty_url) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
@@ -106,5 +106,5 @@ def test_a_newer_schema_is_refused(url: str) -> None:
 def test_an_address_nobody_answers_is_a_clear_error() -> None:
     with pytest.raises(StoreError, match="connection"):
         PostgresStore("postgresql://nobody@127.0.0.1:1/none")
-    with pytest.raises(StoreError, match="address"):
+    with pytest.raises(InvalidInput, match="address"):
         PostgresStore("not an address")

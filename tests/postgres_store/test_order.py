@@ -16,7 +16,8 @@ def test_a_follower_misses_no_change_of_many_writers(server: Server) -> None:
     """With a plain sequence a later number may be committed first, and who read it would never see the earlier one."""
     store = PostgresStore(server)
     writers = [threading.Thread(target=write_some, args=(PostgresStore(server),)) for _ in range(4)]
-    changes, followed = Changes(store._database), [0]
+    changes = Changes(store._database)
+    followed = [changes.last()]
     for writer in writers:
         writer.start()
     while any(writer.is_alive() for writer in writers):
@@ -34,6 +35,9 @@ def write_some(store: PostgresStore) -> None:
 
 
 def test_a_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
+    changes = Changes(store._database)
+    start = changes.last()
+
     def fails() -> None:
         with store._database.write():
             add(store, memory("relay"))
@@ -42,7 +46,7 @@ def test_a_rolled_back_write_leaves_no_gap(store: PostgresStore) -> None:
     with pytest.raises(KeyError):
         fails()
     add(store, memory("door"))
-    assert [sequence for sequence, _ in Changes(store._database).since(0) or ()] == [1]
+    assert [sequence for sequence, _ in changes.since(start) or ()] == [start + 1]
 
 
 def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:

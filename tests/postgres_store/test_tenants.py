@@ -23,6 +23,7 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     embed(store, store.vectors.adopt("tiny", "a", 2), {one.content: (1, 0), two.content: (0, 1)})
     read_all(store)
     store.accounts.add_user("ana", "writer")
+    store.once.begin(word.encode(), b"request", 60)
     key = Key(id=word, user="ana", rights=("read",), label="", created_at=one.created_at)
     store.accounts.add_key(key, b"hash")
     store.shares.share_memory(one.id, "ana", "read")

@@ -21,7 +21,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "graph": ("concepts", "graph"),
     "share": ("share", "unshare", "shares", "links", "tags", "categories"),
     "ingest": ("ingest",),
-    "move": ("export", "import", "backup"),
+    "move": ("export", "import", "backup", "move"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("serve", "mcp", "demo"),
     "install": ("install", "uninstall"),

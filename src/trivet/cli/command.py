@@ -52,7 +52,8 @@ class Entry(msgspec.Struct, frozen=True):
 ENTRIES: dict[str, Entry] = {}
 
 PathOption = Annotated[
-    str | None, typer.Option("--path", metavar="FILE", help="The store to use; the configured one if none.")
+    str | None,
+    typer.Option("--path", metavar="FILE", help="The store, or a server's address; the configured one if none."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
 COMMON = (

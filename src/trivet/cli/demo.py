@@ -22,7 +22,7 @@ SHOWN = 3
 
 def show_demo(session: Session, embedder: str = "bundled") -> None:
     path = demo_path()
-    with _opened(path, embedder) as memory:
+    with opened_demo(path, embedder) as memory:
         if session.as_json:
             write_json(_value(memory, str(path)))
             return
@@ -34,7 +34,8 @@ def show_demo(session: Session, embedder: str = "bundled") -> None:
         write_lines(_closing(str(path)))
 
 
-def _opened(path: Path, embedder: str) -> Trivet:
+def opened_demo(path: Path, embedder: str = "bundled") -> Trivet:
+    """With progress where it takes a while."""
     total = sum(1 for _ in lines())
     if not path.exists():
         print(f"Making a demo store of {total} memories, which takes a few seconds ...", file=sys.stderr)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 import tempfile
 from pathlib import Path
 
@@ -19,11 +18,13 @@ def serve_store(path: str | None, host: str, port: int) -> None:
     _check_installed()
     from trivet.house import House
     from trivet.serve.http.hosts import is_loopback
-    from trivet.serve.http.server import listen, run
+    from trivet.serve.http.server import for_server, listen, run
 
-    settings = load_settings(path=path)
+    settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
         house = House(settings)
+        if not house.has_users():
+            warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
         if not is_loopback(host):
             warn(
                 f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "
@@ -36,15 +37,14 @@ def serve_store(path: str | None, host: str, port: int) -> None:
 def serve_demo(host: str, port: int) -> None:
     """None of the user's settings or memories take part."""
     _check_installed()
-    from trivet.demo.store import open_demo
+    from trivet.cli.demo import opened_demo
     from trivet.house import House
-    from trivet.serve.http.server import listen, run
+    from trivet.serve.http.server import for_server, listen, run
 
     with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
         path = Path(folder) / "memory.db"
-        print("Making a store of 400 memories, which takes a few seconds ...", file=sys.stderr)
-        open_demo(path, lambda _: None, lambda _: None).close()
-        settings = Settings(path=str(path))
+        opened_demo(path).close()
+        settings = for_server(Settings(path=str(path)))
         house = House(settings)
         key = house.make_key("local", "admin")
         address = _address(host, listener)

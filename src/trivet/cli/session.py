@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from trivet import Trivet
+from trivet import Trivet, load_settings
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
-from trivet.errors import TrivetError
+from trivet.errors import InvalidInput, TrivetError
+from trivet.store.address import is_postgres, is_server, without_password
 
 
 class Session:
@@ -23,6 +25,16 @@ class Session:
     def memory(self) -> Trivet:
         return Trivet.open(self.path, background=False)
 
+    @property
+    def file(self) -> Path:
+        """The store's file, for commands that work on the file itself."""
+        path = load_settings(path=self.path).path
+        if is_server(path) or is_postgres(path):
+            raise InvalidInput(
+                f"{without_password(path)} is a server, and this is done to a file. Do it where the server's store is."
+            )
+        return Path(path).expanduser()
+
     def show(self, value: Any, lines: Callable[[], Iterable[Line]]) -> None:
         """The value for machines, or the lines for people, which are made only if wanted."""
         if self.as_json:
@@ -33,11 +45,14 @@ class Session:
     def embed_waiting(self) -> None:
         """Does the reading and embedding that a write left behind, unless it would mean waiting for a server.
 
+        A server that holds the store does it by itself.
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
         from trivet.cli.progress import LateProgress
         from trivet.upkeep import read_now
 
+        if self.memory.server:
+            return
         engine = self.memory.engine
         try:
             if not engine.embedding.local:

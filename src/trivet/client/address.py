@@ -5,13 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
-
-SCHEMES = ("http://", "https://")
-
-
-def is_server(path: str) -> bool:
-    """Whether a store's path is the address of a server."""
-    return path.lower().startswith(SCHEMES)
+from trivet.store.address import is_server
 
 
 def checked_address(text: str) -> str:
@@ -31,6 +25,17 @@ def checked_address(text: str) -> str:
     if parts.query or parts.fragment:
         raise InvalidInput(f"The address of {host} ends with a query (? or #). Give the address of the server alone.")
     return text.rstrip("/")
+
+
+def checked_proxy(text: str) -> str | None:
+    """The address of a proxy, which may hold a password; the error does not show it."""
+    try:
+        host = urlsplit(text).hostname if is_server(text) and text.isprintable() else None
+    except ValueError:
+        host = None
+    if text and not host:
+        raise InvalidInput("proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none.")
+    return text or None
 
 
 def checked_key(key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec import UNSET
 
 from trivet import contract
 from trivet.contract import BY_NAME, Request
@@ -35,6 +36,7 @@ ELSEWHERE: Mapping[str, str] = {
     "embed": "The server embeds by itself; to try again at once what failed, run `trivet embed` on its machine.",
     "redact": "Run `trivet redact` on the server's machine.",
     "rotate_keys": "Run `trivet rotate-keys` on the server's machine.",
+    "acting_as": "The key says for whom; open another client with another key.",
     "engine": "What looks inside a store, such as the lab and `trivet tune`, needs the store itself.",
 }
 
@@ -42,7 +44,7 @@ ELSEWHERE: Mapping[str, str] = {
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """`path` comes after the server's address. `once` lets the server tell a repeated write from a second one.
 
-    `carries` is the type of a body that is streamed.
+    `carries` is the type of a body that is streamed. `known` is the answer where there is nothing to ask.
     """
 
     method: Method
@@ -52,6 +54,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     writes: bool = False
     once: str = ""
     carries: str = ""
+    known: Any = UNSET
 
     @property
     def repeatable(self) -> bool:
@@ -152,7 +155,8 @@ def _named(request: contract.Remember, scope: str | None) -> contract.Remember:
 def _remember_many(memories: Iterable[Mapping[str, Any]], scope: str | None) -> Call:
     checked = [_given(_named(contract.check(contract.Remember, memory), scope)) for memory in memories]
     body = msgspec.json.encode({"memories": checked})
-    return Call(method="POST", path=BATCH, body=body, result=list[Remembered], writes=True, once=new_id())
+    known: Any = UNSET if checked else []
+    return Call(method="POST", path=BATCH, body=body, result=list[Remembered], writes=True, once=new_id(), known=known)
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -10,10 +10,13 @@ CHUNK_BYTES = 64 * 1024
 
 
 def chunks(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:
-    """Some lines at a time. A line break within a line of JSON means no more than a space."""
+    """Some lines at a time. A line break within a line of JSON means no more than a space.
+
+    What is no Unicode goes as it is: the server says of which line.
+    """
     piece, count = bytearray(), 0
     for line in lines:
-        piece += line.rstrip("\r\n").replace("\r", " ").replace("\n", " ").encode() + b"\n"
+        piece += line.rstrip("\r\n").replace("\r", " ").replace("\n", " ").encode(errors="surrogatepass") + b"\n"
         count += 1
         if len(piece) >= CHUNK_BYTES:
             yield bytes(piece)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from trivet.client.address import checked_address, checked_key
+from trivet.client.address import checked_address, checked_key, checked_proxy
 from trivet.errors import StoreError
 from trivet.settings import Settings
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import ssl
 
 CONNECT_SECONDS = 10.0
-# Shorter than a server's patience with a silent connection (five seconds in uvicorn), so that we let go first.
-KEPT_SECONDS = 4.0
+# Shorter than the server's own thirty, so that we let go of a silent connection first.
+KEPT_SECONDS = 25.0
 
 
 def options(settings: Settings) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "limits": httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_SECONDS),
         "follow_redirects": False,
         "trust_env": False,
-        "proxy": settings.proxy or None,
+        "proxy": checked_proxy(settings.proxy),
         "verify": _certificates(address, settings.proxy),
     }
 

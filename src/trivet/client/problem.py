@@ -80,7 +80,8 @@ def _problem(response: httpx2.Response) -> Said:
 
 def _sent_on(response: httpx2.Response, address: str) -> TrivetError:
     place = urlsplit(response.headers["location"])
-    elsewhere = f"{place.scheme}://{place.hostname}{place.path}" if place.netloc else place.path
+    host = place.netloc.rpartition("@")[2]
+    elsewhere = f"{place.scheme}://{host}{place.path}" if host else place.path
     return StoreError(
         f"The server at {address} sends us on to {elsewhere}. That is not followed, since the key would go along. "
         "If you trust it, give the address it leads to."

@@ -36,6 +36,9 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of a query: shape (dimension,)."""
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Several at once, each as if alone: shape (len(texts), dimension)."""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How much of `window` each text takes. Exact for a local model, never too low by much for a hosted one."""
 

@@ -75,6 +75,9 @@ class HostedEmbedder(ABC):
         vector: Vectors = self._embed([text], "query")[0]
         return vector
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return np.concatenate([self._embed(batch, "query") for batch in batched(texts, self.count_tokens(texts))])
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [-(-len(clean(text).encode()) // BYTES_PER_TOKEN) for text in texts]
 

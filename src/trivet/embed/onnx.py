@@ -66,6 +66,10 @@ class OnnxEmbedder:
         vector: Vectors = checked(row[np.newaxis], 1, self._dimension, self.identity)[0]
         return vector
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        rows = self._rows([self._files.query_prompt + text for text in texts])
+        return checked(np.stack(rows), len(texts), self._dimension, self.identity)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         runtime = self._runtime()
         return [runtime.count(text) for text in texts]

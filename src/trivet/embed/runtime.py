@@ -103,6 +103,8 @@ def _open_tokenizer(path: Path) -> Any:
 
 
 def _open_session(model: Path, threads: int) -> Any:
+    # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -42,9 +42,12 @@ class SentenceEmbedder:
         return checked(rows, len(texts), None, self.identity)
 
     def embed_query(self, text: str) -> Vectors:
-        rows = self._model().encode_query([clean(text)], show_progress_bar=False)
-        vector: Vectors = checked(rows, 1, None, self.identity)[0]
+        vector: Vectors = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        rows = self._model().encode_query([clean(text) for text in texts], show_progress_bar=False)
+        return checked(rows, len(texts), None, self.identity)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         tokenizer = self._model().tokenizer

@@ -47,8 +47,13 @@ class Guard:
         history: tuple[Revision, ...] = (),
         *,
         refuse: bool = True,
+        recognise: bool = True,
     ) -> Protected:
-        """The memory as it may be stored as `revision`. `held` gives the secrets it has already, if they are needed."""
+        """The memory as it may be stored as `revision`. `held` gives the secrets it has already, if they are needed.
+
+        Without `recognise` a value that is held already is sealed once more under a name of its own: for a writer who
+        must not learn by the name of a placeholder that a guess was right.
+        """
         if refuse and self.mode != "off" and find(memory.scope):
             raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
         revisions = [*(old.memory for old in history), memory]
@@ -56,7 +61,7 @@ class Guard:
             return Protected(memory, history)
         if refuse and self.mode == "refuse":
             self._refuse(memory)
-        taking = _Taking(self, memory.id, held())
+        taking = _Taking(self, memory.id, held(), recognise)
         cleaned = [taking.out_of(old.memory, old.revision) for old in history]
         taking.counts.clear()
         protected = taking.out_of(memory, revision)
@@ -106,11 +111,13 @@ class Guard:
 class _Taking:
     """Numbers what is taken out of one memory: the same value keeps its name, another gets the next number."""
 
-    def __init__(self, guard: Guard, memory: str, held: Sequence[Sealed]) -> None:
+    def __init__(self, guard: Guard, memory: str, held: Sequence[Sealed], recognise: bool) -> None:
         self._guard = guard
         self._memory = memory
-        self._names = {(kind, value): (kind, number) for (kind, number), value in guard.opened(memory, held).items()}
-        self._taken = set(self._names.values())
+        known = guard.opened(memory, held) if recognise else {}
+        # One that was sealed twice is known by its first name.
+        self._names = {(name[0], known[name]): name for name in sorted(known, reverse=True)}
+        self._taken = {(sealed.kind, sealed.number) for sealed in held}
         self.new: list[Sealed] = []
         self.counts: Counter[str] = Counter()
 

@@ -15,6 +15,8 @@ from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import TrivetError
+from trivet.guard.told import tellable
+from trivet.serve.failures import log_failure
 from trivet.serve.lazy import LazyStore
 from trivet.serve.prompts import PROMPTS, AgentPrompt, write_prompt
 from trivet.serve.resources import MEMORY_TEMPLATE, STATS_URI, read_resource
@@ -87,7 +89,8 @@ def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., A
     async def handle(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(parameters.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"No tool {parameters.name!r}. There are: {', '.join(tools)}.")
+            named = tellable(repr(parameters.name))
+            raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(tools)}.")
         try:
             reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}))
         except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
@@ -103,7 +106,7 @@ def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awai
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, uri)) from None
+            raise MCPError(_code(error), _told(error, "A resource")) from None
         contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -116,7 +119,7 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, name)) from None
+            raise MCPError(_code(error), _told(error, f"The prompt {name}")) from None
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
 
     return handle
@@ -125,8 +128,8 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
 def _told(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
-        return str(error)
-    logger.error("%s failed", where, exc_info=error)
+        return tellable(str(error))
+    log_failure(where, error)
     return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 
 

@@ -19,6 +19,7 @@ from trivet.serve.shapes import (
     Stored,
 )
 from trivet.serve.wrap import Wrapper
+from trivet.types import LOCAL
 
 MASKED = "Sensitive contents are masked here; the user can read them with: trivet get ID --reveal"
 
@@ -129,6 +130,8 @@ def _label(memory: Found | Shown) -> str:
 def _details(memory: Shown) -> str:
     parts = [_label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
     parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
+    if memory.owner != LOCAL:
+        parts.append(f"owner {memory.owner}")
     for name in ("source", "valid_from", "valid_to"):
         if value := getattr(memory, name):
             parts.append(f"{name} {value}")

@@ -136,6 +136,13 @@ class Added(msgspec.Struct, frozen=True):
     revision: int
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was sent before, and its answer; none while it is being worked on."""
+
+    request: bytes
+    answer: bytes | None = None
+
+
 class Bm25(msgspec.Struct, frozen=True):
     """BM25's constants and the weight of each field."""
 
@@ -304,6 +311,14 @@ class Concepts(Protocol):
     def around(self, start: Memory | Concept, filter: Filter, depth: int, most: int) -> Neighbourhood: ...
 
 
+class Once(Protocol):
+    """Requests that must act once. Whoever begins one first acts; who comes again gets what was kept."""
+
+    def begin(self, name: bytes, request: bytes, lease_seconds: float) -> Kept | None: ...
+    def finish(self, name: bytes, answer: bytes) -> None: ...
+    def give_up(self, name: bytes) -> None: ...
+
+
 class Secrets(Protocol):
     """Sealed secrets, which go with their memories."""
 
@@ -396,7 +411,12 @@ class Store(Protocol):
     @property
     def vaults(self) -> Vaults: ...
     @property
+    def once(self) -> Once: ...
+    @property
     def upkeep(self) -> Upkeep: ...
+    def moment(self) -> AbstractContextManager[None]:
+        """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
     def seen_by(self, user: str) -> Store:
         """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.
 

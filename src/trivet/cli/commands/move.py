@@ -1,4 +1,4 @@
-"""Memories on the move: export, import, backup."""
+"""Memories on the move: export, import, backup, and to a server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from trivet import load_settings
 from trivet.cli import views
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID
@@ -140,8 +139,36 @@ def backup(
 def _put_back(session: Session, backup: Path, force: bool) -> None:
     from trivet.cli.put_back import put_back
 
-    store = Path(load_settings(path=session.path).path).expanduser()
+    store = session.file
     aside = put_back(backup, store, force)
     value = {"path": str(store), "restored": str(backup), "moved_aside": str(aside) if aside else None}
     moved = [line(f"The store that was there is now {aside}.")] if aside else []
     session.show(value, lambda: [line(f"{store} is restored from {backup}."), *moved])
+
+
+@command(
+    "move",
+    "Copy the store, with its history, vectors and graph, into an empty tenant of a PostgreSQL database.",
+    more="The file stays as it is. Keep the password out of the command line: PGPASSWORD or ~/.pgpass may hold it. "
+    "Secrets stay sealed; who reveals them there needs the keys they were sealed with here. "
+    "`trivet --path postgresql://... backup FILE` is the way back.",
+    example="trivet move postgresql://trivet@db.example/trivet --tenant ann",
+)
+def move(
+    session: Session,
+    target: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="postgresql://USER@HOST/DATABASE", show_default=False)
+    ],
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", metavar="NAME", help="Whose memories they are there.")
+    ] = None,
+) -> None:
+    from trivet import load_settings
+    from trivet.cli.to_server import move_to_server
+    from trivet.store.address import without_password
+
+    file, settings = session.file, load_settings(path=target, tenant=tenant)
+    count = move_to_server(file, settings)
+    shown = without_password(target)
+    value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}
+    session.show(value, lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")])

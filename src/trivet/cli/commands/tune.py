@@ -64,7 +64,7 @@ def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: i
         write_lines(_plan_lines(plan, chat.endpoint if chat else None))
     with LateProgress("measuring", lambda _: plan.candidates * len(plan.probes)) as progress:
         found = tuning.run(progress)
-    store = _store(session)
+    store = session.file
     folder = adopt.keep_results(store, plan, found)
     adopted = apply and found.passed and found.recipe != plan.present
     change = adopt.apply(store, found.recipe) if adopted else None
@@ -75,16 +75,10 @@ def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: i
 def _roll_back(session: Session) -> int:
     from trivet.lab.tune.adopt import roll_back
 
-    change = roll_back(_store(session))
+    change = roll_back(session.file)
     text = f"recipe = {change.after!r}" if change.after else "no recipe, so the default is in force"
     session.show(change, lambda: [line(f"{change.file} is as it was before the tuning: {text}.")])
     return 0
-
-
-def _store(session: Session) -> Path:
-    from trivet import load_settings
-
-    return Path(load_settings(path=session.path).path).expanduser()
 
 
 def _value(plan: Plan, found: Validation, folder: Path, change: Change | None) -> dict[str, Any]:

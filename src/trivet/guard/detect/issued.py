@@ -123,6 +123,7 @@ ISSUED: tuple[Rule, ...] = (
     rule("planetscale-token", "pscale_", _START + r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_.=-]{32,}", _mixed),
     rule("terraform-token", ".atlasv1.", _START + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", _mixed),
     rule("square-token", "sq0atp- sq0csp- eaaa", _START + r"(?:sq0(?:atp|csp)-[0-9A-Za-z_-]{22,43}|EAAA[a-zA-Z0-9_-]{60})" + _END, _mixed),
+    _prefixed("trivet-key", "tvt.", r"[a-z0-9_-]{1,63}\.[0-9a-f]{12}\.[A-Za-z0-9_-]{43}"),
     _prefixed("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     rule("credit-card", "", CARD, is_card),
     rule("iban", "", IBAN, is_iban),

@@ -5,6 +5,8 @@ Everything needs a key but what is named here, so that a route added later is cl
 
 from __future__ import annotations
 
+import hashlib
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,7 +24,7 @@ HEALTH = frozenset(("/healthz", "/readyz"))
 OPEN = HEALTH | {"/", "/docs", "/openapi.json"}
 METRICS = "/metrics"
 LONGEST_KEY = 1000
-NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key make` makes one."
+NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
 class Admission:
@@ -45,7 +47,9 @@ class Admission:
         self._running += 1
         try:
             if not self._is_open(scope):
-                scope["state"]["caller"] = await self._known(Headers(scope=scope))
+                key = _key(Headers(scope=scope))
+                scope["state"]["caller"] = await self._known(key)
+                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see once.py
             await self._app(scope, receive, send)
         finally:
             self._running -= 1
@@ -55,8 +59,7 @@ class Admission:
             return is_loopback((scope.get("client") or ("", 0))[0])
         return scope["path"] in OPEN
 
-    async def _known(self, headers: Headers) -> Caller:
-        key = _key(headers)
+    async def _known(self, key: str) -> Caller:
         caller = await self._calls.run(lambda: self._house.caller(key))
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -33,6 +34,8 @@ from trivet.serve.http.routing import addresses
 from trivet.serve.http.streams import Streams
 from trivet.settings import Settings
 
+logger = logging.getLogger("trivet.serve.http")
+
 
 def build_app(house: House, settings: Settings, host: str = "127.0.0.1") -> FastAPI:
     """The application. It closes the house when it ends."""
@@ -47,9 +50,10 @@ def build_app(house: House, settings: Settings, host: str = "127.0.0.1") -> Fast
     async def running(app: FastAPI) -> AsyncIterator[None]:
         async with agents.running():
             yield
-        streams.close()
-        desk.calls.close()
-        house.close()
+        if _finished(desk, streams):
+            house.close()
+        else:  # what still runs uses the house; the end of the process takes both
+            app.state.unfinished = True
 
     app = FastAPI(
         title="Trivet",
@@ -61,14 +65,24 @@ def build_app(house: House, settings: Settings, host: str = "127.0.0.1") -> Fast
         lifespan=running,
         routes=_routes(endpoints, desk, metrics, specification, agents),
         middleware=[
-            Middleware(Reception, metrics=metrics),
+            Middleware(Reception, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(Hosts, names=_names(settings, host)),
             Middleware(Admission, house=house, calls=desk.calls, metrics=metrics, settings=settings),
         ],
         exception_handlers={HTTPException: _no_route, TrivetError: _refused},
     )
+    app.state.unfinished = False
     app.openapi = lambda: specification  # type: ignore[method-assign]  # FastAPI's own would know nothing of the contract
     return app
+
+
+def _finished(desk: Desk, streams: Streams) -> bool:
+    """Whether all that was accepted is done, within the time that the end may take."""
+    seconds = desk.settings.server_shutdown_seconds
+    done = [streams.close(seconds), desk.calls.close(seconds)]
+    if not all(done):
+        logger.error("Requests were still being worked on after %s s; they are cut off.", seconds)
+    return all(done)
 
 
 def _routes(

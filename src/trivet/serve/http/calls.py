@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from trivet.serve.http.refusals import Busy, TookTooLong
 
@@ -20,10 +20,13 @@ class Calls:
     def __init__(self, threads: int, seconds: float) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="trivet-http")
         self._seconds = seconds
+        self._running: set[Future[Any]] = set()
 
     async def run(self, function: Callable[[], T]) -> T:
         """What the function returns. Work that began is finished, also when nobody waits for it any longer."""
         work = self._threads.submit(function)
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
         answer = asyncio.wrap_future(work)
         await asyncio.wait({answer}, timeout=self._seconds)
         if answer.done():
@@ -36,9 +39,10 @@ class Calls:
             "or ask again with the same Idempotency-Key."
         )
 
-    def close(self) -> None:
-        """Waits for the work under way."""
-        self._threads.shutdown(wait=True)
+    def close(self, seconds: float) -> bool:
+        """Waits for the work that was accepted. False where some of it is not done by then."""
+        self._threads.shutdown(wait=False)
+        return not wait(set(self._running), timeout=seconds).not_done
 
 
 def _note(work: Future[T]) -> None:

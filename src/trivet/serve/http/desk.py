@@ -54,9 +54,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     body: bytes = b""
     etag: str | None = None
+    replayed: bool = False
 
     def response(self) -> Response:
         headers = {"ETag": self.etag, "Cache-Control": "private, no-cache"} if self.etag else {}
+        headers |= {"Idempotent-Replayed": "true"} if self.replayed else {}
         return Response(self.body, self.status, headers, JSON if self.body else None)
 
 

@@ -8,11 +8,8 @@ from typing import Any
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 OTHER = "0199c2f5-11aa-7c3d-8f00-5d2b1c0e9a77"
 
-PARAMETERS: Mapping[str, Any] = {
-    "id": ID,
-    "source": ID,
-    "target": OTHER,
-    "kind": "supersedes",
+IN_PATH: Mapping[str, Any] = {"id": ID, "source": ID, "kind": "supersedes", "target": OTHER}
+IN_QUERY: Mapping[str, Any] = {
     "query": "which port is staging on?",
     "start": "staging",
     "user": "ines",

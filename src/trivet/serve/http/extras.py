@@ -12,7 +12,9 @@ from starlette.responses import Response
 from trivet import contract
 from trivet.errors import InvalidInput
 from trivet.serve.http.desk import Desk, Endpoint, Reply, caller_of
+from trivet.serve.http.once import act_once, errand_of
 from trivet.serve.http.operations import arguments_of
+from trivet.trivet import Trivet
 from trivet.types import Remembered
 
 MOST_AT_ONCE = 1000
@@ -49,10 +51,16 @@ def _remember_many(desk: Desk) -> Endpoint:
     async def handle(request: Request) -> Response:
         caller = caller_of(request, "write")
         given = await _memories(request, desk)
+        errand = errand_of(request, request.state.body)
+        if errand:
+            given = [{**one, "id": one.get("id") or errand.id(number)} for number, one in enumerate(given)]
+
+        def store(memory: Trivet) -> Reply:
+            return Reply(status=201, body=msgspec.json.encode(memory.remember_many(given)))
 
         def act() -> Reply:
-            stored = desk.house.trivet(caller).remember_many(given)
-            return Reply(status=201, body=msgspec.json.encode(stored))
+            memory = desk.house.trivet(caller)
+            return act_once(desk, memory, errand, lambda: store(memory))
 
         return (await desk.calls.run(act)).response()
 
@@ -65,6 +73,7 @@ def _remember_many(desk: Desk) -> Endpoint:
         request=RememberMany,
         result=tuple[Remembered, ...],
         status=201,
+        once=True,
         handle=handle,
     )
 

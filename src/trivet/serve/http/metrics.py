@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+
+from trivet.embed.batched import MOST_AT_ONCE, batch_sizes
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # From a listing of few memories to an import of many.
@@ -31,6 +37,7 @@ class Metrics:
         )
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
+        self.registry.register(_BatchSizes())
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
@@ -38,3 +45,18 @@ class Metrics:
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
+
+
+class _BatchSizes(Collector):
+    """Read when asked for: the embedders count by themselves, and know nothing of Prometheus."""
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        sizes = batch_sizes()
+        bounds = [2**power for power in range(MOST_AT_ONCE.bit_length())]
+        buckets = [(str(float(bound)), sum(sizes[size] for size in sizes if size <= bound)) for bound in bounds]
+        yield HistogramMetricFamily(
+            "trivet_query_embedding_batch_size",
+            "Queries embedded together.",
+            buckets=[*buckets, ("+Inf", sizes.total())],
+            sum_value=sum(size * count for size, count in sizes.items()),
+        )

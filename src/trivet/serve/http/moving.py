@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from trivet import contract
 from trivet.serve.http.desk import NDJSON, Desk, Endpoint, Reply, caller_of
@@ -42,7 +43,7 @@ def _export(desk: Desk, streams: Streams) -> Endpoint:
         streams.start(outflow.make)
         chunks = outflow.chunks()
         first = await anext(chunks)  # an error before it can still be told by its status
-        return StreamingResponse(_after(first, chunks), media_type=NDJSON)
+        return _Exported(outflow, _after(first, chunks))
 
     return Endpoint(
         name="export",
@@ -79,6 +80,20 @@ def _import(desk: Desk, streams: Streams) -> Endpoint:
         result=Imported,
         handle=handle,
     )
+
+
+class _Exported(StreamingResponse):
+    """However the answer ends, the thread that makes it is told."""
+
+    def __init__(self, outflow: Outflow, chunks: AsyncIterator[bytes]) -> None:
+        super().__init__(chunks, media_type=NDJSON)
+        self._outflow = outflow
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._outflow.stop()
 
 
 async def _after(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -10,7 +10,7 @@ import msgspec
 from trivet import __version__, contract
 from trivet.problems import MEDIA_TYPE, Problem
 from trivet.serve.http.desk import JSON, Endpoint
-from trivet.serve.http.examples import BODIES, PARAMETERS
+from trivet.serve.http.examples import BODIES, IN_PATH, IN_QUERY
 
 _REF = "#/components/schemas/{name}"
 
@@ -91,8 +91,9 @@ def _parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
         }
         if description := contract.describe(endpoint.request, name):
             parameter["description"] = description
-        if name in PARAMETERS:
-            parameter["example"] = PARAMETERS[name]
+        examples = IN_PATH if in_path else IN_QUERY
+        if name in examples:
+            parameter["example"] = examples[name]
         yield parameter
 
 
@@ -177,7 +178,19 @@ def _errors_of(endpoint: Endpoint) -> set[int]:
 def _problems() -> dict[str, Any]:
     known = {**ANYWHERE, **WITH_A_NAME, **WITH_A_BODY, **OF_A_WRITE, **GUARDED}
     content = {MEDIA_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}}
-    return {str(status): {"description": text, "content": content} for status, text in sorted(known.items())}
+    return {
+        str(status): {"description": text, "content": content, **_HEADERS_OF.get(status, {})}
+        for status, text in sorted(known.items())
+    }
+
+
+_WAIT = {"headers": {"Retry-After": {"schema": {"type": "string"}, "description": "Seconds to wait."}}}
+_HEADERS_OF: Mapping[int, Mapping[str, Any]] = {
+    401: {"headers": {"WWW-Authenticate": {"schema": {"type": "string"}}}},
+    409: _WAIT,
+    429: _WAIT,
+    503: _WAIT,
+}
 
 
 def _without_null(field: Mapping[str, Any]) -> Mapping[str, Any]:

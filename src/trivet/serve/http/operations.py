@@ -13,6 +13,7 @@ from trivet.contract import BY_NAME, Operation
 from trivet.routes import ROUTES, Route
 from trivet.serve.http.desk import Desk, Endpoint, Handler, Reply, caller_of
 from trivet.serve.http.etags import check_unchanged, etag, expected_revisions, is_known
+from trivet.serve.http.once import act_once, errand_of
 from trivet.serve.http.reading import from_body, from_query
 from trivet.serve.http.refusals import Malformed
 from trivet.trivet import Trivet
@@ -43,6 +44,7 @@ def _endpoint(desk: Desk, route: Route) -> Endpoint:
         status=route.status,
         tagged=operation.name in TAGGED,
         guarded=operation.name in GUARDED,
+        once=_acts_once(operation),
         handle=_handler(desk, route, operation),
     )
 
@@ -52,9 +54,13 @@ def _handler(desk: Desk, route: Route, operation: Operation) -> Handler:
         caller = caller_of(request, operation.needs)
         arguments = await arguments_of(request, operation.request, route.in_query, desk)
         expected = expected_revisions(request) if operation.name in GUARDED else None
+        errand = errand_of(request, request.state.body) if _acts_once(operation) else None
+        if errand and operation.name == "remember" and arguments.get("id") is None:
+            arguments["id"] = errand.id()
 
         def act() -> Reply:
-            return _act(desk.house.trivet(caller), operation, route, arguments, expected)
+            memory = desk.house.trivet(caller)
+            return act_once(desk, memory, errand, lambda: _act(memory, operation, route, arguments, expected))
 
         reply = await desk.calls.run(act)
         if operation.name == "get" and reply.etag and is_known(request, reply.etag):
@@ -62,6 +68,11 @@ def _handler(desk: Desk, route: Route, operation: Operation) -> Handler:
         return reply.response()
 
     return handle
+
+
+def _acts_once(operation: Operation) -> bool:
+    """A DELETE too: repeated, it would find nothing. What `reveal` shows must not be kept."""
+    return not operation.read_only and operation.name != "reveal"
 
 
 def _act(
@@ -82,6 +93,7 @@ async def arguments_of(request: Request, kind: Any, in_query: bool, desk: Desk, 
     """From the path, and from the query or the body; each field stands in one place alone."""
     settings = desk.settings
     if in_query:
+        request.state.body = b""
         given = from_query(kind, request.scope["query_string"])
     else:
         given = await from_body(request, settings.server_request_bytes, settings.server_request_seconds)

@@ -53,7 +53,7 @@ def from_query(request: Any, query: bytes) -> dict[str, Any]:
 
 async def from_body(request: Request, most_bytes: int, seconds: float) -> dict[str, Any]:
     """The JSON object in the body; nothing at all is an empty one."""
-    body = await read_body(request, most_bytes, seconds)
+    body = request.state.body = await read_body(request, most_bytes, seconds)
     if not body:
         return {}
     _check_media_type(request, "application/json")
@@ -96,6 +96,8 @@ def check_ndjson(request: Request) -> None:
 
 
 def _check_media_type(request: Request, *accepted: str) -> None:
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise WrongMediaType("The body is compressed, and this server reads none so. Send it as it is.")
     given, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = parameters.replace(" ", "").replace('"', "").lower()
     if given.strip().lower() not in accepted or charset not in ("", "charset=utf-8", "charset=utf8"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-import traceback
 import uuid
 from datetime import UTC, datetime
 
@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.errors import TrivetError
+from trivet.serve.failures import log_failure
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.refusals import failure, refusal
 
@@ -38,7 +39,8 @@ NO_ROUTE = "none"
 class Exchange:
     """One request and what is known of its answer so far."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, seconds: float) -> None:
+        self._seconds = seconds
         self.id = str(uuid.uuid4())
         self.status: int | None = None
         self._scope = scope
@@ -54,7 +56,11 @@ class Exchange:
             headers["X-Request-Id"] = self.id
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-        await self._send(message)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._send(message)
+        except TimeoutError:
+            raise ClientDisconnect from None  # it takes nothing any longer, and would be waited for in vain
 
     @property
     def route(self) -> str:
@@ -88,15 +94,16 @@ class Exchange:
 
 
 class Reception:
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, seconds: float) -> None:
         self._app = app
+        self._seconds = seconds  # how long a client may take for each part of its answer
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(scope, send)
+        exchange = Exchange(scope, send, self._seconds)
         with self._metrics.running.track_inprogress():
             await self._answer(scope, receive, exchange)
         self._metrics.answered(exchange.route, exchange.method, exchange.status or GONE, exchange.seconds)
@@ -114,13 +121,7 @@ class Reception:
             logger.error("Request %s ended in the middle of its answer: %s", exchange.id, type(error).__name__)
             raise
         except Exception as error:
-            _log(exchange.id, error)
+            log_failure(f"Request {exchange.id}", error)
             if exchange.status is not None:
                 raise  # the answer is under way: that it breaks off is all that can be told
             await failure(exchange.id)(scope, receive, exchange.send)
-
-
-def _log(id: str, error: Exception) -> None:
-    """Where it happened, and not what it said: an error's text may quote what somebody stored."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("Request %s failed with %s\n%s", id, type(error).__name__, frames)

@@ -9,6 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from trivet.errors import Conflict, InvalidInput, TooMany, TrivetError, Unauthorised
+from trivet.guard.told import tellable
 from trivet.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, Told
 
 WHO = "Bearer"
@@ -99,7 +100,7 @@ def told(error: TrivetError) -> Told:
 
 
 def refusal(error: TrivetError, request_id: str) -> Response:
-    return _answer(told(error), str(error), request_id, _headers(error))
+    return _answer(told(error), tellable(str(error)), request_id, _headers(error))
 
 
 def failure(request_id: str) -> Response:

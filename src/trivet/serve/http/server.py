@@ -8,7 +8,9 @@ import socket
 import sys
 from types import FrameType
 
+import msgspec
 import uvicorn
+from fastapi import FastAPI
 
 from trivet.errors import InvalidInput
 from trivet.house import House
@@ -42,16 +44,24 @@ def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
     raise InvalidInput(f"Cannot listen on {host}:{port}: {reason}. Give another --host or --port.")
 
 
+def for_server(settings: Settings) -> Settings:
+    """As many recalls search at the same time as there are threads to ask for them."""
+    return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
+
+
 def run(house: House, settings: Settings, listener: socket.socket, host: str) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the house."""
     _set_up_logs()
-    make_server(house, settings, host).run(sockets=[listener])
+    app = build_app(house, settings, host)
+    server_of(app, settings).run(sockets=[listener])
+    if app.state.unfinished:  # Python would wait for its threads, which have had their time
+        os._exit(KILLED)
 
 
-def make_server(house: House, settings: Settings, host: str = "127.0.0.1") -> Server:
+def server_of(app: FastAPI, settings: Settings) -> Server:
     return Server(
         uvicorn.Config(
-            build_app(house, settings, host),
+            app,
             http=Connection,
             ws="none",
             lifespan="on",
@@ -67,8 +77,10 @@ def make_server(house: House, settings: Settings, host: str = "127.0.0.1") -> Se
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    listener = socket.socket(family, kind)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    # With its protocol: asyncio switches Nagle's delay, which would cost 40 ms an answer, off only where it sees TCP.
+    listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # elsewhere it would let two processes share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -28,21 +28,20 @@ class Streams:
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(STREAMS_AT_ONCE, thread_name_prefix="trivet-stream")
-        self._running = 0
+        self._running: set[Future[Any]] = set()
 
     def start(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        if self._running >= STREAMS_AT_ONCE:
+        if len(self._running) >= STREAMS_AT_ONCE:
             raise Busy(f"{STREAMS_AT_ONCE} exports and imports are running, and no more at once. Try again later.")
-        self._running += 1
-        work = asyncio.wrap_future(self._threads.submit(function))
-        work.add_done_callback(self._ended)
-        return work
+        work = self._threads.submit(function)
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+        return asyncio.wrap_future(work)
 
-    def close(self) -> None:
-        self._threads.shutdown(wait=True)
-
-    def _ended(self, work: asyncio.Future[T]) -> None:
-        self._running -= 1
+    def close(self, seconds: float) -> bool:
+        """Waits for those under way. False where some are not done by then."""
+        self._threads.shutdown(wait=False)
+        return not wait(set(self._running), timeout=seconds).not_done
 
 
 class Outflow:
@@ -75,8 +74,12 @@ class Outflow:
                 self._room.release()
                 yield chunk
         finally:
-            self._unread = True
-            self._room.release()
+            self.stop()
+
+    def stop(self) -> None:
+        """Nobody reads any longer: the thread comes free at its next chunk."""
+        self._unread = True
+        self._room.release()
 
     def _deliver(self, chunk: bytes | BaseException | None) -> None:
         self._loop.call_soon_threadsafe(self._made.put_nowait, chunk)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGconn
+from psycopg.waiting import Ready, Wait
 
+from trivet.store.postgres.pool import Connection
 from trivet.store.postgres.queries import QUERIES
+from trivet.store.postgres.replicas import Replica
 from trivet.store.postgres.rows import Row
 from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import CHANGES_KEPT
@@ -16,38 +20,83 @@ from trivet.store.relational.database import Numbered, Parameters
 from trivet.store.relational.rows import as_json
 
 NONE: Parameters = {}
-SetUp = Callable[[psycopg.Connection[Row]], None]
+SetUp = Callable[[Connection], None]
+
+# What is committed before lies before it.
+_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 
 
-def _set(connection: psycopg.Connection[Row], settings: Mapping[str, str]) -> None:
+def _set(connection: Connection, settings: Mapping[str, str]) -> None:
     """For this transaction alone."""
     for name, value in settings.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
 
 
+def _sent(connection: Connection) -> None:
+    """Until all of a statement is on its way. psycopg waits for answers in a pipeline with a large one half sent, and
+    the server for the other half."""
+    connection.wait(_sending(connection.pgconn))
+
+
+def _sending(pgconn: PGconn) -> Generator[Wait, Ready | int, None]:
+    while True:
+        ready = yield Wait.RW
+        if ready & Ready.R:
+            pgconn.consume_input()
+        if ready & Ready.W and not pgconn.flush():
+            return
+
+
+class Choice:
+    """The standby that answers within a moment; none after it failed, or after something was written."""
+
+    def __init__(self, replica: Replica | None) -> None:
+        self.replica = replica
+
+
 class Reader:
-    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written."""
+    """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written.
+
+    What a pipeline sends before it waits is one transaction without being told so.
+    """
 
     sql = QUERIES
 
-    def __init__(self, server: Server, set_up: SetUp) -> None:
+    def __init__(self, server: Server, set_up: SetUp, chosen: Callable[[], Choice | None]) -> None:
         self._server = server
         self._set_up = set_up
+        self._chosen = chosen
 
     def execute(self, sql: str, parameters: Parameters = NONE, /) -> psycopg.Cursor[Row]:
         return self.execute_with({}, sql, parameters)
 
     def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> psycopg.Cursor[Row]:
+        choice = self._chosen()
+        if choice and choice.replica:
+            try:
+                with choice.replica.connection() as connection:
+                    return self._asked(connection, settings, sql, parameters)
+            except psycopg.OperationalError as error:  # lost, busy, or in the way of what it has to replay
+                choice.replica.has_failed(error)
+                choice.replica = None
         for last in self._server.attempts():
             try:
-                with self._server.connection() as connection, connection.pipeline(), connection.transaction():
-                    self._set_up(connection)
-                    _set(connection, settings)
-                    return connection.execute(sql, parameters)
+                with self._server.connection() as connection:
+                    return self._asked(connection, settings, sql, parameters)
             except psycopg.Error as error:
                 if not may_retry(error, last):
                     raise
         raise AssertionError("attempts do not end by themselves")
+
+    def _asked(
+        self, connection: Connection, settings: Mapping[str, str], sql: str, parameters: Parameters
+    ) -> psycopg.Cursor[Row]:
+        with connection.pipeline():
+            self._set_up(connection)
+            _set(connection, settings)
+            cursor = connection.execute(sql, parameters, binary=True)
+            _sent(connection)
+        return cursor
 
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> psycopg.Cursor[Row]:
         raise NotImplementedError("Only a transaction writes.")
@@ -81,12 +130,14 @@ class Answer:
 class Transaction:
     sql = QUERIES
 
-    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
+    def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         self._connection = connection
         self._pipeline = pipeline
 
     def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
-        return Answer(self._connection.execute(sql, parameters), self._pipeline)
+        cursor = self._connection.execute(sql, parameters)
+        _sent(self._connection)
+        return Answer(cursor, self._pipeline)
 
     def execute_with(self, settings: Mapping[str, str], sql: str, parameters: Parameters) -> Answer:
         _set(self._connection, settings)
@@ -95,6 +146,7 @@ class Transaction:
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Answer:
         cursor = self._connection.cursor()
         cursor.executemany(sql, list(parameters))
+        _sent(self._connection)
         return Answer(cursor, self._pipeline)
 
     def number(self, kind: Numbered) -> int | None:
@@ -110,12 +162,16 @@ class Transaction:
         """Every statement was taken, or one of them raises its error now."""
         self._pipeline.sync()
 
-    def commit(self) -> None:
+    def commit(self, tells_position: bool) -> int:
+        """Where the log is after it, for standbys to reach; 0 where nobody asks."""
         self._connection.execute("COMMIT")
+        answer = self._connection.execute(_POSITION) if tells_position else None
         self._pipeline.sync()
+        row = answer.fetchone() if answer else None
+        return int(row[0]) if row else 0
 
 
-def roll_back(connection: psycopg.Connection[Row]) -> None:
+def roll_back(connection: Connection) -> None:
     """What was not committed. A lost connection has nothing to roll back."""
     if connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN):
         connection.execute("ROLLBACK")
@@ -124,7 +180,7 @@ def roll_back(connection: psycopg.Connection[Row]) -> None:
 class Writing(Transaction):
     """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits."""
 
-    def __init__(self, connection: psycopg.Connection[Row], pipeline: psycopg.Pipeline) -> None:
+    def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         super().__init__(connection, pipeline)
         row = self.execute(self.sql("memories")["lock_tenant"]).fetchone()
         assert row is not None, "the row is made when the store is opened"

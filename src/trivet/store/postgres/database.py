@@ -6,14 +6,17 @@ The tenant is set within each transaction and not for the session, so that it wo
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import psycopg
 
 from trivet.errors import InvalidInput, StoreError
-from trivet.store.postgres.connection import Reader, Transaction, Writing, roll_back
+from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.errors import is_away, unknown_outcome
 from trivet.store.postgres.queries import QUERIES
 from trivet.store.postgres.rows import Row
@@ -26,6 +29,9 @@ SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, tr
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
+
+# By database, in each recall's own context.
+_choices: ContextVar[Mapping[Database, Choice]] = ContextVar("the standbys chosen", default=MappingProxyType({}))
 
 T = TypeVar("T", bound=Transaction)
 
@@ -43,7 +49,8 @@ class Database:
         self.schema = server.schema
         self._local = threading.local()
         self._closed = False
-        self._reader = Reader(server, self.set_up)
+        self._written = 0  # how far the log was after the last write of this process
+        self._reader = self.reader()
         with self.take() as transaction:
             transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
 
@@ -75,6 +82,26 @@ class Database:
     def snapshot(self) -> Iterator[Transaction]:
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction) as transaction:
             yield transaction
+
+    @property
+    def age(self) -> int:
+        return self.server.age
+
+    @contextmanager
+    def moment(self, change: int) -> Iterator[None]:
+        """Reads within it go to one standby, if there is one fresh enough: several would be of several moments."""
+        if not self.server.replicas:
+            yield
+            return
+        choice = Choice(self.server.replicas.choose(self.set_up, change, self._written))
+        token = _choices.set({**_choices.get(), self: choice})
+        try:
+            yield
+        finally:
+            _choices.reset(token)
+
+    def reader(self, viewer: str = "") -> Reader:
+        return Reader(self.server, partial(self.set_up, viewer=viewer), lambda: _choices.get().get(self))
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -134,8 +161,12 @@ class Database:
     def _commit(self, transaction: Transaction) -> None:
         transaction.arrived()
         try:
-            transaction.commit()
+            position = transaction.commit(tells_position=bool(self.server.replicas))
         except psycopg.Error as error:
             if is_away(error):
                 raise StoreError(unknown_outcome(self.name)) from error
             raise
+        self._written = max(self._written, position)
+        choice = _choices.get().get(self)
+        if choice:  # whoever wrote reads it where it was written
+            choice.replica = None

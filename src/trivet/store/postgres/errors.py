@@ -24,6 +24,8 @@ def explain(error: psycopg.Error, name: str, waited: float) -> str:
         return f"The disk of {name} is full. Nothing was written; make room and try again."
     if isinstance(error, errors.ReadOnlySqlTransaction):
         return f"{name} is a standby, which only reads. Nothing was written; name the primary."
+    if isinstance(error, (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)):
+        return f"A pooler stands before {name} ({text}). Nothing was written; set postgres_pooler to yes."
     if isinstance(error, errors.InsufficientPrivilege):
         return f"The role that opened {name} may not do this ({text}). Nothing was written; grant it the tables."
     if isinstance(error, errors.UndefinedTable):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from trivet.store.postgres.connection import Reader, Transaction
 from trivet.store.postgres.database import Database
 from trivet.store.relational.seen import SeenDatabase
@@ -15,7 +13,7 @@ class SeenTenant(SeenDatabase):
     def __init__(self, whole: Database, viewer: str) -> None:
         super().__init__(whole, viewer)
         self._tenant = whole
-        self._reader = Reader(whole.server, partial(whole.set_up, viewer=viewer))
+        self._reader = whole.reader(viewer)
 
     def read(self) -> Reader | Transaction:
         return self._tenant.current() or self._reader

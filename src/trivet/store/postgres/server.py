@@ -1,54 +1,73 @@
-"""One PostgreSQL database: its connections, its schema, and what it must be to keep tenants apart."""
+"""One PostgreSQL database with its standbys: connections, schema, and what it must be to keep tenants apart."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Literal
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool
 
 from trivet.errors import StoreError
 from trivet.store.postgres.errors import explain, is_away
+from trivet.store.postgres.ground import is_pooled, name_of, role_above_the_rules
 from trivet.store.postgres.migrate import migrate
-from trivet.store.postgres.rows import Row, row_factory
+from trivet.store.postgres.pool import Connection, make_pool
+from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
+from trivet.store.relational.room import Room
 
 MOST_CONNECTIONS = 16
 # How long a read waits for a server that restarts, and a write for its turn.
 PATIENCE = 10.0
 # Between two attempts to reach a server that is away.
 PAUSE = 0.05
+# For the vectors of all tenants: some 600,000 passages of the bundled model.
+VECTOR_BYTES = 512 * 2**20
+# How old the answer of a standby may be.
+REPLICA_LAG_SECONDS = 5.0
 
-_OUTSIDE = "SELECT rolsuper OR rolbypassrls, rolname FROM pg_roles WHERE rolname = current_user"
+Pooler = Literal["auto", "yes", "no"]
+
+_TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+_WRITTEN = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 
 
 class Server:
     """Shared by the stores of all tenants in one process."""
 
-    def __init__(self, url: str, most_connections: int = MOST_CONNECTIONS, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        url: str,
+        most_connections: int = MOST_CONNECTIONS,
+        patience: float = PATIENCE,
+        pooler: Pooler = "auto",
+        vector_bytes: int = VECTOR_BYTES,
+        replica_urls: Sequence[str] = (),
+        replica_lag_seconds: float = REPLICA_LAG_SECONDS,
+    ) -> None:
         self.patience = patience
-        self.name = _shown(url)
+        self.name = name_of(url)
+        self.room = Room(vector_bytes)
+        self.age = 0
+        self._timeline = ""
         with self.errors():
-            self._refuse_those_above_the_rules(url)
+            prepares = self._prepares(url, pooler)
             self.schema = migrate(url, self.name)
-        self._pool = ConnectionPool(
-            url,
-            connection_class=psycopg.Connection[Row],
-            # No prepared statements: behind a transaction pooler the next one may run on another connection.
-            kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": row_factory},
-            min_size=0,
-            max_size=most_connections,
-            timeout=patience,
-            reconnect_timeout=patience,
-            open=True,
-        )
+        replicas = [Replica(one, prepares, most_connections) for one in replica_urls]
+        self._pool = make_pool(url, prepares, most_connections, patience, self._notice_timeline)
+        self.replicas = Replicas(replicas, replica_lag_seconds, self._position)
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Row]]:
+    def connection(self) -> Iterator[Connection]:
         with self._pool.connection() as connection:
             yield connection
+
+    def has_tenant(self, name: str) -> bool:
+        with self.errors(), self.connection() as connection, connection.pipeline():
+            connection.execute("SELECT set_config('trivet.tenant', %s, true)", (name,))
+            found = connection.execute("SELECT 1 FROM tenant WHERE tenant = %s", (name,))
+        return found.fetchone() is not None
 
     def attempts(self) -> Iterator[float]:
         """Yields as often as a lost connection is worth another try."""
@@ -66,29 +85,33 @@ class Server:
             raise StoreError(explain(error, self.name, self.patience)) from error
 
     def close(self) -> None:
+        self.replicas.close()
         self._pool.close()
 
-    def _refuse_those_above_the_rules(self, url: str) -> None:
-        """Row-level security does not bind a superuser: with one, a mistake of ours would show a tenant another's."""
-        with psycopg.connect(url, connect_timeout=max(1, round(self.patience))) as connection:
-            row = connection.execute(_OUTSIDE).fetchone()
-        if row is not None and row[0]:
+    def _prepares(self, url: str, pooler: Pooler) -> bool:
+        with psycopg.connect(url, autocommit=True, connect_timeout=max(1, round(self.patience))) as connection:
+            above, pooled = role_above_the_rules(connection), is_pooled(connection)
+        if above is not None:
             raise StoreError(
-                f"The role {row[1]} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
+                f"The role {above} is not bound by row-level security, which keeps tenants apart. Nothing was opened; "
                 f"make a plain role (CREATE ROLE trivet LOGIN; GRANT CREATE ON SCHEMA public TO trivet) and use it."
             )
+        return pooler == "no" or (pooler == "auto" and not pooled)
+
+    def _notice_timeline(self, connection: Connection) -> None:
+        """A standby that was promoted starts a new timeline, and may not have the last that the old primary did."""
+        row = connection.execute(_TIMELINE).fetchone()
+        timeline = str(row[0]) if row else ""
+        if self._timeline and timeline != self._timeline:
+            self.age += 1
+        self._timeline = timeline
+
+    def _position(self) -> int:
+        """How far the log is written that standbys follow."""
+        with self._pool.connection(timeout=CONNECT_SECONDS) as connection:
+            row = connection.execute(_WRITTEN).fetchone()
+        return int(row[0]) if row else 0
 
 
 def may_retry(error: psycopg.Error, last: float) -> bool:
     return is_away(error) and time.monotonic() < last
-
-
-def _shown(url: str) -> str:
-    """Without the password."""
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.Error:
-        raise StoreError(
-            "The address of the PostgreSQL database cannot be read. It looks like postgresql://user@host:5432/name."
-        ) from None
-    return f"postgresql://{parts.get('user') or ''}@{parts.get('host') or 'localhost'}/{parts.get('dbname') or ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from pathlib import Path
 from typing import Self
 
 from numpy import float16
@@ -12,6 +13,7 @@ from trivet.store.postgres.database import Database
 from trivet.store.postgres.postings import StoredPostings
 from trivet.store.postgres.seen import SeenTenant
 from trivet.store.postgres.server import Server
+from trivet.store.postgres.taking_in import take_in
 from trivet.store.postgres.upkeep import PostgresUpkeep
 from trivet.store.postgres.vectors import PostgresVectorIndex
 from trivet.store.relational import database as relational
@@ -25,6 +27,7 @@ from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.memories import RelationalMemories
+from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.shares import RelationalShares
@@ -35,22 +38,29 @@ from trivet.store.relational.visible import Visibility
 class PostgresStore:
     """The memories of one tenant. A process opens the server once and a store for each tenant on it."""
 
-    def __init__(self, server: Server | str, tenant: str = "default") -> None:
-        self._own_server = Server(server) if isinstance(server, str) else None
-        self._database = Database(self._own_server or server, tenant)  # type: ignore[arg-type]  # it is one of them
+    def __init__(self, server: Server | str, tenant: str = "default", closes_server: bool = False) -> None:
+        opened = Server(server) if isinstance(server, str) else server
+        self._own_server = opened if closes_server or isinstance(server, str) else None
+        self._database = Database(opened, tenant)
         changes = Changes(self._database)
         visibility = Visibility(self._database, changes)
         identities = Identities(self._database)
         self._visibility = visibility
         postings = PostingCache(self._database, changes, StoredPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
-        self.vectors = PostgresVectorIndex(self._database, visibility)
+        self.vectors = PostgresVectorIndex(self._database, visibility, changes, identities)
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.jobs = RelationalJobs(self._database, as_text)
         self.accounts = RelationalAccounts(self._database)
         self.vaults = RelationalVaults(self._database)
+        self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = PostgresUpkeep(self._database, self.vectors)
+        self.moment = changes.moment
+
+    def take_in(self, file: Path) -> None:
+        """A file of the embedded store, of the present schema, into this tenant, which must be empty."""
+        take_in(file, self._database)
 
     def seen_by(self, user: str) -> Self:
         seen = copy(self)
@@ -67,7 +77,7 @@ class PostgresStore:
         self.audit = RelationalAudit(database)
 
     def close(self) -> None:
-        self.vectors.wait()
+        self.vectors.close()
         self._database.close()
         if self._own_server:
             self._own_server.close()

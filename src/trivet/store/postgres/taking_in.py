@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ FROM (SELECT l.memory, unnest(string_to_array(text, ' ')) AS term, field
                          WITH ORDINALITY AS one (text, field)) AS word
 GROUP BY term, memory
 """
+# A statement of many rows is planned once; more of them would only take memory.
+ROWS_AT_ONCE = 2_000
+
 _LAST = "SELECT (SELECT coalesce(max(key), 0) FROM memory), (SELECT coalesce(max(concept), 0) FROM concept)"
 
 
@@ -77,12 +82,17 @@ def _rows(
 
 def _passages(source: sqlite3.Connection, models: Mapping[int, int]) -> Iterable[dict[str, Any]]:
     for row in _rows(source, "passage", ["memory", "model", "ordinal", "start", "stop", "vector"], models):
-        yield {**row, "vector": str(np.frombuffer(row["vector"], np.float16).tolist())}
+        yield {**row, "vector": np.frombuffer(row["vector"], np.float16).tolist()}
 
 
 def _insert(transaction: Transaction, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    listed = list(rows)
-    if listed:
-        names = list(listed[0])
-        values = ", ".join(f"%({name})s" for name in names)
-        transaction.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})", listed)
+    for some in batched(rows, ROWS_AT_ONCE):
+        names = ", ".join(some[0])
+        sql = f"INSERT INTO {table} ({names}) SELECT {names} FROM json_populate_recordset(NULL::{table}, %(rows)s)"
+        transaction.execute(sql, {"rows": json.dumps(some, ensure_ascii=False)})
+
+
+def batched(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
+    remaining = iter(rows)
+    while some := list(islice(remaining, size)):
+        yield some

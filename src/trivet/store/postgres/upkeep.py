@@ -38,9 +38,19 @@ class PostgresUpkeep(RelationalUpkeep):
                 partial.with_name(partial.name + rest).unlink(missing_ok=True)
 
     def findings(self) -> tuple[Finding, ...]:
-        return (*super().findings(), self._vector_index())
+        return (*super().findings(), self._vector_index(), self._standbys())
 
     def _vector_index(self) -> Finding:
         trouble = self._vectors.trouble
         remedy = "Let the role that opens the store own its tables." if trouble else None
         return Finding(check="index of many vectors", ok=not trouble, detail=trouble or "none missing", remedy=remedy)
+
+    def _standbys(self) -> Finding:
+        states = self._postgres.server.replicas.states()
+        told = [
+            f"{one.name}: {one.trouble or 'up'}, {one.chosen} times chosen, {one.behind} behind, {one.failed} failed"
+            for one in states
+        ]
+        ok = all(one.up for one in states)
+        remedy = None if ok else "See that it runs and follows the primary; until then the primary answers."
+        return Finding(check="standbys", ok=ok, detail="; ".join(told) or "none configured", remedy=remedy)

@@ -1,15 +1,16 @@
-"""Vectors as pgvector's halfvec: few are searched exactly, many by an index of their own.
+"""Vectors as pgvector's halfvec: those of most tenants are searched in memory, those of the largest by an index.
 
-A tenant's model with many passages gets a partial HNSW index over just its rows, so that no other tenant's vectors
-stand in its way and none of its questions passes through theirs; a tenant with few needs none. What filters hide is
-skipped during the scan, which goes on until the answer is full (hnsw.iterative_scan).
+A tenant's vectors are read into memory when they are first asked for, as far as the process has room (room.py). A model
+with too many for that gets a partial HNSW index over just its rows, so that no other tenant's vectors stand in its way
+and none of its questions passes through theirs. What filters hide is skipped during the scan, which goes on until the
+answer is full (hnsw.iterative_scan).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,13 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from trivet.clock import now
-from trivet.errors import EmbedderError, StoreError
+from trivet.errors import StoreError
 from trivet.store.base import Model
 from trivet.store.postgres.database import Database
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.held_vectors import HeldVectors, Rows, check_dimension
+from trivet.store.relational.identity import Identities
+from trivet.store.relational.matrix import bytes_a_passage
 from trivet.store.relational.models import Models
 from trivet.store.relational.rows import as_json, filter_parameters
 from trivet.store.relational.visible import Visibility
@@ -41,6 +46,10 @@ LIKELY_FACTOR = 2
 WIDER_BY = 4
 # A model grows slowly: whether it became large is looked at this often.
 LOOKED_AT_EVERY_SECONDS = 30.0
+# Of the room for vectors no model of a tenant takes more than this.
+LARGEST_SHARE = 0.5
+# Read at once while they are loaded: some megabytes.
+MEMORIES_AT_ONCE = 10_000
 
 _SETTINGS: dict[str, str] = {
     "hnsw.iterative_scan": "relaxed_order",  # strict drops what it meets out of order; scores are sorted anyway
@@ -54,23 +63,31 @@ _STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)
 
 
 class PostgresVectorIndex(Models):
-    def __init__(self, database: Database, visibility: Visibility, exact_up_to: int = EXACT_UP_TO) -> None:
-        super().__init__(database)
+    def __init__(
+        self,
+        database: Database,
+        visibility: Visibility,
+        changes: Changes,
+        identities: Identities,
+        exact_up_to: int = EXACT_UP_TO,
+    ) -> None:
+        super().__init__(database, changes)
+        self._held = HeldVectors(changes, identities, self._read, database.server.room, np.float16)
+        self.held_up_to = database.server.room.bytes * LARGEST_SHARE
         self._postgres = database
         self._visibility = visibility
         self.exact_up_to = exact_up_to
         self.named_up_to = NAMED_UP_TO
+        self._counted: dict[int, tuple[float, int]] = {}
         self._looked_at: dict[int, float] = {}
         self._indexed: set[int] = set()
         self._building: threading.Thread | None = None
         self.trouble: str | None = None  # why an index could not be built
 
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
-        if vector.shape != (model.dimension,):
-            raise EmbedderError(
-                f"The query's vector has {vector.shape[-1]} dimensions and the stored vectors of {model.identity} have "
-                f"{model.dimension}. The embedder has changed; run `trivet reindex --vectors`."
-            )
+        check_dimension(model, vector)
+        if self._fits(model):
+            return self._held.search(model, vector, self._visibility.of(filter).mask, depth)
         how, parameters = self._way(model, filter)
         parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
@@ -80,6 +97,10 @@ class PostgresVectorIndex(Models):
             if len(rows) < limit or _surely_best(ranked, rows, depth):
                 return ranked[:depth]
             limit *= WIDER_BY
+
+    def close(self) -> None:
+        self.wait()
+        self._held.forget()
 
     def serve(self, model: Model) -> None:
         others = [other for other in self.models() if other.model != model.model]
@@ -166,11 +187,41 @@ class PostgresVectorIndex(Models):
         return bool(row and row[0])
 
     def _is_large(self, model: Model) -> bool:
-        if model.dimension > MOST_DIMENSIONS:
-            return False
+        return model.dimension <= MOST_DIMENSIONS and self._passages(model) > self.exact_up_to
+
+    def _fits(self, model: Model) -> bool:
+        """Whether there is room for all its vectors."""
+        held = self._held.bytes(model)
+        return (held or self._passages(model) * bytes_a_passage(model.dimension)) <= self.held_up_to
+
+    def _passages(self, model: Model) -> int:
+        """Counted now and then: counting many takes longer than searching them."""
+        moment, (counted_at, count) = time.monotonic(), self._counted.get(model.model, (-LOOKED_AT_EVERY_SECONDS, 0))
+        if moment - counted_at >= LOOKED_AT_EVERY_SECONDS:
+            with self._postgres.errors():
+                [row] = self._postgres.read().execute(self._sql["passages"], {"model": model.model}).fetchall()
+            count = row[0]
+            self._counted[model.model] = (moment, count)
+        return count
+
+    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
+        """Packed, which is several times faster than row by row; all of them in portions."""
         with self._postgres.errors():
-            row = self._postgres.read().execute(self._sql["passages"], {"model": model.model}).fetchone()
-        return bool(row and row[0] > self.exact_up_to)
+            if keys is not None:
+                yield self._packed("vectors_of", {"model": model.model, "keys": as_json(keys)})
+                return
+            [row] = self._postgres.read().execute(self._sql["last_embedded"]).fetchall()
+            for after in range(0, row[0] or 0, MEMORIES_AT_ONCE):
+                between = {"model": model.model, "after": after, "up_to": after + MEMORIES_AT_ONCE}
+                yield self._packed("vectors_between", between)
+
+    def _packed(self, name: str, parameters: Mapping[str, Any]) -> Rows:
+        [(keys, ordinals, vectors)] = self._postgres.read().execute(self._sql[name], parameters).fetchall()
+        return Rows(
+            np.frombuffer(keys or b"", ">i8").tolist(),
+            np.frombuffer(ordinals or b"", ">i8").tolist(),
+            np.frombuffer(vectors or b"", ">f2").astype(np.float16),
+        )
 
     def _drop_indexes(self, models: Iterable[Model]) -> None:
         with self._postgres.errors(), self._postgres.server.connection() as connection:

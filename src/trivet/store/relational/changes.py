@@ -1,29 +1,123 @@
-"""The record of changes, and what changed since a cache last looked, whichever process changed it."""
+"""The record of changes, and what changed since a cache last looked, whichever process changed it.
+
+All caches of a store follow one log in memory. It is brought up to date before every look, and within `moment` once:
+one question to the database then serves every cache that a recall goes through.
+"""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 
 from trivet.store.relational.database import Database
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
 CHANGES_KEPT = 20_000
+# A database that lost its latest changes, as after a failover, counts them anew: caches then start a new age, and
+# what they are told are numbers of that age, so that none of before is taken for one of now.
+AGE = 1 << 40
+# The key of no memory: what changed are the models.
+MODELS = 0
+
+# By store, up to which change its caches may know within the moment. What others learn meanwhile is not for it: rows
+# that it reads may be older than that.
+_moments: ContextVar[Mapping[Changes, int]] = ContextVar("moments of stores", default=MappingProxyType({}))
 
 
 class Changes:
-    """Reads the change table. Costs a few microseconds when nothing happened."""
+    """Follows the change table. Costs a few microseconds in the embedded store when nothing happened."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._sql = database.sql("memories")
+        self._lock = threading.Lock()
+        self._age: int | None = None
+        self._log: list[tuple[int, int]] = []
+        self._start = 0  # the log holds every change after this one
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """What the caches say within it is no older than its beginning, and they do not look again."""
+        if self in _moments.get():
+            yield
+            return
+        with self._database.moment(self._known % AGE):
+            token = _moments.set({**_moments.get(), self: self.last()})
+            try:
+                yield
+            finally:
+                _moments.reset(token)
+
+    @property
+    def bound(self) -> int | None:
+        """Up to which change what is read within this moment is surely fresh; outside one nothing binds."""
+        return _moments.get().get(self)
 
     def last(self) -> int:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["last_change"]).fetchone()
-        return int(row[0]) if row else 0
+        """The latest change that caches may know."""
+        bound = self.bound
+        if bound is not None:
+            return bound
+        self._follow()
+        with self._lock:
+            return self._known
 
     def since(self, sequence: int) -> list[tuple[int, int]] | None:
-        """(sequence, key) of each later change, oldest first; None when the record does not reach back so far."""
+        """(sequence, key) of each later change, oldest first; None when the record does not reach back so far.
+
+        A cache that knows more than this moment is asked for nothing.
+        """
+        last = self.last()
+        with self._lock:
+            if not self._start <= sequence <= self._known:
+                return None
+            return self._log[sequence - self._start : max(sequence, last) - self._start]
+
+    @property
+    def _known(self) -> int:
+        return self._start + len(self._log)
+
+    def _follow(self) -> None:
         with self._database.errors():
-            rows = self._database.read().execute(self._sql["changes_since"], {"sequence": sequence}).fetchall()
-        if rows and rows[0][0] != sequence + 1:
-            return None
+            while not self._looked():
+                pass
+
+    def _looked(self) -> bool:
+        """One look, without the lock while the database is asked. False where it turned out to be of another age."""
+        age = self._database.age
+        with self._lock:
+            known = self._known if age == self._age else None
+        rows = self._read(known)
+        if self._database.age != age:
+            return False
+        with self._lock:
+            if known is None:
+                self._begin(age, rows[-1][0])
+            elif self._age == age:
+                self._take_in(age, [row for row in rows if row[0] > self._known % AGE])
+        return True
+
+    def _read(self, known: int | None) -> list[tuple[int, int]]:
+        connection = self._database.read()
+        if known is None:
+            row = connection.execute(self._sql["last_change"]).fetchone()
+            return [(int(row[0]) if row else 0, MODELS)]
+        rows = connection.execute(self._sql["changes_since"], {"sequence": known % AGE}).fetchall()
         return [(row[0], row[1]) for row in rows]
+
+    def _begin(self, age: int, last: int) -> None:
+        self._log, self._start, self._age = [], age * AGE + last, age
+
+    def _take_in(self, age: int, rows: list[tuple[int, int]]) -> None:
+        if not rows:
+            return
+        if rows[0][0] != self._known % AGE + 1:  # the record was trimmed beyond what is known
+            self._begin(age, rows[-1][0])
+            return
+        self._log += [(age * AGE + sequence, key) for sequence, key in rows]
+        if len(self._log) > 2 * CHANGES_KEPT:
+            self._start += CHANGES_KEPT
+            self._log = self._log[CHANGES_KEPT:]

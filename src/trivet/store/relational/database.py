@@ -50,6 +50,10 @@ class Database(Protocol):
     @property
     def schema(self) -> int: ...
     @property
+    def age(self) -> int:
+        """Rises when the database may have lost changes that were seen before, as after a failover."""
+
+    @property
     def viewer(self) -> str | None:
         """The user for whom it is read and written; None for whoever has the store."""
 
@@ -67,6 +71,9 @@ class Database(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         """Reads that see one moment, whatever is written meanwhile."""
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        """Reads outside transactions may be answered by a copy that knows this change and what this process wrote."""
 
     def errors(self) -> AbstractContextManager[None]:
         """Turns the driver's errors into ours, saying what to do."""

@@ -13,13 +13,17 @@ IDS_KEPT = 200_000
 
 class Identities:
     """Keys are never reused and never change their id, so what is known stays true until the memory is purged;
-    a purged memory no longer passes any filter, so its key is not asked for."""
+    a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest
+    changes gives their keys again."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._age = database.age
         self._known: dict[int, str] = {}
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
+        if self._database.age != self._age:
+            self._known, self._age = {}, self._database.age
         known = self._known
         missing = [key for key in keys if key not in known]
         if missing:

@@ -72,13 +72,14 @@ class RelationalLinks:
         return int(row["key"])
 
     def _check_rights(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
-        """A link is said of its source; to supersede also changes the state of its target."""
-        for key in (source, target) if kind == "supersedes" else (source,):
-            values = {"key": key, "viewer": self._viewer}
-            if self._viewer and connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
-                raise Forbidden(
-                    "A memory that is shared with you for reading cannot be linked so. Nothing was changed."
-                )
+        """A link is said of its source. To supersede hides the target, which is its owner's business alone."""
+        if self._viewer is None:
+            return
+        sql, viewer = connection.sql("visible"), {"viewer": self._viewer}
+        if not connection.execute(sql["writable"], {"key": source, **viewer}).fetchone():
+            raise Forbidden("A memory that is shared with you for reading cannot be linked so. Nothing was changed.")
+        if kind == "supersedes" and not connection.execute(sql["owned"], {"key": target, **viewer}).fetchone():
+            raise Forbidden("Only its owner can have a memory superseded. Nothing was changed.")
 
     def _reaches(self, connection: Connection, start: int, goal: int, kind: LinkKind) -> bool:
         parameters = {"start": start, "goal": goal, "kind": kind}

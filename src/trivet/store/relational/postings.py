@@ -43,8 +43,12 @@ class PostingCache:
     def of(self, terms: Iterable[str], weights: Weights) -> dict[str, Postings]:
         """The list of each term, as of one moment."""
         with self._lock:
-            sequence = self._follow()
-            return {term: self._fresh(term, weights, sequence) for term in terms}
+            known, bound = self._follow(), self._changes.bound
+            sequence = known if bound is None else min(known, bound)
+            found = {term: self._fresh(term, weights, sequence) for term in terms}
+            if sequence < known:  # documents were read as they were at that moment, and are something else by now
+                self._documents = {}
+            return found
 
     def _fresh(self, term: str, weights: Weights, sequence: int) -> Postings:
         entry = self._entries.get((term, weights))

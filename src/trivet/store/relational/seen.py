@@ -25,6 +25,10 @@ class SeenDatabase:
     def schema(self) -> int:
         return self._whole.schema
 
+    @property
+    def age(self) -> int:
+        return self._whole.age
+
     def unseen(self) -> Connection:
         return self._whole.read()
 
@@ -39,6 +43,9 @@ class SeenDatabase:
 
     def snapshot(self) -> AbstractContextManager[Connection]:
         return self._whole.snapshot()
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        return self._whole.moment(change)
 
     def errors(self) -> AbstractContextManager[None]:
         return self._whole.errors()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trivet.clock import now
-from trivet.errors import Forbidden, NotFound
+from trivet.errors import Forbidden, InvalidInput, NotFound
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database
 from trivet.types import LOCAL, Permission, Share
@@ -17,6 +17,8 @@ class RelationalShares:
     def share_memory(self, id: str, user: str, permission: Permission) -> Share:
         with self._database.write() as connection:
             key, owner = self._owned(connection, id)
+            if connection.execute(self._sql["is_sensitive"], {"key": key}).fetchone():
+                raise InvalidInput(f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared.")
             share = Share(owner=owner, id=id, user=user, permission=permission, created_at=now())
             values = {"key": key, "user": user, "permission": permission, "created_at": share.created_at}
             connection.execute(self._sql["share_memory"], values)

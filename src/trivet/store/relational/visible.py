@@ -17,6 +17,7 @@ from trivet.clock import now
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Database
 from trivet.store.relational.rows import as_json, filter_parameters
+from trivet.store.relational.validity import Validity
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
@@ -35,6 +36,7 @@ class Visibility:
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
+        self._validity = Validity(database, changes)
         self._entries: OrderedDict[Filter, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -45,8 +47,8 @@ class Visibility:
                 count = int(entry.mask.sum())
                 entry.summary = (count, float(entry.lengths[entry.mask].mean()) if count else 0.0)
             count, mean_length = entry.summary
-            hidden = self._out_of_time(entry.mask) if filter.as_of is None else []
-            if not hidden:
+            hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
+            if not len(hidden):
                 return Visible(entry.mask, entry.lengths, count, mean_length)
             mask = entry.mask.copy()
             mask[hidden] = False
@@ -101,10 +103,8 @@ class Visibility:
         entry.mask[keys] = True
         entry.lengths[keys] = lengths
 
-    def _out_of_time(self, mask: NDArray[np.bool_]) -> list[int]:
-        """Which of the memories shown are not valid now. Few memories have bounds, so this is asked every time."""
-        with self._database.errors():
-            rows = (
-                self._database.read().execute(self._database.sql.visible("out_of_time"), {"moment": now()}).fetchall()
-            )
-        return [row[0] for row in rows if row[0] < len(mask) and mask[row[0]]]
+    def _out_of_time(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Which of the memories shown are not valid now."""
+        keys = self._validity.out_of_time(now())
+        keys = keys[: np.searchsorted(keys, len(mask))]
+        return keys[mask[keys]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from trivet.errors import StoreError
@@ -13,7 +13,7 @@ from trivet.store.relational.changes import CHANGES_KEPT
 from trivet.store.relational.database import Numbered
 from trivet.store.sqlite.queries import QUERIES, migration
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 
@@ -35,6 +35,7 @@ class Database:
 
     sql = QUERIES
     schema = SCHEMA_VERSION
+    age = 0
     viewer = None
 
     def __init__(self, path: Path, busy_time_limit_ms: int) -> None:
@@ -91,6 +92,10 @@ class Database:
                 yield connection
             finally:
                 connection.execute("COMMIT")
+
+    def moment(self, change: int) -> AbstractContextManager[None]:
+        """There is one file, and a statement sees its latest commit."""
+        return nullcontext()
 
     @contextmanager
     def errors(self) -> Iterator[None]:

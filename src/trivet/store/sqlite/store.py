@@ -16,6 +16,7 @@ from trivet.store.relational.identity import Identities
 from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.links import RelationalLinks
+from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.seen import SeenDatabase
@@ -43,8 +44,10 @@ class SqliteStore:
         self.jobs = RelationalJobs(self._database, lambda vector: vector.tobytes())
         self.accounts = RelationalAccounts(self._database)
         self.vaults = RelationalVaults(self._database)
+        self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = SqliteUpkeep(self._database)
+        self.moment = changes.moment
 
     def seen_by(self, user: str) -> Self:
         seen = copy(self)

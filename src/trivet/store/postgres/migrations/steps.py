@@ -35,9 +35,10 @@ _VIEWER = "(SELECT coalesce(current_setting('trivet.viewer', true), ''))"
 _NOBODY = f"{_VIEWER} = ''"
 _READABLE = f"""
 {_NOBODY} OR owner = {_VIEWER}
-OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = memory.key AND s.grantee IN ({_VIEWER}, '*'))
-OR EXISTS (SELECT 1 FROM tag_share AS s JOIN memory_tag AS t ON t.tag = s.tag
-           WHERE t.memory = memory.key AND s.owner = memory.owner AND s.grantee IN ({_VIEWER}, '*'))
+OR (NOT sensitive AND (
+    EXISTS (SELECT 1 FROM share AS s WHERE s.memory = memory.key AND s.grantee IN ({_VIEWER}, '*'))
+    OR EXISTS (SELECT 1 FROM tag_share AS s JOIN memory_tag AS t ON t.tag = s.tag
+               WHERE t.memory = memory.key AND s.owner = memory.owner AND s.grantee IN ({_VIEWER}, '*'))))
 """
 _OF_A_MEMORY = f"{_NOBODY} OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = {{table}}.memory)"
 _ONLY_FOR_USERS: dict[str, str] = {

@@ -2,6 +2,9 @@
 INSERT INTO share (memory, grantee, permission, created_at) VALUES (:key, :user, :permission, :created_at)
 ON CONFLICT (tenant, memory, grantee) DO UPDATE SET permission = excluded.permission;
 
+-- name: is_sensitive
+SELECT 1 FROM memory WHERE key = :key AND sensitive;
+
 -- name: share_tag
 INSERT INTO tag_share (owner, tag, grantee, permission, created_at)
 VALUES (:owner, :tag, :user, :permission, :created_at)

@@ -39,6 +39,22 @@ FROM (SELECT m.id, p.ordinal, p.vector FROM passage AS p JOIN memory AS m ON m.k
       WHERE {within} AND {visible}
       ORDER BY (p.vector::halfvec({dimension})) <#> :query::halfvec({dimension}) LIMIT :limit) AS best;
 
+-- name: last_embedded
+SELECT max(memory) FROM passage;
+
+-- name: vectors_between
+-- Packed, as posting lists are, and without the four bytes of each that tell its dimension.
+SELECT string_agg(int8send(memory), ''::bytea ORDER BY memory, ordinal),
+       string_agg(int8send(ordinal), ''::bytea ORDER BY memory, ordinal),
+       string_agg(substr(halfvec_send(vector), 5), ''::bytea ORDER BY memory, ordinal)
+FROM passage WHERE model = :model AND memory > :after AND memory <= :up_to;
+
+-- name: vectors_of
+SELECT string_agg(int8send(memory), ''::bytea ORDER BY memory, ordinal),
+       string_agg(int8send(ordinal), ''::bytea ORDER BY memory, ordinal),
+       string_agg(substr(halfvec_send(vector), 5), ''::bytea ORDER BY memory, ordinal)
+FROM passage WHERE model = :model AND memory = ANY (as_keys(:keys));
+
 -- name: spans
 SELECT m.id, p.ordinal, p.start, p.stop
 FROM unnest(as_texts(:ids)) AS wanted (value)

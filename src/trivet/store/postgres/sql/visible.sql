@@ -14,17 +14,19 @@ SELECT m.key, m.length FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m
 WHERE m.key = ANY (as_keys(:keys)) AND {visible};
 
+-- name: bounds
+SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;
+
+-- name: bounds_of
+SELECT key, valid_from, valid_to FROM memory
+WHERE key = ANY (as_keys(:keys)) AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
+
 -- name: tags
 SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
 WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
 
 -- name: categories
 SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
-
--- name: out_of_time
-SELECT key FROM memory
-WHERE (valid_from IS NOT NULL OR valid_to IS NOT NULL)
-  AND NOT ((valid_from IS NULL OR valid_from <= :moment) AND (valid_to IS NULL OR valid_to > :moment));
 
 -- name: predicate
 {readable}
@@ -43,10 +45,12 @@ AND (:tags::text IS NULL
 
 -- name: readable
 -- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
+-- What is sensitive is its owner's alone: masked, it would still be found by its words, and so could be guessed.
 (:viewer::text IS NULL OR m.owner = :viewer
- OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
- OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
-            WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')));
+ OR (NOT m.sensitive AND (
+     EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')))));
 
 -- name: writable
 SELECT 1 FROM memory AS m WHERE m.key = :key
@@ -54,3 +58,6 @@ AND (m.owner = :viewer
      OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*') AND s.permission = 'write')
      OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
                 WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*') AND s.permission = 'write'));
+
+-- name: owned
+SELECT 1 FROM memory WHERE key = :key AND owner = :viewer;

@@ -1,35 +1,8 @@
--- Version 5: what was ingested from files, so that what is unchanged is not read again and moves and deletes follow.
-CREATE TABLE vault (
-    name TEXT PRIMARY KEY,
-    root TEXT NOT NULL,
-    options TEXT NOT NULL
+-- Version 5: requests to a server that must act once, and how they were answered.
+CREATE TABLE once (
+    name BLOB PRIMARY KEY,  -- a digest of the API key and the Idempotency-Key that came with it
+    request BLOB NOT NULL,  -- a digest of what was asked
+    taken_at REAL NOT NULL,
+    answer BLOB  -- sealed with a key that is not stored; NULL while it is being worked on
 ) WITHOUT ROWID;
-
-CREATE TABLE vault_file (
-    vault TEXT NOT NULL REFERENCES vault (name) ON DELETE CASCADE,
-    path TEXT NOT NULL,
-    size INTEGER NOT NULL,
-    modified INTEGER NOT NULL,
-    reader TEXT NOT NULL,
-    PRIMARY KEY (vault, path)
-) WITHOUT ROWID;
-
--- By the id of the memory, and not a reference to it: one that was purged by hand stays gone.
-CREATE TABLE vault_part (
-    vault TEXT NOT NULL REFERENCES vault (name) ON DELETE CASCADE,
-    id TEXT NOT NULL,
-    path TEXT NOT NULL,
-    place TEXT NOT NULL,
-    content TEXT NOT NULL,
-    said TEXT NOT NULL,
-    about TEXT NOT NULL,
-    PRIMARY KEY (vault, id)
-) WITHOUT ROWID;
-
-CREATE TABLE vault_link (
-    vault TEXT NOT NULL REFERENCES vault (name) ON DELETE CASCADE,
-    source TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    target TEXT NOT NULL,
-    PRIMARY KEY (vault, source, kind, target)
-) WITHOUT ROWID;
+CREATE INDEX once_by_time ON once (taken_at);

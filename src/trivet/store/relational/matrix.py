@@ -7,6 +7,8 @@ smaller than the shortlist are searched exactly by the same code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,15 @@ SHORTLIST = 1_000
 EXACT_UP_TO = 3_000
 # Among so many times the depth of best passages there are nearly always enough different memories.
 LIKELY_FACTOR = 2
+
+
+# As vectors are stored, or twice as large and ready to multiply.
+Kind = type[np.float16] | type[np.float32]
+
+
+def bytes_a_passage(dimension: int) -> int:
+    """Of half-precision numbers, with the code and where it belongs."""
+    return 2 * dimension + -(-dimension // 64) * 8 + 16
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -32,7 +43,7 @@ class _Arrays(msgspec.Struct, frozen=True):
 
     keys: NDArray[np.int64]
     ordinals: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.floating]
     codes: NDArray[np.uint64]
 
     def head(self, size: int) -> _Arrays:
@@ -42,8 +53,9 @@ class _Arrays(msgspec.Struct, frozen=True):
 class Matrix:
     """Grows by appending; a removed row keeps its place with key -1 until the next reload."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, kind: Kind = np.float32) -> None:
         self.dimension = dimension
+        self._kind = kind
         self.size = 0
         self.removed = 0
         self._highest = -1
@@ -56,7 +68,11 @@ class Matrix:
         self._rows_of: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
 
-    def add(self, keys: list[int], ordinals: list[int], vectors: NDArray[np.float32]) -> None:
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in msgspec.structs.astuple(self._arrays))
+
+    def add(self, keys: Sequence[int], ordinals: Sequence[int], vectors: NDArray[np.floating]) -> None:
         start, stop = self.size, self.size + len(keys)
         if stop > len(self._arrays.keys):
             self._grow(max(stop, len(self._arrays.keys) * 3 // 2))
@@ -83,7 +99,7 @@ class Matrix:
             rows = self._shortlist(arrays.codes, query, rows)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
-        scores = vectors @ query
+        scores = vectors.astype(np.float32, copy=False) @ query
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
 
     def _visible_rows(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -116,7 +132,7 @@ class Matrix:
         near = np.flatnonzero(distances <= limit)
         return near if everything else rows[near]
 
-    def _encode(self, vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    def _encode(self, vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
         bits = np.zeros((len(vectors), self._words * 64), bool)
         bits[:, : self.dimension] = vectors > 0
         return np.packbits(bits, axis=1).view(np.uint64)
@@ -131,7 +147,7 @@ class Matrix:
         return _Arrays(
             np.full(capacity, -1, np.int64),
             np.zeros(capacity, np.int64),
-            np.zeros((capacity, self.dimension), np.float32),
+            np.zeros((capacity, self.dimension), self._kind),
             np.zeros((self._words, capacity), np.uint64),
         )
 

@@ -1,4 +1,4 @@
-"""The ledger of what was ingested from files."""
+"""Requests that must act once."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ down_revision = "0005"
 
 def upgrade() -> None:
     run_file("0006")
-    keep_tenants_apart(("vault", "vault_file", "vault_part", "vault_link"))
+    keep_tenants_apart(("once",))

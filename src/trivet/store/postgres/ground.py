@@ -1,0 +1,40 @@
+"""What an address and a role must be before anything is asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from trivet.errors import InvalidInput
+
+_OUTSIDE = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_PROCESS = "SELECT pg_backend_pid()"
+
+
+def name_of(url: str) -> str:
+    """Without the password. A piece of one that was not written as an address needs it must not pass as a host."""
+    try:
+        parts = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
+        readable = parts.get("port", "").replace(",", "").isdigit() or not parts.get("port")
+    except psycopg.Error:
+        readable = False
+    if not readable or "@" in parts.get("dbname", "") + parts.get("host", ""):
+        raise InvalidInput(
+            "The address of the PostgreSQL database cannot be read. It looks like postgresql://user@host:5432/name; "
+            "in a password write @ as %40, / as %2F, : as %3A and % as %25, or keep it in ~/.pgpass."
+        )
+    return f"postgresql://{parts.get('user', '')}@{parts.get('host') or 'localhost'}/{parts.get('dbname', '')}"
+
+
+def role_above_the_rules(connection: psycopg.Connection[Any]) -> str | None:
+    """Row-level security does not bind a superuser: with one, a mistake of ours would show a tenant another's."""
+    row = connection.execute(_OUTSIDE).fetchone()
+    return str(row[0]) if row else None
+
+
+def is_pooled(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a pooler stands between: it gives the connection a process number of its own making."""
+    row = connection.execute(_PROCESS).fetchone()
+    return row is None or row[0] != connection.info.backend_pid

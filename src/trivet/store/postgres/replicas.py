@@ -1,0 +1,164 @@
+"""Hot standbys that answer reads, each only while it is fresh enough and has what the asker knows already.
+
+How old a standby is cannot be told by the standby: it may not know that it hears nothing any more. So a thread notes
+how far the primary is, again and again; a standby that has replayed up to a note is at most as old as that note.
+The same thread finds standbys that are there, so that no read ever waits for one that is not.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+import psycopg
+
+from trivet.store.postgres.ground import name_of, role_above_the_rules
+from trivet.store.postgres.pool import Connection, make_pool
+
+# How many times within the bound the primary is looked at, and how often at least.
+LOOKS = 4
+LONGEST_PAUSE = 1.0
+# A busy standby is not worth waiting for: the primary can answer.
+WAIT_SECONDS = 0.2
+CONNECT_SECONDS = 2
+
+# Further than any standby is.
+UNKNOWN = 1 << 63
+
+_STANDBY = """
+SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0)::bigint,
+       (SELECT last_change FROM tenant)
+"""
+
+
+class ReplicaState(msgspec.Struct, frozen=True):
+    """How a standby did, for whoever looks after it."""
+
+    name: str
+    up: bool
+    chosen: int
+    behind: int
+    failed: int
+    trouble: str | None
+
+
+class Replica:
+    def __init__(self, url: str, prepares: bool, most_connections: int) -> None:
+        self.name = name_of(url)
+        self.up = False
+        self.chosen = self.behind = self.failed = 0
+        self.trouble: str | None = None
+        self._url = url
+        self._pool = make_pool(url, prepares, most_connections, WAIT_SECONDS)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        with self._pool.connection(timeout=WAIT_SECONDS) as connection:
+            yield connection
+
+    def has_failed(self, error: psycopg.Error) -> None:
+        self.failed += 1
+        self.up = False
+        self.trouble = str(error).strip().partition("\n")[0]
+
+    def look(self) -> None:
+        """Whether it is there. Asked apart from all reads, by a connection of its own."""
+        try:
+            with psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+                above = role_above_the_rules(connection)
+        except psycopg.Error as error:
+            self.trouble = str(error).strip().partition("\n")[0]
+            return
+        self.trouble = f"the role {above} is not bound by row-level security" if above else None
+        self.up = above is None
+
+    def state(self) -> ReplicaState:
+        return ReplicaState(self.name, self.up, self.chosen, self.behind, self.failed, self.trouble)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class Replicas:
+    def __init__(
+        self,
+        replicas: Sequence[Replica],
+        lag_seconds: float,
+        primary: Callable[[], int],
+    ) -> None:
+        self._replicas = tuple(replicas)
+        self._lag = lag_seconds
+        self._primary = primary  # how far it is now
+        self._notes: deque[tuple[float, int]] = deque()
+        self.missed = 0  # how often the primary did not answer
+        self._turn = 0
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._look_after, name="trivet-replicas", daemon=True)
+        if self._replicas:
+            self.look()
+            self._watch.start()
+
+    def __bool__(self) -> bool:
+        return bool(self._replicas)
+
+    def choose(self, set_up: Callable[[Connection], None], change: int, position: int) -> Replica | None:
+        """One that knows this change and has replayed up to this position. They take turns."""
+        self._turn += 1
+        for place in range(len(self._replicas)):
+            replica = self._replicas[(self._turn + place) % len(self._replicas)]
+            if replica.up and self._is_fresh(replica, set_up, change, position):
+                replica.chosen += 1
+                return replica
+        return None
+
+    def states(self) -> tuple[ReplicaState, ...]:
+        return tuple(replica.state() for replica in self._replicas)
+
+    def look(self) -> None:
+        """At the primary, and at the standbys that are not known to be there."""
+        moment = time.monotonic()
+        try:
+            self._notes.append((moment, self._primary()))
+        except psycopg.Error:
+            self.missed += 1  # the notes grow old and no standby is fresh any more: reads tell what is wrong
+        while self._notes and moment - self._notes[0][0] > 2 * self._lag:
+            self._notes.popleft()
+        for replica in self._replicas:
+            if not replica.up:
+                replica.look()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._watch.is_alive():
+            self._watch.join()
+        for replica in self._replicas:
+            replica.close()
+
+    def _is_fresh(self, replica: Replica, set_up: Callable[[Connection], None], change: int, position: int) -> bool:
+        try:
+            with replica.connection() as connection, connection.pipeline():
+                set_up(connection)
+                answer = connection.execute(_STANDBY)
+            follows, replayed, last_change = answer.fetchone() or (False, 0, 0)
+        except psycopg.Error as error:
+            replica.has_failed(error)
+            return False
+        if not follows:  # it was promoted, and is found by the primary's address
+            replica.up, replica.trouble = False, "it is no standby any more"
+            return False
+        fresh = replayed >= max(position, self._oldest_allowed()) and (last_change or 0) >= change
+        replica.behind += not fresh
+        return fresh
+
+    def _oldest_allowed(self) -> int:
+        """Where the primary was when the bound began. Without a note of that time nothing is known to be fresh."""
+        limit = time.monotonic() - self._lag
+        return next((position for moment, position in tuple(self._notes) if moment >= limit), UNKNOWN)
+
+    def _look_after(self) -> None:
+        while not self._ended.wait(min(LONGEST_PAUSE, self._lag / LOOKS)):
+            self.look()

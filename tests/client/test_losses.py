@@ -1,0 +1,188 @@
+"""Connections are kept, and break: what is safe is done again, nothing is done twice, and what is not known is said."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from trivet import StoreError, Trivet
+from trivet.client.attempts import MOST_ATTEMPTS
+
+from .between import Wire
+
+
+def test_one_connection_serves_many_calls(trivet: Trivet, between: Wire) -> None:
+    for number in range(5):
+        trivet.remember(f"zebra number {number}")
+        trivet.recall("zebra")
+    assert between.connections == 1
+
+
+def test_threads_share_a_client(trivet: Trivet, between: Wire) -> None:
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(5):
+                id = trivet.remember(f"zebra thread{number} turn{turn}").id
+                assert id in {hit.id for hit in trivet.recall(f"thread{number} turn{turn}").hits}
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert trivet.list().total == 30
+    assert between.connections <= 6
+
+
+READS: dict[str, Callable[[Trivet, str], object]] = {
+    "recall": lambda trivet, id: trivet.recall("zebra").hits[0].id,
+    "get": lambda trivet, id: trivet.get(id),
+    "list": lambda trivet, id: trivet.list(),
+    "history": lambda trivet, id: trivet.history(id),
+    "diff": lambda trivet, id: trivet.diff(id, 1, 1),
+    "why_not": lambda trivet, id: trivet.why_not("zebra", id).verdict,
+    "stats": lambda trivet, id: trivet.stats().memories,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("lost", ["lose_requests", "lose_answers"])
+def test_a_read_is_asked_again(trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str) -> None:
+    id = trivet.remember("zebra text").id
+    expected = read(trivet, id)
+    setattr(between, lost, 1)
+    assert read(trivet, id) == expected
+    assert getattr(between, lost) == 0
+
+
+def test_a_memory_whose_answer_was_lost_is_stored_once(trivet: Trivet, between: Wire) -> None:
+    between.lose_answers = 2
+    stored = trivet.remember("zebra text")
+    assert [memory.id for memory in trivet.list().memories] == [stored.id]
+    assert trivet.stats().revisions == 1
+    first, *others = between.headers("idempotency-key")[:3]
+    assert first
+    assert others == [first, first]
+
+
+def test_many_whose_answer_was_lost_are_stored_once(trivet: Trivet, between: Wire) -> None:
+    between.lose_answers = 1
+    stored = trivet.remember_many([{"content": "zebra one"}, {"content": "zebra two"}])
+    assert {memory.id for memory in trivet.list().memories} == {one.id for one in stored}
+    assert trivet.list().total == 2
+
+
+def test_none_at_all_are_stored_as_well(trivet: Trivet) -> None:
+    assert trivet.remember_many([]) == []
+
+
+def test_an_edit_whose_answer_was_lost_is_one_revision(trivet: Trivet, between: Wire) -> None:
+    id = trivet.remember("zebra text").id
+    between.lose_answers = 1
+    assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
+    assert len(trivet.history(id)) == 2
+
+
+def test_a_restore_whose_answer_was_lost_is_no_conflict(trivet: Trivet, between: Wire) -> None:
+    id = trivet.remember("zebra text").id
+    trivet.forget(id)
+    between.lose_answers = 1
+    assert trivet.restore(id).state == "active"
+    assert [one.action for one in trivet.history(id)] == ["remember", "forget", "restore"]
+
+
+@pytest.mark.parametrize("verb", ["purge", "unlink"])
+def test_what_is_gone_already_is_no_error_when_the_answer_was_lost(trivet: Trivet, between: Wire, verb: str) -> None:
+    id, other = trivet.remember("zebra text").id, trivet.remember("horse text").id
+    trivet.link(id, "see-also", other)
+    between.lose_answers = 1
+    if verb == "purge":
+        trivet.purge(id)
+    else:
+        trivet.unlink(id, "see-also", other)
+    assert trivet.links(other) == ()
+
+
+def test_each_call_has_a_key_of_its_own(trivet: Trivet, between: Wire) -> None:
+    """Two memories with the same text are two memories if the caller says so twice."""
+    first, second = trivet.remember("zebra text"), trivet.remember("zebra text")
+    assert first.id != second.id
+    assert trivet.list().total == 2
+    assert len(set(between.headers("idempotency-key")[:2])) == 2
+
+
+def test_reading_a_secret_is_not_repeated_behind_ones_back(trivet: Trivet, between: Wire) -> None:
+    """Each time is on the record, and the server must not keep the answer in order to repeat it."""
+    id = trivet.remember("zebra text").id
+    between.lose_answers = 1
+    with pytest.raises(StoreError, match="broke off"):
+        trivet.reveal(id)
+    assert between.headers("idempotency-key")[-1] == ""
+    assert [entry.act for entry in trivet.audit()].count("reveal") == 1
+
+
+def test_it_gives_up_and_says_what_is_not_known(trivet: Trivet, between: Wire) -> None:
+    id = trivet.remember("zebra text").id
+    between.lose_answers = 2 * MOST_ATTEMPTS
+    before = len(between.requests)
+    with pytest.raises(StoreError, match=r"broke off.*not known whether") as caught:
+        trivet.forget(id)
+    assert between.address in str(caught.value)
+    assert len(between.requests) == before + MOST_ATTEMPTS
+    with pytest.raises(StoreError, match="broke off") as caught:
+        trivet.recall("zebra")
+    assert "not known" not in str(caught.value)
+    assert trivet.get(id).state == "deleted", "and it works again by itself"
+
+
+def test_nobody_there(key: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with (
+        Trivet.open(f"http://127.0.0.1:{port}", key=key) as trivet,
+        pytest.raises(StoreError, match=r"cannot be reached.*Is it running") as caught,
+    ):
+        trivet.remember("text")
+    assert key not in str(caught.value)
+    assert "not known" not in str(caught.value), "it was never sent"
+
+
+def test_a_silent_server_is_not_waited_for(key: str) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        Trivet.open(f"http://127.0.0.1:{silent.getsockname()[1]}", key=key, answer_time_limit_ms=50) as trivet,
+        pytest.raises(StoreError, match=r"in time.*answer_time_limit_ms.*not known"),
+    ):
+        trivet.remember("text")
+
+
+def test_a_closed_client_says_so(trivet: Trivet) -> None:
+    trivet.close()
+    with pytest.raises(StoreError, match="closed"):
+        trivet.list()
+    with pytest.raises(StoreError, match="closed"):
+        trivet.export()
+    trivet.close()
+
+
+def test_an_import_is_sent_once(trivet: Trivet, between: Wire) -> None:
+    between.lose_answers = 1
+    with pytest.raises(StoreError, match="import it again"):
+        trivet.import_(['{"content": "zebra text"}'])
+    assert trivet.import_(['{"content": "zebra text"}']).unchanged == 1
+
+
+def test_an_export_that_breaks_off_says_so(trivet: Trivet, between: Wire) -> None:
+    trivet.remember("zebra text")
+    lines = trivet.export()
+    between.lose_answers = 1
+    with pytest.raises(StoreError, match="not whole"):
+        list(lines)

@@ -1,0 +1,45 @@
+"""What is behind the server is no matter: a file or a PostgreSQL database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from postgres_server import PostgresServer
+from trivet import Trivet
+
+from .between import wire
+from .serving import Houses, key_of
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "memory.db")
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    return postgres.database()
+
+
+def test_a_life(running: Houses, store: str) -> None:
+    with running.at(store, embedder="none") as (address, house), wire(address) as between:
+        ana, ben = (Trivet.open(between.address, key=key_of(house, user)) for user in ("ana", "ben"))
+        with ana, ben:
+            between.lose_answers = 1
+            first = ana.remember("The relay listens on port 7001.", tags=["net"]).id
+            second = ana.remember("The relay listens on port 7002.", tags=["net"]).id
+            ana.link(second, "supersedes", first)
+            assert [hit.id for hit in ana.recall("relay port").hits] == [second]
+            assert ben.list().total == 0
+            between.lose_answers = 1
+            ana.share("ben", tag="net")
+            assert [hit.id for hit in ben.recall("relay port").hits] == [second]
+            assert ana.shares() == ben.shares()
+            between.lose_answers = 1
+            ana.unshare("ben", tag="net")
+            assert ben.recall("relay port").hits == ()
+            between.lose_answers = 1
+            assert ana.edit(second, content="The relay is gone.", if_revision=1).revision == 2
+            assert ben.import_(ana.export()).stored == 2, "as copies of his own"
+            assert {memory.owner for memory in ben.list().memories} == {"ben"}
+            assert ana.stats().memories == {"active": 1, "superseded": 1}

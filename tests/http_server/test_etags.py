@@ -1,0 +1,69 @@
+"""A memory's ETag: what is known need not be sent, and what has changed is not overwritten."""
+
+from __future__ import annotations
+
+import pytest
+
+from .serving import Client
+
+
+@pytest.fixture
+def path(ana: Client) -> str:
+    return f"/v1/memories/{ana.done('POST', '/v1/memories', json={'content': 'The kiosk opens at eight.'})['id']}"
+
+
+def test_what_is_known_is_not_sent_again(ana: Client, path: str) -> None:
+    tag = ana("GET", path).headers["etag"]
+    for known in (tag, f'"x", {tag}', f"W/{tag}", "*"):
+        answer = ana("GET", path, headers={"If-None-Match": known})
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+    assert ana("GET", path, headers={"If-None-Match": '"9-0"'}).status_code == 200
+
+
+def test_an_edit_gives_the_next_tag(ana: Client, path: str) -> None:
+    before = ana("GET", path).headers["etag"]
+    edited = ana("PATCH", path, json={"content": "The kiosk opens at nine."}, headers={"If-Match": before})
+    assert edited.status_code == 200
+    assert edited.headers["etag"] == ana("GET", path).headers["etag"] != before
+    assert ana("GET", path, headers={"If-None-Match": before}).status_code == 200
+
+
+def test_what_changes_without_an_edit_has_another_tag(ana: Client, path: str) -> None:
+    before = ana("GET", path).headers["etag"]
+    newer = ana.done("POST", "/v1/memories", json={"content": "The kiosk is closed."})["id"]
+    ana.done("PUT", f"/v1/memories/{newer}/links/supersedes/{path.rpartition('/')[2]}")
+    answer = ana("GET", path, headers={"If-None-Match": before})
+    assert (answer.status_code, answer.json()["state"]) == (200, "superseded")
+
+
+def test_masked_and_revealed_have_different_tags_and_one_revision(ana: Client) -> None:
+    stored = ana.done("POST", "/v1/memories", json={"content": "The safe is behind the map.", "sensitive": True})
+    path = f"/v1/memories/{stored['id']}"
+    masked, revealed = ana("GET", path).headers["etag"], ana("GET", f"{path}?reveal=true").headers["etag"]
+    assert masked != revealed
+    assert ana("PATCH", path, json={"importance": 1}, headers={"If-Match": revealed}).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "suffix"), [("PATCH", ""), ("DELETE", ""), ("POST", "/restore")])
+def test_what_has_changed_is_left_alone(ana: Client, path: str, method: str, suffix: str) -> None:
+    before = ana("GET", path).headers["etag"]
+    ana.done("PATCH", path, json={"content": "The kiosk opens at ten."})
+    given = {"json": {"content": "mine"}} if method == "PATCH" else {}
+    said = ana.refused(412, method, f"{path}{suffix}", headers={"If-Match": before}, **given)
+    assert "at revision 2 by now" in said
+    assert ana.done("GET", path)["content"] == "The kiosk opens at ten."
+
+
+@pytest.mark.parametrize("tags", ["*", '"1"', '"7-0", "1-abc"'])
+def test_other_ways_to_say_it(ana: Client, path: str, tags: str) -> None:
+    assert ana("DELETE", path, headers={"If-Match": tags}).status_code == 200
+
+
+def test_a_tag_that_is_none_is_refused(ana: Client, path: str) -> None:
+    assert "If-Match" in ana.refused(422, "DELETE", path, headers={"If-Match": "first"})
+    assert ana.done("GET", path)["state"] == "active"
+
+
+def test_restoring_an_unchanged_memory(ana: Client, path: str) -> None:
+    tag = ana("DELETE", path).headers["etag"]
+    assert ana("POST", f"{path}/restore", headers={"If-Match": tag}).json()["state"] == "active"

@@ -1,0 +1,170 @@
+"""Every route gives what the facade gives, from the same arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from trivet import InvalidInput, Trivet, contract
+from trivet.contract import BY_NAME
+from trivet.routes import ROUTES, Route
+from trivet.types import Memory
+
+from .serving import Client, Served
+
+# What differs from call to call by its nature.
+UNSTEADY = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "at", "bytes"}
+
+
+@pytest.fixture(scope="module")
+def memory(server: Served, ana: Client) -> Trivet:
+    """The facade that the routes act through, for the same user."""
+    return server.house.trivet(server.house.caller(ana.http.headers["authorization"].removeprefix("Bearer ")))
+
+
+def test_every_operation_has_a_route_and_every_route_an_operation() -> None:
+    assert {route.operation for route in ROUTES} == set(BY_NAME)
+
+
+def store(ana: Client, content: str, **more: Any) -> str:
+    id: str = ana.done("POST", "/v1/memories", json={"content": content, **more})["id"]
+    return id
+
+
+def steady(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: steady(inner) for name, inner in value.items() if name not in UNSTEADY}
+    return [steady(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def asked(ana: Client, route: Route, arguments: dict[str, Any]) -> Any:
+    """The answer to the arguments at the route, as the result type of the contract."""
+    path = route.path.format(**arguments)
+    rest = {name: value for name, value in arguments.items() if name not in route.in_path}
+    given: dict[str, Any] = {"params": rest} if route.in_query else {"json": rest}
+    answer = ana(route.method, path, **given)
+    assert answer.status_code == route.status, answer.text
+    result = BY_NAME[route.operation].result
+    return None if route.status == 204 else msgspec.json.decode(answer.content, type=result)
+
+
+READS: list[tuple[str, dict[str, Any]]] = [
+    ("list", {"limit": 2, "category": ["facts", "events"], "sort": "importance"}),
+    ("list", {"tags": ["harbour"], "reveal": False, "created_after": "2020-01-01"}),
+    ("get", {"id": "ID"}),
+    ("get", {"id": "ID", "reveal": True}),
+    ("history", {"id": "ID"}),
+    ("links", {"id": "ID"}),
+    ("recall", {"query": "when does the ferry leave", "limit": 3, "minimum_score": 0.1, "collapse": False}),
+    ("recall", {"query": '"ferry leaves"', "tags": ["harbour"], "token_budget": 300}),
+    ("why_not", {"query": "lighthouse", "id": "ID"}),
+    ("concepts", {"limit": 5, "text": "Ferry"}),
+    ("graph", {"start": "ID", "depth": 1}),
+    ("shares", {}),
+    ("tags", {"limit": 5}),
+    ("categories", {}),
+    ("stats", {}),
+    ("audit", {"limit": 5}),
+]
+
+
+@pytest.fixture(scope="module")
+def ferry(ana: Client) -> str:
+    id = store(ana, "The Ferry Aurora leaves at nine.", tags=["harbour"])
+    other = store(ana, "The Ferry Aurora leaves at ten in winter.", tags=["harbour", "winter"], importance=0.9)
+    ana.done("PUT", f"/v1/memories/{id}/links/see-also/{other}")
+    return id
+
+
+@pytest.mark.parametrize(("name", "arguments"), READS, ids=lambda value: value if isinstance(value, str) else "")
+def test_reads(name: str, arguments: dict[str, Any], ana: Client, memory: Trivet, ferry: str) -> None:
+    given = {field: ferry if value == "ID" else value for field, value in arguments.items()}
+    memory.engine.worker.drain(None)
+    for route in (route for route in ROUTES if route.operation == name):
+        over_http = asked(ana, route, given)
+        here = getattr(memory, name)(**given)
+        assert steady(msgspec.to_builtins(over_http)) == steady(msgspec.to_builtins(here))
+
+
+def test_a_life(ana: Client, memory: Trivet) -> None:
+    """remember, edit, forget, restore, purge, each seen by the facade."""
+    routes = {route.operation: route for route in ROUTES}
+    id = asked(ana, routes["remember"], {"content": "Lamp one is green.", "importance": 1, "title": "Lamps"}).id
+    assert memory.get(id).title == "Lamps"
+    edited = asked(ana, routes["edit"], {"id": id, "content": "Lamp one is red.", "title": None})
+    assert edited == memory.get(id)
+    assert (edited.title, edited.revision, edited.importance) == (None, 2, 1.0)
+    assert asked(ana, routes["forget"], {"id": id}).state == "deleted"
+    assert asked(ana, routes["restore"], {"id": id, "revision": 1}).content == "Lamp one is green."
+    assert memory.get(id).revision == 4
+    asked(ana, routes["purge"], {"id": id})
+    assert ana("GET", f"/v1/memories/{id}").status_code == 404
+
+
+def test_links_come_and_go(ana: Client, memory: Trivet) -> None:
+    old, new = store(ana, "Gate B is open."), store(ana, "Gate B is closed.")
+    path = f"/v1/memories/{new}/links/supersedes/{old}"
+    assert ana.done("PUT", path)["kind"] == "supersedes"
+    assert memory.get(old).state == "superseded"
+    assert ana("DELETE", path).status_code == 204
+    assert memory.get(old).state == "active"
+
+
+def test_secrets_are_redacted_and_revealed(ana: Client) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    stored = ana.done("POST", "/v1/memories", json={"content": f"The token is {secret}."})
+    assert stored["redacted"]
+    assert secret not in ana("GET", f"/v1/memories/{stored['id']}").text
+    assert secret in ana.done("POST", f"/v1/memories/{stored['id']}/reveal")["content"]
+
+
+def test_many_at_once(ana: Client, memory: Trivet) -> None:
+    stored = ana.done("POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 1."}, {"content": "Pier 2."}]})
+    assert [memory.get(one["id"]).content for one in stored] == ["Pier 1.", "Pier 2."]
+
+
+def test_many_at_once_are_all_or_none(ana: Client, memory: Trivet) -> None:
+    before = memory.list().total
+    said = ana.refused(422, "POST", "/v1/memories/batch", json={"memories": [{"content": "Pier 3."}, {"content": " "}]})
+    assert said.startswith("memories[1]: content: the text is empty")
+    assert memory.list().total == before
+
+
+@pytest.mark.parametrize("body", [{}, {"memories": []}, {"memories": "x"}, {"memories": [{"content": "x"}], "y": 1}])
+def test_many_at_once_in_another_shape(ana: Client, body: dict[str, Any]) -> None:
+    assert "memories" in ana.refused(422, "POST", "/v1/memories/batch", json=body)
+
+
+def test_diff(ana: Client, memory: Trivet) -> None:
+    id = store(ana, "The bell rings at six.")
+    ana.done("PATCH", f"/v1/memories/{id}", json={"content": "The bell rings at seven."})
+    shown = ana.done("GET", f"/v1/memories/{id}/diff", params={"older": 1, "newer": 2})
+    assert shown == {"id": id, "older": 1, "newer": 2, "diff": memory.diff(id, 1, 2)}
+    assert "-The bell rings at six." in shown["diff"]
+    assert "There is no revision 9" in ana.refused(404, "GET", f"/v1/memories/{id}/diff?older=1&newer=9")
+
+
+def test_a_head_is_a_get_without_its_body(ana: Client, ferry: str) -> None:
+    head, got = ana("HEAD", f"/v1/memories/{ferry}"), ana("GET", f"/v1/memories/{ferry}")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["etag"] == got.headers["etag"]
+    assert msgspec.json.decode(got.content, type=Memory).id == ferry
+
+
+def test_what_every_answer_carries(ana: Client, server: Served) -> None:
+    for answer in (ana("GET", "/v1/stats"), server.with_key(None)("GET", "/docs")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["cache-control"] == "no-store"
+        assert "server" not in answer.headers
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_contract_is_checked_before_anything_is_asked_of_the_store(ana: Client) -> None:
+    """The same words as everywhere else."""
+    with pytest.raises(InvalidInput) as expected:
+        contract.check(contract.Recall, {"query": "x", "limit": 101})
+    assert ana.refused(422, "GET", "/v1/recall?query=x&limit=101") == str(expected.value)

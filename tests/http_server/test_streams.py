@@ -1,0 +1,188 @@
+"""Whole stores over the wire: complete, in order, and never all in memory at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from trivet import Trivet
+from trivet.serve.http import connection, streams
+from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, Outflow
+
+from .raw import Raw
+from .serving import Client, Served, served, settings_for
+
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+def lines_of(ana: Client, path: str = "/v1/export") -> list[dict[str, Any]]:
+    answer = ana("GET", path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    return [msgspec.json.decode(line) for line in answer.content.rstrip(b"\n").split(b"\n")]
+
+
+def test_there_and_back(ana: Client, path: Path) -> None:
+    ids = [ana.done("POST", "/v1/memories", json={"content": f"Knot {number}."})["id"] for number in range(5)]
+    ana.done("PATCH", f"/v1/memories/{ids[0]}", json={"content": "Knot 0, a bowline."})
+    ana.done("PUT", f"/v1/memories/{ids[0]}/links/see-also/{ids[1]}")
+    exported = ana("GET", "/v1/export").content
+    with served(settings_for(path)) as other:
+        ben = other.client("ben")
+        imported = ben.done("POST", "/v1/import", content=exported, headers=NDJSON)
+        assert (imported["stored"], imported["links"], imported["errors"]) == (5, 1, [])
+        assert ben.done("GET", f"/v1/memories/{ids[0]}/history")[0]["memory"]["content"] == "Knot 0."
+        again = ben.done("POST", "/v1/import", content=exported, headers=NDJSON)
+        assert (again["stored"], again["unchanged"]) == (0, 5)
+        assert len(lines_of(ben)) == len(lines_of(ana))
+
+
+def test_sensitive_memories_need_the_right_to_reveal(server: Served, ana: Client) -> None:
+    ana.done("POST", "/v1/memories", json={"content": "The hidden cove.", "sensitive": True})
+    assert "hidden cove" not in ana("GET", "/v1/export").text
+    assert "hidden cove" in ana("GET", "/v1/export?include_sensitive=true").text
+    reader = server.with_key(server.house.make_key("ana", "admin", ("read",)))
+    assert "reveal" in reader.refused(403, "GET", "/v1/export?include_sensitive=true")
+    assert reader("GET", "/v1/export").status_code == 200
+
+
+def test_an_import_names_its_bad_lines_and_takes_the_rest(ana: Client) -> None:
+    body = b'{"content": "Good."}\n\n{"content": "\xff"}\nnonsense\n{"contents": "x"}\n{"content": "Also good."}'
+    imported = ana.done("POST", "/v1/import", content=body, headers=NDJSON)
+    assert imported["stored"] == 2
+    assert [error.partition(":")[0] for error in imported["errors"]] == ["line 3", "line 4", "line 5"]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 4096])
+def test_an_import_may_come_in_any_pieces(path: Path, cut: int) -> None:
+    body = "".join(f'{{"content": "Wörter {number}"}}\n' for number in range(40)).encode()
+    pieces = [body[start : start + cut] for start in range(0, len(body), cut)]
+    with served(settings_for(path)) as server:
+        imported = server.client().done("POST", "/v1/import", content=iter(pieces), headers=NDJSON)
+    assert (imported["stored"], imported["errors"]) == (40, [])
+
+
+def test_an_import_of_another_kind(ana: Client) -> None:
+    assert "application/x-ndjson" in ana.refused(
+        415, "POST", "/v1/import", content=b"{}", headers={"Content-Type": "application/json"}
+    )
+
+
+def test_a_line_that_never_ends(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)  # how long a body may go on after its answer
+    pieces = (b"x" * 400 for _ in range(10**9))  # nobody could read all of it
+    assert "A line has more than 1,000 bytes" in ana.refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
+
+
+def test_an_import_that_never_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
+    with served(settings_for(path, server_import_bytes=10_000)) as server:
+        pieces = (b'{"content": "again"}\n' for _ in range(10**9))
+        said = server.client().refused(413, "POST", "/v1/import", content=pieces, headers=NDJSON)
+    assert "more than 10,000 bytes" in said
+
+
+def test_an_import_that_stops_coming(path: Path) -> None:
+    with served(settings_for(path, server_request_seconds=0.2)) as server, Raw(server.address) as raw:
+        raw.head("POST", "/v1/import", server.key(), Content_Type="application/x-ndjson", Content_Length=100)
+        raw.socket.sendall(b'{"content": "one"}\n')
+        assert raw.status() == 408
+
+
+def test_an_import_whose_client_goes_away_frees_its_place(path: Path) -> None:
+    with served(settings_for(path)) as server:
+        key = server.key()
+        for _ in range(2 * STREAMS_AT_ONCE):
+            with Raw(server.address) as raw:
+                raw.head("POST", "/v1/import", key, Content_Type="application/x-ndjson", Content_Length=100)
+                raw.socket.sendall(b'{"content": "one"}\n')
+        ana = server.with_key(key)
+        while (answer := ana("POST", "/v1/import", content=b'{"content": "x"}', headers=NDJSON)).status_code == 503:
+            pass
+        assert answer.json()["stored"] == 1
+
+
+class Endless:
+    """An export that goes on until nobody reads it, and counts how far it got."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.ended = threading.Event()
+
+    def lines(self) -> Iterator[str]:
+        try:
+            while True:
+                self.made += 1
+                yield "x" * CHUNK_BYTES
+        finally:
+            self.ended.set()
+
+
+def test_an_export_waits_for_its_reader() -> None:
+    endless = Endless()
+
+    async def read() -> int:
+        outflow = Outflow(endless.lines)
+        thread = threading.Thread(target=outflow.make)
+        thread.start()
+        chunks = outflow.chunks()
+        for _ in range(10):
+            await anext(chunks)
+        await chunks.aclose()  # type: ignore[attr-defined]
+        await asyncio.to_thread(thread.join)
+        return endless.made
+
+    assert asyncio.run(read()) <= 10 + CHUNKS_AHEAD + 1
+    assert endless.ended.is_set()
+
+
+def test_an_export_whose_client_goes_away_ends(ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless()
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
+    with ana.http.stream("GET", "/v1/export") as answer:
+        assert len(next(answer.iter_bytes(1000))) == 1000
+    endless.ended.wait()
+
+
+def test_an_export_whose_client_takes_nothing_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless()
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
+    with served(settings_for(path, server_request_seconds=0.3)) as server, Raw(server.address) as raw:
+        raw.head("GET", "/v1/export", server.key())
+        endless.ended.wait()
+
+
+def test_more_exports_than_there_is_room_for(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    exports = [Endless() for _ in range(STREAMS_AT_ONCE)]
+    waiting = iter(exports)
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: next(waiting).lines())
+    clients = [server.client() for _ in exports]
+    answers = [client.http.send(client.http.build_request("GET", "/v1/export"), stream=True) for client in clients]
+    assert "exports and imports are running" in server.client().refused(503, "GET", "/v1/export")
+    assert server.client()("GET", "/v1/stats").status_code == 200
+    for answer, export in zip(answers, exports, strict=True):
+        answer.close()
+        export.ended.wait()
+
+
+def test_an_export_that_fails_at_once_says_so(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Iterator[str]:
+        yield str(1 // 0)
+
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: broken())
+    ana.refused(500, "GET", "/v1/export")
+
+
+def test_many_exports_at_once_are_all_whole(ana: Client, server: Served) -> None:
+    clients = [server.client() for _ in range(STREAMS_AT_ONCE)]
+    with ThreadPoolExecutor(STREAMS_AT_ONCE) as threads:
+        exports = list(threads.map(lambda client: client("GET", "/v1/export").content, clients))
+    assert len(set(exports)) == 1
