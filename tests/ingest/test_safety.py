@@ -12,7 +12,10 @@ import pytest
 
 from trivet import Trivet
 from trivet.errors import InvalidInput
-from trivet.ingest import ingest
+from trivet.ingest import Options, ingest
+from trivet.ingest.changes import Changes
+from trivet.ingest.vault import settle
+from trivet.ingest.walk import Looked, look
 
 from .conftest import Take, Write, everything
 
@@ -101,20 +104,37 @@ def test_hidden_folders_and_strange_files_are_passed_over(
     with pytest.raises(InvalidInput, match="is not there"):
         take(vault / "missing.md")
     assert "no reader knows" in take(vault / "package.json").problems[0]
+    with pytest.raises(InvalidInput, match="of no kind that can be ingested"):
+        take(vault / "photo.jpg")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may look everywhere")
 def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
     memory: Trivet, write: Write, take: Take, vault: Path
 ) -> None:
     write("closed/a.md", "inside")
     write("open.md", "outside")
     take()
-    (vault / "closed").chmod(0)
-    try:
-        assert (take().forgotten, len(take().problems)) == (0, 1)
-    finally:
-        (vault / "closed").chmod(0o700)
+    whole = look(vault, ())
+    seen = tuple(file for file in whole.files if file.path == "open.md")
+    settled = settle(vault, None, Options(), memory.engine.store.vaults.vaults())
+    for unknown in ("closed", "."):
+        Changes(memory.engine, settled, Looked(seen, (), (unknown,)), False).take(lambda _: None)
+        assert len(everything(memory)) == 2
+    Changes(memory.engine, settled, Looked(seen, (), ()), False).take(lambda _: None)
+    assert set(everything(memory)) == {"outside"}
+
+
+def test_nothing_of_a_purged_memory_stays_in_the_ledger(memory: Trivet, write: Write, take: Take, path: Path) -> None:
+    write("a.md", "# Plans\n\nintro\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]]\n")
+    take()
+    memory.purge(everything(memory)["the hidden plan, see [[Xanadu]]"].id)
+    for again in ("", "longer", "longer still"):
+        write("a.md", f"# Plans\n\nintro {again}\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]] {again}\n")
+        assert (take().left_forgotten, set(everything(memory))) == (1, {f"intro {again}".strip()})
+        for data in (file.read_bytes() for file in path.parent.glob("memory.db*")):
+            assert b"Zanzibar" not in data
+            assert b"Xanadu" not in data
+    assert not take().changed
 
 
 def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
@@ -128,7 +148,10 @@ def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
 KILLED = """
 import os, sys
 from trivet import Trivet
-from trivet.ingest import ingest
+from trivet.ingest import Options, ingest
+from trivet.ingest.changes import Changes
+from trivet.ingest.vault import settle
+from trivet.ingest.walk import Looked, look
 import trivet.ingest.changes as changes
 real, count = changes.apply, [0]
 def apply(*arguments):

@@ -138,7 +138,10 @@ def _merged(current: Memory, new: Memory, said: Mapping[str, Any]) -> Memory:
 
 
 def _entry(path: str, one: Chosen) -> KnownPart:
+    """Of what was purged by hand the ledger must not learn the words again."""
     prepared = one.prepared
+    if one.known is not None and not one.known.said:
+        return msgspec.structs.replace(one.known, path=path)
     return KnownPart(one.id, path, prepared.place, prepared.content, prepared.said, prepared.about)
 
 

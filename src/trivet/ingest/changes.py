@@ -39,7 +39,7 @@ class Changes:
         self._parts: dict[str, list[KnownPart]] = defaultdict(list)
         for part in engine.store.vaults.parts(vault.name):
             self._parts[part.path].append(part)
-        self._taken = {part.id for parts in self._parts.values() for part in parts}
+        self._taken: dict[str, KnownPart | None] = {part.id: part for parts in self._parts.values() for part in parts}
         self._sort_files({file.path: file for file in engine.store.vaults.files(vault.name)}, looked)
         self._counts: Counter[str] = Counter()
         self._redacted: Counter[str] = Counter()
@@ -70,6 +70,10 @@ class Changes:
     def check_there(self) -> None:
         """A disk that is not mounted looks like a folder from which everything was deleted."""
         name, root = self._vault.name, self._vault.root
+        if not self._seen and (root / self._vault.under).is_file():
+            raise InvalidInput(
+                f"{root / self._vault.under} is of no kind that can be ingested. docs/ingest.md lists them."
+            )
         if self._gone and not self._seen:
             raise Conflict(
                 f"None of the {len(self._gone)} files that were ingested from {root} is there any more. Is it mounted? "
@@ -142,13 +146,20 @@ class Changes:
     def _chosen(self, path: str, matches: Sequence[Match]) -> list[Chosen]:
         chosen = []
         for match in matches:
-            id = match.known.id if match.known else str(match.prepared.part.fields.get("id", ""))
-            if not match.known and id in self._taken:
-                raise InvalidInput(f"another file of the vault is the memory {id} already. Take its id away")
-            id = id or new_id_of(self._vault.name, path, match.prepared.place, self._taken)
-            self._taken.add(id)
-            chosen.append(Chosen(id, match.prepared, match.known))
+            known = match.known or self._purged(path, match)
+            own = known.id if known else str(match.prepared.part.fields.get("id", ""))
+            if not known and own in self._taken:
+                raise InvalidInput(f"another file of the vault is the memory {own} already. Take its id away")
+            id = own or new_id_of(self._vault.name, path, match.prepared.place, self._taken)
+            self._taken[id] = None
+            chosen.append(Chosen(id, match.prepared, known))
         return chosen
+
+    def _purged(self, path: str, match: Match) -> KnownPart | None:
+        """Of a memory that was purged by hand the ledger knows only the id, and that is made of the place."""
+        own = str(match.prepared.part.fields.get("id", ""))
+        found = self._taken.get(own or new_id_of(self._vault.name, path, match.prepared.place, {}))
+        return found if found is not None and not found.said else None
 
     def _write(
         self,

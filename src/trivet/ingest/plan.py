@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import msgspec
 
@@ -40,6 +40,8 @@ class Lost:
 
     def add(self, parts: Iterable[KnownPart]) -> None:
         for part in parts:
+            if not part.said:  # purged by hand: nobody is looking for it
+                continue
             self._parts[part.id] = part
             self._by_content[part.content].append(part.id)
             self._by_place[part.path, part.place].append(part.id)
@@ -108,7 +110,7 @@ def match_moved(matches: Sequence[Match], lost: Lost) -> list[Match]:
     return found
 
 
-def new_id_of(vault: str, path: str, place: str, taken: set[str]) -> str:
+def new_id_of(vault: str, path: str, place: str, taken: Container[str]) -> str:
     """The same for the same place, unless a part that has moved away took that id along."""
     name, number = f"{vault}\n{path}\n{place}", 1
     while (id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))) in taken:

@@ -120,6 +120,9 @@ def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...
 
 
 def shown(ingested: Ingested) -> Iterator[Line]:
+    if not (ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems):
+        yield line("No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested.")
+        return
     would = "Would have: " if ingested.dry_run else ""
     yield line(
         f"{would}{ingested.stored} stored, {ingested.updated} updated, {ingested.moved} moved, "

@@ -32,6 +32,10 @@ SET path = excluded.path, place = excluded.place, content = excluded.content, sa
 -- name: delete_part
 DELETE FROM vault_part WHERE vault = :vault AND id = :id AND path = :path;
 
+-- name: blank_part
+-- What is left of a memory that was purged: its id, so that it stays gone, and none of its words.
+UPDATE vault_part SET place = '', content = '', said = '', about = '{}' WHERE id = :id;
+
 -- name: set_lines
 UPDATE memory SET source_start_line = :start, source_end_line = :stop WHERE id = :id AND source_uri IS NOT NULL;
 
