@@ -44,6 +44,11 @@ def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
     assert trivet.json("list")["memories"] == []
 
 
+def test_an_empty_folder_is_said_to_be_so_and_not_remembered(trivet: CommandLine, vault: Path) -> None:
+    assert "No notes" in trivet("ingest", str(vault)).out
+    assert trivet.json("ingest", "--list") == []
+
+
 @pytest.mark.parametrize("arguments", [(), ("x", "--list"), ("--list", "--drop", "y"), ("/no/such/place",)])
 def test_what_it_refuses(trivet: CommandLine, arguments: tuple[str, ...]) -> None:
     assert trivet("ingest", *arguments).status == 2

@@ -67,6 +67,11 @@ class Changes:
     def to_read(self) -> int:
         return len(self._fresh) + len(self._changed)
 
+    @property
+    def nothing_there(self) -> bool:
+        """Neither now nor before: a folder that need not be remembered."""
+        return not self._seen and not self._parts
+
     def check_there(self) -> None:
         """A disk that is not mounted looks like a folder from which everything was deleted."""
         name, root = self._vault.name, self._vault.root

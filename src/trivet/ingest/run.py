@@ -37,7 +37,7 @@ def ingest(
     vault = settle(Path(path), name, options, engine.store.vaults.vaults())
     changes = Changes(engine, vault, look(vault.root, vault.options.exclude), dry_run)
     changes.check_there()
-    if not dry_run:
+    if not dry_run and not changes.nothing_there:
         engine.store.vaults.keep(vault.entry)
     if begin is not None:
         begin(changes.to_read)

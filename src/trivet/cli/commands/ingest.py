@@ -135,6 +135,7 @@ def shown(ingested: Ingested) -> Iterator[Line]:
         yield line(f"{ingested.left_forgotten} that you had forgotten by hand stay so.")
     if ingested.redacted:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(ingested.redacted.items()))
-        yield line((f"Encrypted, and replaced in the texts: {counts}.", "yellow"))
+        done = "To be encrypted" if ingested.dry_run else "Encrypted"
+        yield line((f"{done}, and replaced in the texts: {counts}.", "yellow"))
     for problem in ingested.problems:
         yield line((f"Left out: {problem}.", "red"))
