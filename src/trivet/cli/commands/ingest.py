@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,9 @@ from trivet.cli.output import Line, line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput, TrivetError
-from trivet.ingest import Ingested, Options, drop, ingest
-from trivet.ingest.run import vaults
+
+if TYPE_CHECKING:
+    from trivet.ingest import Ingested, Options
 
 
 @command(
@@ -53,19 +54,12 @@ def ingest_files(
         str | None, typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder.")
     ] = None,
 ) -> int:
+    from trivet.ingest import Options
+
     if (files is not None) + listed + (dropped is not None) != 1:
         raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
-    if listed:
-        known = vaults(session.memory)
-        session.show(known, lambda: [line((vault.name, "bold"), f"  {vault.root}") for vault in known])
-        return 0
-    if dropped is not None:
-        count = drop(session.memory, dropped)
-        session.show(
-            {"vault": dropped, "forgotten": count}, lambda: [line(f"{count} memories of {dropped} are forgotten.")]
-        )
-        return 0
-    assert files is not None
+    if files is None:
+        return _look_or_drop(session, dropped)
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
     ingested = _once(session, files, name, options, dry_run)
     _show(session, ingested)
@@ -74,7 +68,22 @@ def ingest_files(
     return INVALID if ingested.problems else 0
 
 
+def _look_or_drop(session: Session, dropped: str | None) -> int:
+    from trivet.ingest.run import drop, vaults
+
+    if dropped is None:
+        known = vaults(session.memory)
+        session.show(known, lambda: [line((vault.name, "bold"), f"  {vault.root}") for vault in known])
+        return 0
+    count = drop(session.memory, dropped)
+    told = f"{count} memories of {dropped} are forgotten."
+    session.show({"vault": dropped, "forgotten": count}, lambda: [line(told)])
+    return 0
+
+
 def _once(session: Session, files: Path, name: str | None, options: Options, dry_run: bool) -> Ingested:
+    from trivet.ingest import ingest
+
     total = [0]
     with LateProgress("reading files", lambda _: total[0]) as progress:
         ingested = ingest(

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,8 +16,10 @@ from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput
 from trivet.install.agents import AgentName, Launch, wanted
-from trivet.install.change import Change, backup_of, plan_install, plan_uninstall, write
 from trivet.settings import data_folder
+
+if TYPE_CHECKING:
+    from trivet.install.change import Change
 
 AgentArgument = Annotated[AgentName, typer.Argument(help="The agent's program.", show_default=False)]
 ProjectOption = Annotated[
@@ -47,6 +49,8 @@ def install(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
+    from trivet.install.change import plan_install
+
     if plugin is not None:
         return _write_plugin(session, agent, plugin)
     changes = plan_install(wanted(agent, _launch(session), Path.home(), _folder(project), hooks))
@@ -67,6 +71,8 @@ def uninstall(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
+    from trivet.install.change import plan_uninstall
+
     asked = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
     return _carry_out(session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False)
 
@@ -74,6 +80,8 @@ def uninstall(
 def _carry_out(
     session: Session, agent: str, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
 ) -> int:
+    from trivet.install.change import write
+
     needed = [change for change in changes if change.needed]
     if not session.as_json:
         session.show(None, lambda: _shown(needed, installing))
@@ -111,6 +119,8 @@ def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
 
 
 def _done(agent: str, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
+    from trivet.install.change import backup_of
+
     for change in needed:
         yield line(f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}.")
         if installing and change.before is not None:
