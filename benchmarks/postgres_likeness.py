@@ -1,9 +1,11 @@
 """Do both stores answer alike? The lab's stores, copied into PostgreSQL with their vectors, asked the same questions.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/postgres_likeness.py --url postgresql://... scifact locomo
+    TRIVET_DATA=/path/to/originals python benchmarks/postgres_likeness.py --url postgresql://... \
+        --output docs/results/postgres.json scifact locomo
 
-The lab's stores must be embedded already (XDG_CACHE_HOME says where, as for the lab). Prints, for each set and
-recipe, the mean overlap of the first ten, nDCG@10 of both and the median time of the legs.
+The lab's stores must be embedded already (XDG_CACHE_HOME says where, as for the lab). PostgreSQL is asked three ways:
+with the vectors in memory, with an exact search by the database, and by its index. Then the index alone is compared
+with the exact search: plain, under a filter that lets 1 % through, and with a tenth of the memories sensitive.
 """
 
 from __future__ import annotations
@@ -12,82 +14,162 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from speed import manifest
 from trivet.embedding import Embedding
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.measures import measure
 from trivet.lab.originals import import_original
 from trivet.recipe import DEFAULT
+from trivet.store.base import Model
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.taking_in import take_in
 from trivet.trivet import Trivet
+from trivet.types import Filter
 
-ARMS = {"default": str(DEFAULT)}
 MEASURE = "nDCG@10"
+DEPTH = 10
+# More vectors than there are: never another way.
+ALWAYS = 10**12
+# Up to how many bytes vectors are held in memory, and up to how many memories are searched exactly or named by key.
+WAYS: Mapping[str, tuple[int, int, int]] = {
+    "in memory": (ALWAYS, 0, 0),
+    "exact": (0, ALWAYS, 0),
+    "index": (0, 0, 0),
+}
+RARE = "INSERT INTO memory_tag (memory, tag) SELECT key, 'rare' FROM memory WHERE key %% 100 = 0 ON CONFLICT DO NOTHING"
+HIDE = "UPDATE memory SET sensitive = true WHERE key %% 10 = 3"
+DROP = "DELETE FROM passage WHERE memory IN (SELECT key FROM memory WHERE sensitive)"
+FILTERS = {"everything": Filter(), "1 %": Filter(tags=("rare",))}
+
+Figures = dict[str, Any]
 
 
-def beside(bench: Bench, server: Server, tenant: str, indexed: bool) -> Bench:
-    """The same store in PostgreSQL."""
-    engine = bench.trivet.engine
+def copied(bench: Bench, server: Server, tenant: str) -> PostgresStore:
     store = PostgresStore(server, tenant)
     if not store.memories.stats().memories:
-        take_in(Path(engine.settings.path), store._database)
+        store.take_in(Path(bench.trivet.settings.path))
         with server.connection() as connection:
             connection.execute("ANALYZE")
-    if indexed:
-        (model,) = store.vectors.models()
-        store.vectors.build_index(model)
-        store.vectors.exact_up_to = store.vectors.named_up_to = 0
+    return store
+
+
+def search(store: PostgresStore, way: str) -> None:
+    store.vectors.held_up_to, store.vectors.exact_up_to, store.vectors.named_up_to = WAYS[way]
+
+
+def beside(bench: Bench, store: PostgresStore) -> Bench:
+    """The same questions to PostgreSQL."""
+    engine = bench.trivet.engine
     embedding = Embedding(store, engine.settings.embedder, engine.embedding._configured)
-    return Bench(bench.dataset, Trivet(msgspec.structs.replace(engine, store=store, embedding=embedding)))
+    return Bench(bench.dataset, Trivet.of(msgspec.structs.replace(engine, store=store, embedding=embedding)))
 
 
-def asked(bench: Bench, recipe: str, queries: int | None) -> tuple[dict[str, list[tuple[str, float]]], float]:
+def asked(bench: Bench, queries: int | None) -> tuple[dict[str, list[tuple[str, float]]], float]:
     run, times = {}, []
     for query in bench.dataset.queries[:queries]:
         start = time.perf_counter()
-        run[query.id] = bench.ranked(query, recipe, 10)
+        with bench.trivet.engine.store.moment():
+            run[query.id] = bench.ranked(query, str(DEFAULT), DEPTH)
         times.append(time.perf_counter() - start)
     return run, statistics.median(times) * 1000
 
 
-def compared(bench: Bench, other: Bench, recipe: str, queries: int | None) -> dict[str, float]:
-    ours, our_time = asked(bench, recipe, queries)
-    theirs, their_time = asked(other, recipe, queries)
-    overlap = [
-        len({id for id, _ in ours[query]} & {id for id, _ in theirs[query]}) / max(1, len(ours[query]))
-        for query in ours
-    ]
+def compared(bench: Bench, ours: Mapping[str, Any], our_time: float, other: Bench, queries: int | None) -> Figures:
+    theirs, their_time = asked(other, queries)
+    found = [({id for id, _ in ours[query]}, {id for id, _ in theirs[query]}) for query in ours]
     same = [[id for id, _ in ours[query]] == [id for id, _ in theirs[query]] for query in ours]
+    scores = [measure(bench.dataset, run, [MEASURE]).overall[MEASURE] for run in (dict(ours), theirs)]
     return {
         "queries": len(ours),
-        "overlap@10": round(statistics.mean(overlap), 4),
+        "overlap@10": round(statistics.mean(len(one & two) / max(1, len(one)) for one, two in found), 4),
         "same order": round(statistics.mean(same), 4),
-        "sqlite " + MEASURE: round(measure(bench.dataset, ours, [MEASURE]).overall[MEASURE], 4),
-        "postgres " + MEASURE: round(measure(bench.dataset, theirs, [MEASURE]).overall[MEASURE], 4),
-        "sqlite ms": round(our_time, 2),
-        "postgres ms": round(their_time, 2),
+        f"sqlite {MEASURE}": round(scores[0], 4),
+        f"postgres {MEASURE}": round(scores[1], 4),
+        "time ratio": round(their_time / our_time, 2),
     }
+
+
+def vectors_of(bench: Bench, most: int) -> list[NDArray[np.float32]]:
+    embedding = bench.trivet.engine.embedding
+    serving = embedding.serving()
+    assert serving is not None
+    return [embedding.query_vector(serving, query.text) for query in bench.dataset.queries[:most]]
+
+
+def index_figures(store: PostgresStore, model: Model, questions: list[NDArray[np.float32]]) -> Figures:
+    """How much of what an exact search finds the index finds."""
+    figures: Figures = {}
+    for name, filter in FILTERS.items():
+        answers: Figures = {}
+        for way in ("exact", "index"):
+            search(store, way)
+            start = time.perf_counter()
+            answers[way] = [{one.id for one in store.vectors.search(model, one, filter, DEPTH)} for one in questions]
+            answers[f"{way} s"] = time.perf_counter() - start
+        shared = sum(len(one & two) for one, two in zip(answers["exact"], answers["index"], strict=True))
+        figures[name] = {
+            "recall@10": round(shared / sum(map(len, answers["exact"])), 4),
+            "fewest found": min(map(len, answers["index"])),
+            "time ratio to exact": round(answers["index s"] / answers["exact s"], 2),
+        }
+    return figures
+
+
+def index_beside(bench: Bench, server: Server, tenant: str, most: int) -> Figures:
+    """In a tenant of its own, where a hundredth is tagged and then a tenth sensitive."""
+    store, questions = copied(bench, server, tenant), vectors_of(bench, most)
+    (model,) = store.vectors.models()
+    with store._database.write() as transaction:
+        transaction.execute(RARE)
+    start = time.perf_counter()
+    store.vectors.build_index(model)
+    figures: Figures = {"built in s": round(time.perf_counter() - start, 1)}
+    figures["plain"] = index_figures(PostgresStore(server, tenant), model, questions)
+    with store._database.write() as transaction:
+        transaction.execute(HIDE)
+        transaction.execute(DROP)
+    figures["a tenth sensitive"] = index_figures(PostgresStore(server, tenant), model, questions)
+    return figures
+
+
+def measured(bench: Bench, server: Server, tenant: str, queries: int | None) -> Figures:
+    store = copied(bench, server, tenant)
+    (model,) = store.vectors.models()
+    store.vectors.build_index(model)
+    ours, our_time = asked(bench, queries)
+    figures: Figures = {"memories": store.memories.visible_count(Filter())}
+    for way in WAYS:
+        search(store, way)
+        figures[way] = compared(bench, ours, our_time, beside(bench, store), queries)
+        print(tenant, way, json.dumps(figures[way]), flush=True)
+    return figures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True)
-    parser.add_argument("--queries", type=int)
-    parser.add_argument("--indexed", action="store_true", help="by HNSW also where the set is small")
+    parser.add_argument("--queries", type=int, help="of each set; all if none")
+    parser.add_argument("--output", type=Path)
     parser.add_argument("sets", nargs="+")
     given = parser.parse_args()
     server = Server(given.url)
+    result: Figures = {"manifest": manifest("postgres_likeness.py"), "sets": {}}
     for name in given.sets:
-        bench = open_bench(import_original(name))
-        other = beside(bench, server, name, given.indexed)
-        for arm, recipe in ARMS.items():
-            print(json.dumps({"set": name, "arm": arm, **compared(bench, other, recipe, given.queries)}), flush=True)
-        bench.close()
+        with open_bench(import_original(name)) as bench:
+            figures = measured(bench, server, name, given.queries)
+            figures["index against exact"] = index_beside(bench, server, f"{name}-index", 200)
+            print(name, json.dumps(figures["index against exact"]), flush=True)
+            result["sets"][name] = figures
     server.close()
+    if given.output:
+        given.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

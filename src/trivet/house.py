@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
 from trivet.accounts import caller_of, make_key, tenant_of
 from trivet.engine import Shared, open_engine
+from trivet.errors import StoreError
 from trivet.settings import Settings
 from trivet.tenants import check_tenant, tenant_file
 from trivet.trivet import Trivet
@@ -40,9 +43,10 @@ class House:
     def caller(self, key: str) -> Caller:
         """Who comes with this key. Of a tenant that is not here, as little is told as of a key that is not known."""
         tenant = tenant_of(key)
-        if tenant is None or not self._is_here(tenant):
-            return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
-        return caller_of(self._open(tenant).engine.store, tenant, key)
+        with self._without_places():
+            if tenant is None or not self._is_here(tenant):
+                return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
+            return caller_of(self._open(tenant).engine.store, tenant, key)
 
     def trivet(self, caller: Caller) -> Trivet:
         return self._open(caller.tenant).acting_as(caller)
@@ -59,7 +63,8 @@ class House:
 
     def check(self) -> None:
         """Raises a StoreError when the store cannot be read."""
-        self._first().engine.store.memories.page(Filter(), "recency", 1, 0)
+        with self._without_places():
+            self._first().engine.store.memories.page(Filter(), "recency", 1, 0)
 
     def close(self) -> None:
         with self._lock:
@@ -67,6 +72,21 @@ class House:
         for tenant in tenants:
             tenant.trivet.close()
         self._shared.close()
+
+    @contextmanager
+    def _without_places(self) -> Iterator[None]:
+        """Where the stores are is not for those to know who have no key yet."""
+        try:
+            yield
+        except StoreError as error:
+            told = str(error)
+            server = self._shared.server
+            for place in (server.name,) if server else (str(one) for one in self._files()):
+                told = told.replace(place, "the server's store")
+            raise StoreError(told) from error
+
+    def _files(self) -> list[Path]:
+        return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
 
     def _first(self) -> Trivet:
         return self._open(self._settings.tenant)

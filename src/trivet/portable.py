@@ -99,7 +99,7 @@ class _Intake:
             if "trivet_export" in value:
                 _check_header(value)
             elif "link" in value:
-                self._links.append((number, _checked_link(self._engine, _convert(value, LinkLine).link)))
+                self._links.append((number, _checked_link(_convert(value, LinkLine).link)))
             elif "memory" in value:
                 entry = _convert(value, MemoryLine)
                 memory = _checked(self._engine, entry.memory)
@@ -121,9 +121,15 @@ class _Intake:
     def add_links(self) -> None:
         for number, link in self._links:
             try:
-                self.links_added += self._engine.store.links.add(link)
+                ends = {"source": self._named(link.source), "target": self._named(link.target)}
+                self.links_added += self._engine.store.links.add(msgspec.structs.replace(link, **ends))
             except TrivetError as error:
                 self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
+
+    def _named(self, id: str) -> str:
+        """A memory as this caller has it: under another id where somebody else's has theirs. Else as it was given."""
+        ours = self._engine.store.memories.claim(id)
+        return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
     def _take(self, memory: Memory, history: tuple[Revision, ...] = ()) -> None:
         id = memory.id
@@ -154,7 +160,7 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
         request = msgspec.structs.replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
-    return memory, [_plain_link(engine, memory, link) for link in links]
+    return memory, [_plain_link(memory, link) for link in links]
 
 
 def _identifying(engine: Engine, content: str) -> str:
@@ -164,15 +170,15 @@ def _identifying(engine: Engine, content: str) -> str:
     return hmac.new(engine.guard.keys.current().secret, content.encode(), hashlib.sha256).hexdigest()
 
 
-def _plain_link(engine: Engine, memory: Memory, link: Any) -> Link:
+def _plain_link(memory: Memory, link: Any) -> Link:
     entry: dict[str, Any] = {"source": memory.id, "created_at": memory.created_at}
     if isinstance(link, dict):
         entry |= {"kind": link.get("kind"), "target": link.get("to") or link.get("target")}
-    return _checked_link(engine, _convert(entry, Link))
+    return _checked_link(_convert(entry, Link))
 
 
-def _checked_link(engine: Engine, link: Link) -> Link:
-    source, target = _ours(engine, link.source, "source"), _ours(engine, link.target, "target")
+def _checked_link(link: Link) -> Link:
+    source, target = check_id(link.source, "source"), check_id(link.target, "target")
     if source == target:
         raise InvalidInput(f"a memory cannot be linked to itself ({source})")
     created_at = parse_time(link.created_at, "created_at")
@@ -219,9 +225,9 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, id=id, owner=owner, state=state, **times)
 
 
-def _ours(engine: Engine, id: str, field: str = "id") -> str:
+def _ours(engine: Engine, id: str) -> str:
     """A user of a server cannot take the id of a memory that they may not see; every mention of it follows."""
-    return engine.store.memories.claim(check_id(id, field))
+    return engine.store.memories.claim(check_id(id))
 
 
 def _check_fields(memory: Memory) -> None:

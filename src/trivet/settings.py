@@ -107,7 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = 64
     server_threads: Annotated[
         int, Meta(ge=1, le=1024, description="Server: how many requests are worked on while the others wait.")
-    ] = 32
+    ] = 8
     server_request_bytes: Annotated[
         int, Meta(ge=1024, le=2**30, description="Server: the largest body that is read, but for imports.")
     ] = 4 * 2**20

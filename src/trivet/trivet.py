@@ -362,6 +362,8 @@ class Trivet:
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""
         self._engine.demand("read")
+        if reveal:
+            self._revealing("diff", id)
         from trivet.lifecycle import diff
 
         return diff(self._engine, id, older, newer, reveal)
@@ -487,7 +489,9 @@ class Trivet:
     @anywhere
     def export(self, *, include_sensitive: bool = False) -> Iterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
-        self._engine.demand("reveal" if include_sensitive else "read")
+        self._engine.demand("read")
+        if include_sensitive:
+            self._revealing("export", None)
         from trivet.portable import export_lines
 
         return export_lines(self._engine, include_sensitive)
@@ -554,10 +558,14 @@ class Trivet:
         self._engine.demand(contract.BY_NAME[operation].needs)
         request = contract.request_of(kind, arguments)
         if getattr(request, "reveal", False):
-            self._engine.demand("reveal")
-            if self._engine.caller:
-                self._engine.store.audit.note("reveal sensitive", getattr(request, "id", None), operation)
+            self._revealing(operation, getattr(request, "id", None))
         return request
+
+    def _revealing(self, operation: str, id: str | None) -> None:
+        """Sensitive contents are shown to those with the right to it, and that they were is on the record."""
+        self._engine.demand("reveal")
+        if self._engine.caller:
+            self._engine.store.audit.note("reveal sensitive", id, operation)
 
 
 def _id(text: str, field: str = "id") -> str:

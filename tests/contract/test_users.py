@@ -7,9 +7,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound
+from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from trivet.likeness import fingerprint
 from trivet.store.base import Sealed, Seeds, Store
+from trivet.store.relational.memories import RelationalMemories
 from trivet.types import Filter, Key, Memory, Permission, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
@@ -199,6 +200,17 @@ def test_what_is_sensitive_is_its_owners_alone(store: Store, ana: Store) -> None
     assert seen(store, one, "bo") == WAYS
 
 
+def test_what_its_owner_has_forgotten_is_gone_for_others(store: Store, ana: Store) -> None:
+    one = hers(TEXT, tags=("trip",))
+    add(ana, one)
+    ana.shares.share_memory(one.id, "*", "write")
+    forgotten = replace(ana, msgspec.structs.replace(one, state="deleted"), "forget")
+    assert seen(store, one, "bo") == set()
+    assert store.seen_by("ana").memories.get(one.id).state == "deleted"
+    replace(ana, msgspec.structs.replace(forgotten, state="active"), "restore")
+    assert seen(store, one, "bo") == WAYS
+
+
 def test_links_show_when_both_ends_do(ana: Store, bo: Store) -> None:
     one, two = hers(TEXT), hers("the lighthouse has a keeper")
     add(ana, one, two)
@@ -302,6 +314,21 @@ def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(store: St
     ana.shares.share_memory(one.id, "bo", "read")
     ana.shares.share_tag("trip", "bo", "read")
     assert {share.user for share in bo.shares.all()} == {"bo"}
+    assert seen(store, one, "bo") == WAYS  # fills every cache
     store.accounts.remove_user("bo")
     assert bo.shares.all() == ()
     assert seen(store, one, "bo") == set()
+
+
+def test_where_the_store_is_is_not_told_to_users(store: Store, ana: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = store.memories.stats().path
+
+    def troubled(*_: object) -> None:
+        raise StoreError(f"The disk that holds {place} is full. Nothing was written.")
+
+    monkeypatch.setattr(RelationalMemories, "_add", troubled)
+    monkeypatch.setattr(RelationalMemories, "_row", troubled)
+    for act in (lambda: add(ana, hers("x")), lambda: ana.memories.get(hers("x").id)):
+        with pytest.raises(StoreError) as error:
+            act()
+        assert str(error.value) == "The disk that holds the server's store is full. Nothing was written."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -56,6 +57,9 @@ METHODS: dict[str, tuple[Right, Callable[[Trivet], Any]]] = {
     "reveal": ("reveal", lambda it: it.reveal(ID)),
     "history": ("read", lambda it: it.history(ID)),
     "diff": ("read", lambda it: it.diff(ID, 1, 2)),
+    "diff revealing": ("reveal", lambda it: it.diff(ID, 1, 2, reveal=True)),
+    "history revealing": ("reveal", lambda it: it.history(ID, reveal=True)),
+    "get revealing": ("reveal", lambda it: it.get(ID, reveal=True)),
     "why_not": ("read", lambda it: it.why_not("x", ID)),
     "concepts": ("read", lambda it: it.concepts()),
     "graph": ("read", lambda it: it.graph(ID)),
@@ -158,9 +162,13 @@ def test_only_the_owner_reveals_and_it_is_on_the_record(trivet: Trivet, ana: Tri
     assert ana.get(sensitive).content == MASK
     assert ana.get(sensitive, reveal=True).content == "my diagnosis"
     assert ana.reveal(plain).content == SECRET
+    ana.edit(sensitive, content="my other diagnosis")
+    assert "my diagnosis" in ana.diff(sensitive, 1, 2, reveal=True)
+    assert any("my other diagnosis" in line for line in ana.export(include_sensitive=True))
     acts = [(entry.actor, entry.act, entry.memory) for entry in trivet.audit(limit=50)]
     assert ("ana", "reveal", plain) in acts
-    assert ("ana", "reveal sensitive", sensitive) in acts
+    assert acts.count(("ana", "reveal sensitive", sensitive)) == 2
+    assert ("ana", "reveal sensitive", None) in acts
     assert ("bo", "reveal", plain) not in acts
 
 
@@ -190,6 +198,15 @@ def test_an_export_holds_what_one_sees_and_comes_in_as_ones_own(trivet: Trivet, 
     assert bo.import_(lines).unchanged == 2, "the same once more"
     assert ana.import_(lines).unchanged == 2
     assert [memory.owner for memory in ana.list().memories] == ["ana", "ana"]
+
+
+def test_a_link_in_an_import_tells_nothing_of_a_hidden_end(ana: Trivet, bo: Trivet) -> None:
+    hers, mine = ana.remember("hers").id, bo.remember("mine").id
+    said = []
+    for target in (hers, ID):
+        line = {"link": {"kind": "see-also", "source": mine, "target": target, "created_at": "2024-01-01T00:00:00Z"}}
+        said.append(bo.import_([json.dumps(line)]).errors[0].replace(target, "ID"))
+    assert said[0] == said[1]
 
 
 def test_an_id_of_somebody_else_is_told_by_nothing(ana: Trivet, bo: Trivet) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from trivet import InvalidInput, Trivet
 from trivet.accounts import make_key
-from trivet.errors import Unauthorised
+from trivet.errors import StoreError, Unauthorised
 from trivet.house import IDLE_SECONDS, House
 from trivet.settings import Settings
 
@@ -97,3 +97,11 @@ def test_one_model_serves_all_tenants(settings: Settings) -> None:
         assert house.trivet(house.caller(key_of(settings, "birch"))).recall("anything").hits == ()
     finally:
         house.close()
+
+
+def test_who_has_no_key_does_not_learn_where_the_store_is(house: House, settings: Settings) -> None:
+    Path(settings.path).write_bytes(b"damaged" * 4096)
+    for attempt in (house.check, lambda: house.caller("tvt.default.x.y")):
+        with pytest.raises(StoreError, match="the server's store") as error:
+            attempt()
+        assert settings.path not in str(error.value)

@@ -11,6 +11,7 @@ from trivet import Trivet
 from trivet.errors import NotFound
 from trivet.problems import PROBLEMS, TYPE_PREFIX, error_of
 
+from .raw import Raw
 from .serving import Client, Served, problem
 
 JSON = {"Content-Type": "application/json"}
@@ -207,7 +208,9 @@ def test_bytes_that_are_not_http(server: Served) -> None:
     assert b"application/problem+json" in answer
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:7373", "127.0.0.1.evil.example", "", "localhost.evil"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:7373", "127.0.0.1.evil.example", "", "localhost.evil", "[::1]evil"]
+)
 def test_a_host_that_is_not_ours(server: Served, host: str) -> None:
     answer = server.with_key(None)("GET", "/healthz", headers={"Host": host})
     assert answer.status_code == 421
@@ -225,6 +228,19 @@ def test_a_page_of_another_site(ana: Client, path: str, origin: str) -> None:
     answer = ana("POST" if path == "/mcp" else "GET", path, headers={"Origin": origin})
     assert answer.status_code == 403
     assert problem(answer)["type"].endswith(":foreign")
+
+
+def test_two_origins_are_both_looked_at(ana: Client, server: Served) -> None:
+    headers = [("Origin", server.address), ("Origin", "http://evil.example")]
+    assert ana("GET", "/v1/stats", headers=headers).status_code == 403
+
+
+def test_two_lengths_are_refused(server: Served) -> None:
+    with Raw(server.address) as raw:
+        both = {"Content_Length": 4, "Transfer_Encoding": "chunked", "Content_Type": "application/json"}
+        raw.head("POST", "/v1/memories", server.key(), **both)
+        raw.socket.sendall(b"0\r\n\r\n")
+        assert raw.status() == 400
 
 
 def test_a_page_of_our_own(ana: Client, server: Served) -> None:

@@ -48,9 +48,10 @@ def test_what_is_said_of_a_large_body(small: Served) -> None:
     assert "/v1/import" in said
 
 
-def test_a_body_that_does_not_come(small: Served) -> None:
+@pytest.mark.parametrize("path", ["/v1/memories", "/mcp"])
+def test_a_body_that_does_not_come(small: Served, path: str) -> None:
     with Raw(small.address) as raw:
-        raw.head("POST", "/v1/memories", small.key(), Content_Type="application/json", Content_Length=10)
+        raw.head("POST", path, small.key(), Content_Type="application/json", Content_Length=10)
         raw.socket.sendall(b'{"con')
         assert raw.status() == 408
 

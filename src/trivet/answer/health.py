@@ -18,7 +18,7 @@ def health_of(
     serving = next((model for model in models if model.serving), None)
     filling = next((model for model in models if not model.serving), None)
     memories = engine.store.memories.visible_count(filter)
-    backlog = _backlog(engine, serving, memories)
+    backlog, not_in_graph = _backlog(engine, serving, memories)
     said = list(notes)
     if engine.embedding.enabled and engine.embedding.identity not in {model.identity for model in models}:
         said.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
@@ -34,13 +34,15 @@ def health_of(
         memories=memories,
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
-        not_in_graph=engine.store.graph.backlog("rules").waiting,
+        not_in_graph=not_in_graph,
         last_error=(backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR] or None,
         notes=tuple(said),
     )
 
 
-def _backlog(engine: Engine, serving: Model | None, memories: int) -> Backlog:
+def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Backlog, int]:
+    """What waits to be embedded, and how many memories wait to be read."""
     if serving is not None:
-        return engine.store.jobs.backlog(serving)
-    return Backlog(memories if engine.embedding.enabled else 0, 0, None)
+        return engine.store.jobs.backlog_with_readings(serving)
+    waiting = engine.store.graph.backlog("rules").waiting
+    return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.serve.http.refusals import Foreign, Misdirected
+from trivet.serve.http.refusals import Foreign, Malformed, Misdirected
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -35,18 +36,21 @@ class Hosts:
 
     def _check(self, headers: Headers) -> None:
         host = headers.get("host", "")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            raise Malformed("The body has two lengths. Send Content-Length or Transfer-Encoding, not both.")
         if self._names and _name(host) not in self._names:
             raise Misdirected(
                 f"This server answers for {', '.join(sorted(self._names))} alone. "
                 "Another name goes into the setting server_hosts."
             )
-        origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
+        if any(origin.partition("://")[2] != host for origin in headers.getlist("origin")):
             raise Foreign("A page of another site may not use this server.")
 
 
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::\d*)?", re.IGNORECASE)
+
+
 def _name(host: str) -> str:
-    """Without the port, and without the brackets of an IPv6 address."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    """Without the port, and without the brackets of an IPv6 address; empty where it is no name at all."""
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2] or "").lower() if match else ""

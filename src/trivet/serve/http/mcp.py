@@ -15,9 +15,10 @@ from typing import TypeVar
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.serve.http.desk import Desk
+from trivet.serve.http.reading import read_body
 from trivet.serve.http.routing import Address
 from trivet.serve.mcp import REVEAL_VARIABLE, build_server
 from trivet.trivet import Trivet
@@ -42,6 +43,7 @@ class Acting:
 
 class McpEndpoint:
     def __init__(self, desk: Desk) -> None:
+        self._settings = desk.settings
         server = build_server(Acting(desk), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
         self._sessions = StreamableHTTPSessionManager(
             server, stateless=True, json_response=True, max_request_body_size=desk.settings.server_request_bytes
@@ -56,16 +58,23 @@ class McpEndpoint:
         return Address(PATH, {"POST": self._handle})
 
     async def _handle(self, request: Request) -> Response:
+        """Reads the body first, within the limits of any request: the library would wait for it without end."""
+        body = await read_body(request, self._settings.server_request_bytes, self._settings.server_request_seconds)
         _caller.set(request.state.caller)
-        return _Handed(self._sessions.handle_request)
+        return _Handed(self._sessions.handle_request, body)
 
 
 class _Handed(Response):
     """An answer that another application writes."""
 
-    def __init__(self, application: ASGIApp) -> None:
+    def __init__(self, application: ASGIApp, body: bytes) -> None:
         super().__init__()
         self._application = application
+        self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._application(scope, receive, send)
+        async def read() -> Message:
+            message, self._message = self._message, None
+            return message or await receive()
+
+        await self._application(scope, read, send)

@@ -10,12 +10,13 @@ from starlette.responses import Response
 
 from trivet import contract
 from trivet.contract import BY_NAME, Operation
+from trivet.errors import Conflict
 from trivet.routes import ROUTES, Route
 from trivet.serve.http.desk import Desk, Endpoint, Handler, Reply, caller_of
 from trivet.serve.http.etags import check_unchanged, etag, expected_revisions, is_known
 from trivet.serve.http.once import act_once, errand_of
 from trivet.serve.http.reading import from_body, from_query
-from trivet.serve.http.refusals import Malformed
+from trivet.serve.http.refusals import Malformed, OutOfDate
 from trivet.trivet import Trivet
 from trivet.types import Memory
 
@@ -81,12 +82,18 @@ def _act(
     revision = check_unchanged(memory, arguments["id"], expected) if operation.name in GUARDED else None
     if revision is not None and operation.name == "edit":
         arguments = {"if_revision": revision, **arguments}  # so that an edit in between is noticed too
-    result = getattr(memory, operation.name)(**arguments)
+    try:
+        result = getattr(memory, operation.name)(**arguments)
+    except Conflict as error:
+        if revision is None:
+            raise
+        raise OutOfDate(str(error)) from None  # somebody was faster since we looked
     if route.status == 204:
         return Reply(status=204)
     body = msgspec.json.encode(result)
-    tag = etag(result, body) if isinstance(result, Memory) and operation.name in TAGGED else None
-    return Reply(status=route.status, body=body, etag=tag)
+    # What was revealed must not be kept by anybody in between.
+    tagged = isinstance(result, Memory) and operation.name in TAGGED and not arguments.get("reveal")
+    return Reply(status=route.status, body=body, etag=etag(result, body) if tagged else None)
 
 
 async def arguments_of(request: Request, kind: Any, in_query: bool, desk: Desk, checked: bool = True) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from trivet.store.relational.rows import as_json
 NONE: Parameters = {}
 SetUp = Callable[[Connection], None]
 
+# Of one kind; more would only take memory.
+ROWS_AT_ONCE = 1_000
 # What is committed before lies before it.
 _POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 
@@ -101,6 +103,9 @@ class Reader:
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> psycopg.Cursor[Row]:
         raise NotImplementedError("Only a transaction writes.")
 
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        raise NotImplementedError("Only a transaction writes.")
+
     def number(self, kind: Numbered) -> int | None:
         raise NotImplementedError("Only a transaction writes.")
 
@@ -149,6 +154,9 @@ class Transaction:
         _sent(self._connection)
         return Answer(cursor, self._pipeline)
 
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        raise NotImplementedError("Only `write` makes new rows.")
+
     def number(self, kind: Numbered) -> int | None:
         raise NotImplementedError("Only `write` makes new rows.")
 
@@ -178,9 +186,14 @@ def roll_back(connection: Connection) -> None:
 
 
 class Writing(Transaction):
-    """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits."""
+    """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits.
+
+    Rows that are put are gathered, and go out by one statement a kind before anything else is asked: to plan a
+    statement for each row takes several times as long as to write it.
+    """
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
+        self._gathered: dict[tuple[str, str], list[Parameters]] = {}
         super().__init__(connection, pipeline)
         row = self.execute(self.sql("memories")["lock_tenant"]).fetchone()
         assert row is not None, "the row is made when the store is opened"
@@ -188,6 +201,27 @@ class Writing(Transaction):
         self._last_change: int = row[2]
         self._before = (row[0], row[1])
         self._changed: dict[int, None] = {}
+
+    def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
+        self._write_gathered()
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Answer:
+        self._write_gathered()
+        return super().executemany(sql, parameters)
+
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        rows = self._gathered.setdefault((file, name), [])
+        rows.append(row)
+        if len(rows) >= ROWS_AT_ONCE:
+            self._write_gathered()
+
+    def _write_gathered(self) -> None:
+        """Each kind in the order in which it came first in this transaction: a row comes after what it refers to."""
+        for (file, name), rows in self._gathered.items():
+            if rows:
+                super().execute(self.sql(file)[f"{name}_many"], {"rows": as_json(rows)})
+                rows.clear()
 
     def number(self, kind: Numbered) -> int:
         self._last[kind] += 1
@@ -202,6 +236,7 @@ class Writing(Transaction):
 
     def finish(self) -> None:
         """The changes all at once: to update the tenant's row once a change would make each slower than the last."""
+        self._write_gathered()
         sql, first = self.sql("memories"), self._last_change
         if self._changed:
             self.execute(sql["insert_changes"], {"last": first, "keys": as_json(self._changed)})

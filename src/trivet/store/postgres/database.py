@@ -13,7 +13,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
@@ -107,6 +109,13 @@ class Database:
     def errors(self) -> Iterator[None]:
         with self.server.errors():
             yield
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        """Packed by the database, which is many times faster than row by row."""
+        packed = f"SELECT string_agg(int8send(one.value), ''::bytea) FROM ({sql}) AS one (value)"
+        with self.errors():
+            [row] = self.read().execute(packed).fetchall()
+        return np.frombuffer(row[0] or b"", ">i8").astype(np.int64)
 
     def size(self) -> int:
         with self.errors():

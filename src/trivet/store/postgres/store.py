@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -10,6 +11,7 @@ from numpy import float16
 from numpy.typing import NDArray
 
 from trivet.store.postgres.database import Database
+from trivet.store.postgres.identity import every_id
 from trivet.store.postgres.postings import StoredPostings
 from trivet.store.postgres.seen import SeenTenant
 from trivet.store.postgres.server import Server
@@ -18,6 +20,7 @@ from trivet.store.postgres.upkeep import PostgresUpkeep
 from trivet.store.postgres.vectors import PostgresVectorIndex
 from trivet.store.relational import database as relational
 from trivet.store.relational.accounts import RelationalAccounts
+from trivet.store.relational.any_links import AnyLinks
 from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
@@ -44,8 +47,9 @@ class PostgresStore:
         self._database = Database(opened, tenant)
         changes = Changes(self._database)
         visibility = Visibility(self._database, changes)
-        identities = Identities(self._database)
+        identities = Identities(self._database, partial(every_id, self._database))
         self._visibility = visibility
+        self._any_links = AnyLinks(self._database, changes)
         postings = PostingCache(self._database, changes, StoredPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
         self.vectors = PostgresVectorIndex(self._database, visibility, changes, identities)
@@ -70,7 +74,7 @@ class PostgresStore:
     def _bind(self, database: relational.Database) -> None:
         """What holds words, for whom it is; the indexes are the same for all."""
         self.memories = RelationalMemories(database, self._visibility)
-        self.links = RelationalLinks(database)
+        self.links = RelationalLinks(database, self._any_links)
         self.concepts = RelationalConcepts(database)
         self.secrets = RelationalSecrets(database)
         self.shares = RelationalShares(database)

@@ -36,6 +36,8 @@ class RelationalAccounts:
         """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
         with self._database.write() as connection:
             self._changed(connection.execute(self._sql["remove_user"], {"name": name}).rowcount, name)
+            for row in connection.execute(connection.sql("shares")["shown_to"], {"user": name}).fetchall():
+                connection.note_change(row[0])  # what caches know of whom they are shown to is out of date
             for query in ("revoke_all", "revoke_all_tags"):
                 connection.execute(connection.sql("shares")[query], {"user": name})
             _note(connection, "remove user", name)

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trivet.store.relational.queries import Queries
 
 Parameters = Mapping[str, Any]
@@ -33,6 +36,9 @@ class Connection(Protocol):
     def sql(self) -> Queries: ...
     def execute(self, sql: str, parameters: Parameters = ..., /) -> Cursor: ...
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Cursor: ...
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        """Writes by a named query that answers nothing: now, or with others of its kind before the next statement."""
+
     def number(self, kind: Numbered) -> int | None:
         """The next key: small, never reused. None where the database gives it by itself."""
 
@@ -77,6 +83,9 @@ class Database(Protocol):
 
     def errors(self) -> AbstractContextManager[None]:
         """Turns the driver's errors into ours, saying what to do."""
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        """The one column of a query with very many rows."""
 
     def size(self) -> int:
         """Bytes on disk."""

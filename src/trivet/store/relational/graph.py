@@ -75,7 +75,7 @@ class RelationalGraph:
 
     def paths(self, ids: Sequence[str], seeds: Seeds, filter: Filter, how: Walk) -> dict[str, tuple[PathStep, ...]]:
         network, visible = self._network.fresh(), self._visibility.of(filter).mask
-        keys = self._keys([*ids, *seeds.memories])
+        keys = self._identities.keys([*ids, *seeds.memories])
         best_first = sorted(seeds.memories, key=lambda id: -seeds.memories[id])
         hits = [keys[id] for id in best_first if id in keys]
         ends = {id: keys[id] for id in ids if id in keys}
@@ -109,10 +109,12 @@ class RelationalGraph:
         with self._database.write() as connection:
             concepts = self._concepts(connection, [mention.name for _, found in done for mention in found])
             touched = set(concepts.values())
+            taken = self._taken(connection, "rules", [reading for reading, _ in done], touched)
             for reading, mentions in done:
-                if self._taken(connection, "rules", reading, touched):
-                    rows = [mention_row(reading.key, concepts[one.name], "rules", one) for one in mentions]
-                    connection.executemany(self._sql["insert_mention"], rows)
+                if reading in taken:
+                    for one in {mention.name: mention for mention in mentions}.values():
+                        row = mention_row(reading.key, concepts[one.name], "rules", one)
+                        connection.put("graph", "insert_mention", row)
                     connection.note_change(reading.key)
             drop_orphans(connection, touched)
 
@@ -124,8 +126,9 @@ class RelationalGraph:
             concepts = self._known(connection, [means for _, means in ends if means])
             concepts |= self._concepts(connection, [canonical(label) for label, _ in ends])
             touched = set(concepts.values())
+            taken = self._taken(connection, "triples", [reading for reading, _ in done], touched)
             for reading, triples in done:
-                if self._taken(connection, "triples", reading, touched):
+                if reading in taken:
                     write_triples(connection, reading, triples, concepts, recorded_at)
                     connection.note_change(reading.key)
             drop_orphans(connection, touched)
@@ -180,18 +183,21 @@ class RelationalGraph:
     def spent(self) -> int:
         return triple_names.spent(self._database)
 
-    def _taken(self, connection: Connection, reader: Reader, reading: Reading, touched: set[int]) -> bool:
-        """Whether the reading is still wanted; then what this reader found before goes, and a mark says it was read."""
-        values = {"memory": reading.key, "reader": reader, "revision": reading.revision}
-        if not connection.execute(self._sql["finish"], values).rowcount:
-            return False
-        names = {"key": reading.key, "reader": reader}
-        touched.update(row[0] for row in connection.execute(self._sql["concepts_of_memory"], names).fetchall())
+    def _taken(
+        self, connection: Connection, reader: Reader, readings: Sequence[Reading], touched: set[int]
+    ) -> set[Reading]:
+        """Those still wanted. What this reader found of them before goes, and a mark says that they were read."""
+        rows = as_json({"memory": reading.key, "revision": reading.revision} for reading in readings)
+        finished = connection.execute(self._sql["finish"], {"reader": reader, "rows": rows}).fetchall()
+        wanted = {(row[0], row[1]) for row in finished}
+        names = {"keys": as_json(key for key, _ in wanted), "reader": reader}
+        touched.update(row[0] for row in connection.execute(self._sql["concepts_of_memories"], names).fetchall())
         connection.execute(self._sql["delete_mentions_of_reader"], names)
         if reader == "triples":
-            connection.execute(self._sql["delete_statements"], names)
-        connection.execute(self._sql["mark_read"], values)
-        return True
+            connection.execute(self._sql["delete_statements_of"], names)
+        for key, revision in sorted(wanted):
+            connection.put("graph", "mark_read", {"memory": key, "reader": reader, "revision": revision})
+        return {reading for reading in readings if (reading.key, reading.revision) in wanted}
 
     def _concepts(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
         wanted = dict.fromkeys(name for name in names if name)
@@ -199,8 +205,8 @@ class RelationalGraph:
         new = [name for name in wanted if name not in known]
         if not new:
             return known
-        rows = [{"concept": connection.number("concept"), "name": name} for name in new]
-        connection.executemany(self._sql["insert_concept"], rows)
+        for name in new:
+            connection.put("graph", "insert_concept", {"concept": connection.number("concept"), "name": name})
         return known | self._known(connection, new)
 
     def _known(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -208,17 +214,8 @@ class RelationalGraph:
         return dict(tuple(row) for row in connection.execute(self._sql["concepts_by_name"], parameters).fetchall())
 
     def _hits(self, seeds: Mapping[str, float]) -> Masses:
-        keys = self._keys(list(seeds))
+        keys = self._identities.keys(list(seeds))
         return _masses({keys[id]: share for id, share in seeds.items() if id in keys})
-
-    def _keys(self, ids: Sequence[str]) -> dict[str, int]:
-        with self._database.errors():
-            rows = (
-                self._database.read()
-                .execute(self._database.sql("memories")["keys_of_ids"], {"ids": as_json(ids)})
-                .fetchall()
-            )
-        return {row[0]: row[1] for row in rows}
 
     def _spelled_out(
         self, paths: Mapping[str, tuple[Step, ...]], ends: Sequence[int]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from trivet.store.relational.database import Database
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.store.relational.database import Database, Parameters, Row
 from trivet.store.relational.rows import as_json
 
-# About 100 bytes an entry.
+# About 200 bytes an entry.
 IDS_KEPT = 200_000
+
+# By key; empty where there is none, or one that is no UUID.
+AllIds = NDArray[np.bytes_]
+Everything = Callable[[], AllIds]
 
 
 class Identities:
@@ -16,25 +23,55 @@ class Identities:
     a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest
     changes gives their keys again."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, everything: Everything | None = None) -> None:
         self._database = database
-        self._age = database.age
-        self._known: dict[int, str] = {}
+        self._everything = everything  # where to look up is slow: all that there are, read at once
+        self._known = _Known(database.age)
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
-        if self._database.age != self._age:
-            self._known, self._age = {}, self._database.age
-        known = self._known
-        missing = [key for key in keys if key not in known]
+        known = self._kept()
+        missing = [key for key in keys if known.id(key) is None]
+        if missing and known.all is None and self._everything is not None:
+            known.all = self._everything()
+            missing = [key for key in missing if known.id(key) is None]
         if missing:
-            with self._database.errors():
-                rows = (
-                    self._database.read()
-                    .execute(self._database.sql("memories")["ids_of_keys"], {"keys": as_json(missing)})
-                    .fetchall()
-                )
-            if len(known) > IDS_KEPT:
-                known = self._known = {}
-                return self.of(keys)
-            known.update((row[0], row[1]) for row in rows)
-        return {key: known[key] for key in keys if key in known}
+            known.learn((row[0], row[1]) for row in self._read("ids_of_keys", {"keys": as_json(missing)}))
+        found = {key: id for key in keys if (id := known.id(key)) is not None}
+        known.keys.update((id, key) for key, id in found.items() if key >= known.keys.get(id, 0))
+        return found
+
+    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+        """Of ids that were found just now, which are known by then; others are looked up."""
+        known = self._kept()
+        missing = [id for id in ids if id not in known.keys]
+        if missing:
+            known.learn((row[1], row[0]) for row in self._read("keys_of_ids", {"ids": as_json(missing)}))
+        return {id: known.keys[id] for id in ids if id in known.keys}
+
+    def _kept(self) -> _Known:
+        """Empty again where it grew too large, or the database is of another age. Who has it goes on with it."""
+        if self._known.age != self._database.age or len(self._known.keys) > IDS_KEPT:
+            self._known = _Known(self._database.age)
+        return self._known
+
+    def _read(self, name: str, parameters: Parameters) -> list[Row]:
+        with self._database.errors():
+            return self._database.read().execute(self._database.sql("memories")[name], parameters).fetchall()
+
+
+class _Known:
+    def __init__(self, age: int) -> None:
+        self.age = age
+        self.all: AllIds | None = None
+        self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
+        self._ids: dict[int, str] = {}
+
+    def id(self, key: int) -> str | None:
+        if self.all is not None and key < len(self.all) and (found := self.all[key]):
+            return str(found, "ascii")
+        return self._ids.get(key)
+
+    def learn(self, pairs: Iterable[tuple[int, str]]) -> None:
+        for key, id in pairs:
+            self._ids[key] = id
+            self.keys[id] = key

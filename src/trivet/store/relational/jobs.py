@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.store.base import Backlog, Job, Model, Passage
-from trivet.store.relational.database import Database
+from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.rows import as_json
+
+Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 
 
 class RelationalJobs:
@@ -37,20 +39,26 @@ class RelationalJobs:
             for row in rows
         )
 
-    def finish(self, done: Sequence[tuple[Job, Sequence[Passage], NDArray[np.float32]]]) -> None:
+    def finish(self, done: Sequence[Done]) -> None:
         """Stores the vectors, unless the memory has changed or gone since: then a newer job stands for it, or none."""
         with self._database.write() as connection:
-            for job, passages, vectors in done:
-                names = {"memory": job.key, "model": job.model}
-                if not connection.execute(self._sql["finish"], {**names, "revision": job.revision}).rowcount:
-                    continue
-                connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
-                for passage, vector in zip(passages, vectors.astype(np.float16), strict=True):
-                    span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
-                    connection.execute(
-                        connection.sql("vectors")["insert_passage"], {**names, **span, "vector": self._encode(vector)}
-                    )
-                connection.note_change(job.key)
+            for model in {job.model for job, _, _ in done}:
+                self._finish(connection, model, [one for one in done if one[0].model == model])
+
+    def _finish(self, connection: Connection, model: int, done: Sequence[Done]) -> None:
+        wanted = as_json({"memory": job.key, "revision": job.revision} for job, _, _ in done)
+        rows = connection.execute(self._sql["finish"], {"model": model, "rows": wanted}).fetchall()
+        taken = {row[0] for row in rows}
+        names = {"model": model, "keys": as_json(taken)}
+        connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
+        for job, passages, vectors in done:
+            if job.key not in taken:
+                continue
+            for passage, vector in zip(passages, vectors.astype(np.float16), strict=True):
+                span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
+                place = {"memory": job.key, "model": model}
+                connection.put("vectors", "insert_passage", {**place, **span, "vector": self._encode(vector)})
+            connection.note_change(job.key)
 
     def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None:
         moment = time.time()
@@ -70,6 +78,11 @@ class RelationalJobs:
         with self._database.errors():
             row = self._database.read().execute(self._sql["pending"], {"model": model.model}).fetchone()
         return Backlog(row[0], row[1], row[2])
+
+    def backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
+        with self._database.errors():
+            row = self._database.read().execute(self._sql["pending_with_readings"], {"model": model.model}).fetchone()
+        return Backlog(row[0], row[1], row[2]), int(row[3])
 
     def retry_now(self) -> None:
         with self._database.take() as connection:

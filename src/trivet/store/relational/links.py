@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.store.relational.any_links import AnyLinks
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.memories import restate
@@ -13,8 +14,9 @@ from trivet.types import Link, LinkKind
 
 
 class RelationalLinks:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, any_links: AnyLinks) -> None:
         self._database = database
+        self._any_links = any_links
         self._viewer = database.viewer
         self._sql = database.sql("links")
 
@@ -52,7 +54,7 @@ class RelationalLinks:
         return self._select("to_targets", {"ids": as_json(ids), "kind": kind})
 
     def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
-        return self._select("from_sources", {"ids": as_json(ids), "kind": kind})
+        return self._select("from_sources", {"ids": as_json(ids), "kind": kind}) if self._any_links() else ()
 
     def everything(self) -> tuple[Link, ...]:
         return self._select("everything", {})

@@ -70,10 +70,9 @@ class LivingNetwork:
 
     def _load(self) -> tuple[int, Network]:
         sequence = self._changes.last()  # before the rows: what is committed meanwhile is then taken in again
+        packed = self._database.integers(self._sql["all_mentions"])
         with self._database.errors():
-            rows = self._database.read().execute(self._sql["all_mentions"]).fetchall()
             links = self._database.read().execute(self._sql["all_links"]).fetchall()
-        packed = np.fromiter((row[0] for row in rows), np.int64, len(rows))
         memories, concepts = (packed >> 30).astype(np.int32), ((packed >> 2) & 0xFFFFFFF).astype(np.int32)
         roles = (packed & 3).astype(np.uint8)
         return sequence, Network(memories, concepts, roles, _both_ways((row[0], row[1]) for row in links))

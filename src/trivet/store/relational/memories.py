@@ -251,9 +251,7 @@ class RelationalMemories:
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))
-        number = connection.number("memory")
-        inserted = connection.execute(self._sql["insert"], {**to_row(memory, entry.document), "key": number})
-        key = int(inserted.fetchone()[0]) if number is None else number
+        key = self._insert(connection, to_row(memory, entry.document))
         for revision in entry.history[:-1]:
             self._write_revision(connection, key, revision)
         action = entry.history[-1].action if entry.history else "remember"
@@ -262,9 +260,17 @@ class RelationalMemories:
         self._write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 
+    def _insert(self, connection: Connection, row: dict[str, Any]) -> int:
+        number = connection.number("memory")
+        if number is None:
+            return int(connection.execute(self._sql["insert"], {**row, "key": None}).fetchone()[0])
+        connection.put("memories", "insert", {**row, "key": number})
+        return number
+
     def _write_revision(self, connection: Connection, key: int, revision: Revision) -> None:
-        connection.execute(
-            self._sql["insert_revision"],
+        connection.put(
+            "memories",
+            "insert_revision",
             {
                 "key": key,
                 "revision": revision.revision,
@@ -284,11 +290,11 @@ class RelationalMemories:
 
     def _write_derived(self, connection: Connection, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
-            connection.execute(self._sql["insert_tags"], {"key": key, "tags": as_json(memory.tags)})
+            connection.put("memories", "insert_tags", {"key": key, "tags": as_json(memory.tags)})
         if memory.state != "deleted":
             write_lexical(connection, key, document)
-            connection.execute(connection.sql("jobs")["enqueue"], {"key": key})
-            connection.execute(connection.sql("graph")["enqueue"], {"key": key})
+            connection.put("jobs", "enqueue", {"key": key})
+            connection.put("graph", "enqueue", {"key": key})
         connection.note_change(key)
 
 
@@ -297,8 +303,9 @@ def _as_revision(memory: Memory, action: str) -> Revision:
 
 
 def write_lexical(connection: Connection, key: int, document: Document) -> None:
-    connection.execute(
-        connection.sql("lexical")["insert"],
+    connection.put(
+        "lexical",
+        "insert",
         {
             "key": key,
             "content": " ".join(document.content),
@@ -309,7 +316,7 @@ def write_lexical(connection: Connection, key: int, document: Document) -> None:
         },
     )
     hashes = as_json(document.fingerprint)
-    connection.execute(connection.sql("lexical")["insert_fingerprint"], {"key": key, "hashes": hashes})
+    connection.put("lexical", "insert_fingerprint", {"key": key, "hashes": hashes})
 
 
 def restate_targets(connection: Connection, key: int) -> None:

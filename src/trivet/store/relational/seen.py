@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.errors import StoreError
 from trivet.store.relational.database import Connection, Database
 from trivet.store.relational.queries import Queries
 
@@ -35,20 +40,40 @@ class SeenDatabase:
     def read(self) -> Connection:
         return self._whole.read()
 
-    def write(self) -> AbstractContextManager[Connection]:
-        return self._whole.write()
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self._without_its_place(), self._whole.write() as connection:
+            yield connection
 
-    def take(self) -> AbstractContextManager[Connection]:
-        return self._whole.take()
+    @contextmanager
+    def take(self) -> Iterator[Connection]:
+        with self._without_its_place(), self._whole.take() as connection:
+            yield connection
 
-    def snapshot(self) -> AbstractContextManager[Connection]:
-        return self._whole.snapshot()
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        with self._without_its_place(), self._whole.snapshot() as connection:
+            yield connection
 
     def moment(self, change: int) -> AbstractContextManager[None]:
         return self._whole.moment(change)
 
-    def errors(self) -> AbstractContextManager[None]:
-        return self._whole.errors()
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        with self._without_its_place(), self._whole.errors():
+            yield
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        return self._whole.integers(sql)
 
     def size(self) -> int:
         return self._whole.size()
+
+    @contextmanager
+    def _without_its_place(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            whole = self._whole.name
+            told = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
+            raise StoreError(told) from error

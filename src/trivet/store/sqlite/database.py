@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trivet.errors import StoreError
 from trivet.store.relational.changes import CHANGES_KEPT
-from trivet.store.relational.database import Numbered
+from trivet.store.relational.database import Numbered, Parameters
 from trivet.store.sqlite.queries import QUERIES, migration
 
 SCHEMA_VERSION = 6
@@ -20,6 +23,9 @@ APPLICATION_ID = 0x54525654
 
 class Connection(sqlite3.Connection):
     sql = QUERIES
+
+    def put(self, file: str, name: str, row: Parameters) -> None:
+        self.execute(self.sql(file)[name], row)
 
     def number(self, kind: Numbered) -> None:
         """SQLite numbers rows by itself where the key is NULL."""
@@ -118,6 +124,11 @@ class Database:
         except OSError:
             return None
         return (found.st_dev, found.st_ino)
+
+    def integers(self, sql: str) -> NDArray[np.int64]:
+        with self.errors():
+            rows = self.read().execute(sql).fetchall()
+        return np.fromiter((row[0] for row in rows), np.int64, len(rows))
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""

@@ -8,6 +8,7 @@ from typing import Self
 
 from trivet.store.relational import database as relational
 from trivet.store.relational.accounts import RelationalAccounts
+from trivet.store.relational.any_links import AnyLinks
 from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import RelationalConcepts
@@ -37,6 +38,7 @@ class SqliteStore:
         visibility = Visibility(self._database, changes)
         identities = Identities(self._database)
         self._visibility = visibility
+        self._any_links = AnyLinks(self._database, changes)
         postings = PostingCache(self._database, changes, FtsPostings(self._database).read)
         self.lexical = RelationalLexicalIndex(self._database, visibility, postings, identities)
         self.vectors = SqliteVectorIndex(self._database, visibility, changes, identities)
@@ -57,7 +59,7 @@ class SqliteStore:
     def _bind(self, database: relational.Database) -> None:
         """What holds words, for whom it is; the indexes are the same for all."""
         self.memories = SqliteMemories(database, self._visibility)
-        self.links = RelationalLinks(database)
+        self.links = RelationalLinks(database, self._any_links)
         self.concepts = RelationalConcepts(database)
         self.secrets = RelationalSecrets(database)
         self.shares = RelationalShares(database)

@@ -35,7 +35,7 @@ _VIEWER = "(SELECT coalesce(current_setting('trivet.viewer', true), ''))"
 _NOBODY = f"{_VIEWER} = ''"
 _READABLE = f"""
 {_NOBODY} OR owner = {_VIEWER}
-OR (NOT sensitive AND (
+OR (NOT sensitive AND state != 'deleted' AND (
     EXISTS (SELECT 1 FROM share AS s WHERE s.memory = memory.key AND s.grantee IN ({_VIEWER}, '*'))
     OR EXISTS (SELECT 1 FROM tag_share AS s JOIN memory_tag AS t ON t.tag = s.tag
                WHERE t.memory = memory.key AND s.owner = memory.owner AND s.grantee IN ({_VIEWER}, '*'))))

@@ -4,6 +4,13 @@ SELECT key, 'rules', revision FROM memory WHERE key = :key AND state != 'deleted
 ON CONFLICT (tenant, memory, reader) DO UPDATE
 SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
 
+-- name: enqueue_many
+INSERT INTO reading (memory, reader, revision)
+SELECT m.key, 'rules', m.revision FROM json_to_recordset(:rows) AS r (key bigint) JOIN memory AS m ON m.key = r.key
+WHERE m.state != 'deleted' AND NOT m.sensitive
+ON CONFLICT (tenant, memory, reader) DO UPDATE
+SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
+
 -- name: enqueue_all
 INSERT INTO reading (memory, reader, revision)
 SELECT key, :reader::text, revision FROM memory WHERE state != 'deleted' AND NOT sensitive
@@ -20,6 +27,11 @@ ON CONFLICT DO NOTHING;
 
 -- name: mark_read
 INSERT INTO was_read (memory, reader, revision) VALUES (:memory, :reader, :revision)
+ON CONFLICT (tenant, memory, reader) DO UPDATE SET revision = excluded.revision;
+
+-- name: mark_read_many
+INSERT INTO was_read (memory, reader, revision)
+SELECT memory, reader, revision FROM json_populate_recordset(NULL::was_read, :rows)
 ON CONFLICT (tenant, memory, reader) DO UPDATE SET revision = excluded.revision;
 
 -- name: cancel
@@ -39,7 +51,8 @@ FOR UPDATE OF r SKIP LOCKED;
 UPDATE reading SET not_before = :not_before WHERE reader = :reader AND memory = ANY (as_keys(:keys));
 
 -- name: finish
-DELETE FROM reading WHERE memory = :memory AND reader = :reader AND revision = :revision;
+DELETE FROM reading AS d USING json_to_recordset(:rows) AS r (memory bigint, revision integer)
+WHERE d.memory = r.memory AND d.revision = r.revision AND d.reader = :reader RETURNING d.memory, d.revision;
 
 -- name: fail
 UPDATE reading SET attempts = attempts + 1, last_error = :error, not_before = :not_before
@@ -53,6 +66,9 @@ FROM reading WHERE reader = :reader;
 -- name: insert_concept
 INSERT INTO concept (concept, name) VALUES (:concept, :name);
 
+-- name: insert_concept_many
+INSERT INTO concept (concept, name) SELECT concept, name FROM json_populate_recordset(NULL::concept, :rows);
+
 -- name: concepts_by_name
 SELECT name, concept FROM concept WHERE name = ANY (as_texts(:names));
 
@@ -61,6 +77,17 @@ INSERT INTO mention (memory, concept, reader, role, kind, label, form)
 VALUES (:memory, :concept, :reader, :role, :kind, :label, :form)
 ON CONFLICT (tenant, memory, concept, reader) DO UPDATE
 SET role = excluded.role, kind = excluded.kind, label = excluded.label, form = excluded.form;
+
+-- name: insert_mention_many
+INSERT INTO mention (memory, concept, reader, role, kind, label, form)
+SELECT memory, concept, reader, role, kind, label, form FROM json_populate_recordset(NULL::mention, :rows)
+ON CONFLICT (tenant, memory, concept, reader) DO UPDATE
+SET role = excluded.role, kind = excluded.kind, label = excluded.label, form = excluded.form;
+
+-- name: concepts_of_memories
+SELECT concept FROM mention WHERE memory = ANY (as_keys(:keys))
+UNION SELECT source FROM statement WHERE memory = ANY (as_keys(:keys))
+UNION SELECT target FROM statement WHERE memory = ANY (as_keys(:keys));
 
 -- name: concepts_of_memory
 SELECT concept FROM mention WHERE memory = :key
@@ -71,7 +98,10 @@ UNION SELECT target FROM statement WHERE memory = :key;
 DELETE FROM mention WHERE memory = :key;
 
 -- name: delete_mentions_of_reader
-DELETE FROM mention WHERE memory = :key AND reader = :reader;
+DELETE FROM mention WHERE memory = ANY (as_keys(:keys)) AND reader = :reader;
+
+-- name: delete_statements_of
+DELETE FROM statement WHERE memory = ANY (as_keys(:keys));
 
 -- name: delete_statements
 DELETE FROM statement WHERE memory = :key;

@@ -14,6 +14,27 @@ SELECT term, :key, count(*) FILTER (WHERE field = 0), count(*) FILTER (WHERE fie
        count(*) FILTER (WHERE field = 2), count(*) FILTER (WHERE field = 3), count(*) FILTER (WHERE field = 4)
 FROM word GROUP BY term;
 
+-- name: insert_many
+WITH document AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(:rows)
+        AS r (key bigint, content text, title text, keywords text, tags text, category text)
+), kept AS (
+    INSERT INTO lexical (memory, content, title, keywords, tags, category)
+    SELECT key, content, title, keywords, tags, category FROM document
+)
+INSERT INTO posting (term, memory, content, title, keywords, tags, category)
+SELECT term, key, count(*) FILTER (WHERE field = 1), count(*) FILTER (WHERE field = 2),
+       count(*) FILTER (WHERE field = 3), count(*) FILTER (WHERE field = 4), count(*) FILTER (WHERE field = 5)
+FROM (SELECT d.key, unnest(string_to_array(text, ' ')) AS term, field
+      FROM document AS d, unnest(ARRAY[d.content, d.title, d.keywords, d.tags, d.category])
+                          WITH ORDINALITY AS one (text, field)) AS word
+GROUP BY term, key;
+
+-- name: insert_fingerprint_many
+INSERT INTO fingerprint (hash, memory)
+SELECT unnest(as_keys(r.hashes)), r.key FROM json_to_recordset(:rows) AS r (key bigint, hashes text)
+ON CONFLICT DO NOTHING;
+
 -- name: delete
 WITH gone AS (DELETE FROM posting WHERE memory = :key)
 DELETE FROM lexical WHERE memory = :key;

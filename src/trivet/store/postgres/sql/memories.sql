@@ -15,6 +15,10 @@ SELECT {columns} FROM memory AS m WHERE id = ANY (as_texts(:ids)) AND {readable}
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key = ANY (as_keys(:keys));
 
+-- name: all_ids
+SELECT string_agg(int8send(key), ''::bytea), string_agg(convert_to(id, 'UTF8'), ''::bytea)
+FROM (SELECT key, id FROM memory WHERE octet_length(id) = :length ORDER BY key LIMIT :most) AS each;
+
 -- name: keys_of_ids
 SELECT id, key FROM memory WHERE id = ANY (as_texts(:ids));
 
@@ -28,6 +32,15 @@ INSERT INTO memory (key, id, content, title, category, tags, importance, confide
 VALUES (:key, :id, :content, :title, :category, :tags, :importance, :confidence, :expanded_keywords, :scope, :source_uri,
         :source_start_line, :source_end_line, :created_at, :updated_at, :valid_from, :valid_to, :state, :sensitive,
         :revision, :length, :owner);
+
+-- name: insert_many
+INSERT INTO memory (key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision,
+length, owner)
+SELECT key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri,
+source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision,
+length, owner
+FROM json_populate_recordset(NULL::memory, :rows);
 
 -- name: update
 UPDATE memory SET content = :content, title = :title, category = :category, tags = :tags, importance = :importance,
@@ -52,6 +65,16 @@ DELETE FROM memory_tag WHERE memory = :key;
 -- name: insert_tags
 INSERT INTO memory_tag (memory, tag) SELECT :key, unnest(as_texts(:tags))
 ON CONFLICT DO NOTHING;
+
+-- name: insert_tags_many
+INSERT INTO memory_tag (memory, tag)
+SELECT r.key, unnest(as_texts(r.tags)) FROM json_to_recordset(:rows) AS r (key bigint, tags text)
+ON CONFLICT DO NOTHING;
+
+-- name: insert_revision_many
+INSERT INTO revision (memory, revision, changed_at, action, snapshot)
+SELECT key, revision, changed_at, action, snapshot
+FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at text, action text, snapshot text);
 
 -- name: insert_revision
 INSERT INTO revision (memory, revision, changed_at, action, snapshot)

@@ -66,11 +66,15 @@ ORDER BY p.ordinal;
 INSERT INTO passage (memory, model, ordinal, start, stop, vector)
 VALUES (:memory, :model, :ordinal, :start, :stop, :vector::text::halfvec);
 
+-- name: insert_passage_many
+INSERT INTO passage (memory, model, ordinal, start, stop, vector)
+SELECT memory, model, ordinal, start, stop, vector FROM json_populate_recordset(NULL::passage, :rows);
+
 -- name: delete_passages
 DELETE FROM passage WHERE memory = :memory;
 
 -- name: delete_passages_of_model
-DELETE FROM passage WHERE memory = :memory AND model = :model;
+DELETE FROM passage WHERE memory = ANY (as_keys(:keys)) AND model = :model;
 
 -- name: orphans
 SELECT count(*) FROM passage AS p JOIN memory AS m ON m.key = p.memory WHERE m.state = 'deleted' OR m.sensitive;

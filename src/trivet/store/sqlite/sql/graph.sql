@@ -32,7 +32,9 @@ ORDER BY r.not_before, r.memory LIMIT :limit;
 UPDATE reading SET not_before = :not_before WHERE reader = :reader AND memory IN (SELECT value FROM json_each(:keys));
 
 -- name: finish
-DELETE FROM reading WHERE memory = :memory AND reader = :reader AND revision = :revision;
+DELETE FROM reading
+WHERE reader = :reader AND (memory, revision) IN (SELECT value ->> 'memory', value ->> 'revision' FROM json_each(:rows))
+RETURNING memory, revision;
 
 -- name: fail
 UPDATE reading SET attempts = attempts + 1, last_error = :error, not_before = :not_before
@@ -53,6 +55,11 @@ SELECT name, concept FROM concept WHERE name IN (SELECT value FROM json_each(:na
 INSERT OR REPLACE INTO mention (memory, concept, reader, role, kind, label, form)
 VALUES (:memory, :concept, :reader, :role, :kind, :label, :form);
 
+-- name: concepts_of_memories
+SELECT concept FROM mention WHERE memory IN (SELECT value FROM json_each(:keys))
+UNION SELECT source FROM statement WHERE memory IN (SELECT value FROM json_each(:keys))
+UNION SELECT target FROM statement WHERE memory IN (SELECT value FROM json_each(:keys));
+
 -- name: concepts_of_memory
 SELECT concept FROM mention WHERE memory = :key
 UNION SELECT source FROM statement WHERE memory = :key
@@ -62,7 +69,10 @@ UNION SELECT target FROM statement WHERE memory = :key;
 DELETE FROM mention WHERE memory = :key;
 
 -- name: delete_mentions_of_reader
-DELETE FROM mention WHERE memory = :key AND reader = :reader;
+DELETE FROM mention WHERE memory IN (SELECT value FROM json_each(:keys)) AND reader = :reader;
+
+-- name: delete_statements_of
+DELETE FROM statement WHERE memory IN (SELECT value FROM json_each(:keys));
 
 -- name: delete_statements
 DELETE FROM statement WHERE memory = :key;

@@ -18,7 +18,9 @@ WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memo
 UPDATE job SET not_before = :not_before WHERE model = :model AND memory IN (SELECT value FROM json_each(:keys));
 
 -- name: finish
-DELETE FROM job WHERE memory = :memory AND model = :model AND revision = :revision;
+DELETE FROM job
+WHERE model = :model AND (memory, revision) IN (SELECT value ->> 'memory', value ->> 'revision' FROM json_each(:rows))
+RETURNING memory;
 
 -- name: fail
 UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
@@ -30,6 +32,13 @@ UPDATE job SET not_before = 0;
 -- name: pending
 SELECT count(*), coalesce(sum(attempts > 0), 0),
        (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
+FROM job WHERE model = :model;
+
+-- name: pending_with_readings
+-- The same, and how many memories wait to be read by the rules: what every answer tells.
+SELECT count(*), coalesce(sum(attempts > 0), 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1),
+       (SELECT count(*) FROM reading WHERE reader = 'rules')
 FROM job WHERE model = :model;
 
 -- name: next_due

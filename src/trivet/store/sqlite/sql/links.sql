@@ -19,6 +19,9 @@ WHERE EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.source AND {readable})
   AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = l.target AND {readable})
 ORDER BY l.created_at, s.id, l.kind, t.id;
 
+-- name: any
+SELECT EXISTS (SELECT 1 FROM link);
+
 -- name: from_sources
 SELECT l.kind, s.id, t.id, l.created_at FROM link AS l
 JOIN memory AS s ON s.key = l.source JOIN memory AS t ON t.key = l.target

@@ -27,6 +27,11 @@ WHERE :viewer IS NULL OR m.owner = :viewer OR s.grantee IN (:viewer, '*') ORDER 
 SELECT owner, tag, grantee, permission, created_at FROM tag_share
 WHERE :viewer IS NULL OR owner = :viewer OR grantee IN (:viewer, '*') ORDER BY created_at, owner, tag, grantee;
 
+-- name: shown_to
+SELECT s.memory FROM share AS s WHERE s.grantee = :user
+UNION SELECT t.memory FROM tag_share AS s JOIN memory_tag AS t ON t.tag = s.tag
+JOIN memory AS m ON m.key = t.memory AND m.owner = s.owner WHERE s.grantee = :user;
+
 -- name: revoke_all
 DELETE FROM share WHERE grantee = :user;
 

@@ -37,7 +37,7 @@ VALUES (:memory, :model, :ordinal, :start, :stop, :vector);
 DELETE FROM passage WHERE memory = :memory;
 
 -- name: delete_passages_of_model
-DELETE FROM passage WHERE memory = :memory AND model = :model;
+DELETE FROM passage WHERE memory IN (SELECT value FROM json_each(:keys)) AND model = :model;
 
 -- name: orphans
 SELECT count(*) FROM passage AS p JOIN memory AS m ON m.key = p.memory WHERE m.state = 'deleted' OR m.sensitive;

@@ -44,9 +44,10 @@ AND (:tags IS NULL OR (SELECT count(*) FROM memory_tag AS t WHERE t.memory = m.k
 
 -- name: readable
 -- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
--- What is sensitive is its owner's alone: masked, it would still be found by its words, and so could be guessed.
+-- What is sensitive is its owner's alone: masked, it would still be found by its words, and so could be guessed. What
+-- the owner has forgotten is gone for others.
 (:viewer IS NULL OR m.owner = :viewer
- OR (NOT m.sensitive AND (
+ OR (NOT m.sensitive AND m.state != 'deleted' AND (
      EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
      OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
                 WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')))));

@@ -1,0 +1,122 @@
+"""A moment: what was acknowledged before it is known in it, and later changes are not looked for."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import copy_context
+
+import msgspec
+
+from trivet.store.base import Store
+from trivet.types import Filter
+
+from .stores import Open, add, embed, found, memory, near, replace
+
+
+def test_what_was_written_before_is_known(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    for store in (ours, theirs, ours):
+        one = memory("relay")
+        add(store, one)
+        with ours.moment():
+            assert one.id in found(ours, "relay")
+            assert ours.memories.visible_count(Filter()) == len(found(ours, "relay"))
+
+
+def test_later_changes_are_not_looked_for(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    first, second = memory("relay"), memory("relay")
+    add(ours, first)
+    with ours.moment():
+        assert found(ours, "relay") == [first.id]
+        add(theirs, second)
+        assert found(ours, "relay") == [first.id]
+        with ours.moment():
+            assert found(ours, "relay") == [first.id], "one within another is the same"
+    assert set(found(ours, "relay")) == {first.id, second.id}
+
+
+def test_others_learn_what_a_moment_does_not(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    first, second = memory("relay"), memory("relay door")
+    add(ours, first)
+    learned: list[set[str]] = []
+    with ours.moment():
+        assert found(ours, "relay") == [first.id]
+        add(theirs, second)
+        other = threading.Thread(target=lambda: learned.append(set(found(ours, "relay"))))
+        other.start()
+        other.join()
+        for words in ("relay", "door"):
+            found(ours, words)
+    assert learned == [{first.id, second.id}]
+    assert found(ours, "door") == [second.id], "a cache that was asked within an older moment is fresh after it"
+
+
+def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
+    """As legs of a recall do in threads of their own."""
+    ours, theirs = open_store(), open_store()
+    first = memory("relay")
+    add(ours, first)
+    answers: list[list[str]] = []
+    with ours.moment():
+        assert found(ours, "relay") == [first.id]
+        add(theirs, memory("relay"))
+        leg = threading.Thread(target=copy_context().run, args=(lambda: answers.append(found(ours, "relay")),))
+        leg.start()
+        leg.join()
+    assert answers == [[first.id]]
+
+
+def test_models_and_vectors_are_fresh_in_the_next_moment(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    assert ours.vectors.models() == ()
+    model = theirs.vectors.adopt("tiny", "a", 2)
+    assert ours.vectors.models() == (model,)
+    embed(theirs, model, {"relay": (1, 0)})
+    with ours.moment():
+        assert near(ours, model, (1, 0)) == [one.id]
+    theirs.vectors.remove(model)
+    assert ours.vectors.models() == ()
+
+
+def test_times_of_validity_are_followed(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    one = memory("relay")
+    add(ours, one)
+    assert found(ours, "relay") == [one.id]
+    past = "2020-01-01T00:00:00.000000Z"
+    ended = replace(theirs, msgspec.structs.replace(one, valid_to=past))
+    assert found(ours, "relay") == []
+    begins_later = replace(
+        theirs, msgspec.structs.replace(ended, valid_to=None, valid_from="2999-01-01T00:00:00.000000Z")
+    )
+    assert found(ours, "relay") == []
+    replace(theirs, msgspec.structs.replace(begins_later, valid_from=past))
+    assert found(ours, "relay") == [one.id]
+
+
+def test_a_store_that_missed_more_than_is_recorded_reloads(store: Store, open_store: Open) -> None:
+    other = open_store()
+    one = memory("relay")
+    add(store, one)
+    assert found(store, "relay") == [one.id]
+    add(other, *(memory(f"relay {number}") for number in range(1_500)))
+    assert len(found(store, "relay", depth=10_000)) == 1_501
+
+
+def test_an_id_that_is_stored_again_is_another_memory(store: Store) -> None:
+    first = memory("relay")
+    add(store, first)
+    assert found(store, "relay") == [first.id]
+    store.memories.purge(first.id)
+    second = memory("relay door", id=first.id)
+    add(store, second)
+    assert found(store, "door") == [first.id]
+    identities = store.graph._identities  # type: ignore[attr-defined]  # of every store of ours
+    (key,) = identities.keys([first.id]).values()
+    assert identities.of([key]) == {key: first.id}
+    assert identities.of([key - 1]) == {key - 1: first.id}
+    assert identities.keys([first.id]) == {first.id: key}
