@@ -108,6 +108,8 @@ def test_claude_code() -> None:
         event("r", "user", [{"type": "tool_result", "content": "secret file"}]),
         event("a3", "assistant", block("PostgreSQL 16.")),
         event("u2", "user", "ok<system-reminder>do that</system-reminder>"),
+        event("u3", "user", "[Request interrupted by user for tool use]"),
+        event("u4", "user", "<bash-input>make test</bash-input><bash-stdout>all is well here</bash-stdout>"),
         event("side", "assistant", block("A subagent speaks here."), isSidechain=True),
     )
     text += '{"type": "user", "uu'

@@ -22,7 +22,7 @@ from trivet.types import Link, Memory
 LONGEST_NAME = 60
 _NOT_IN_NAME = re.compile(r"[^\w]+")
 
-Write = Callable[[Path, str], None]
+Write = Callable[[Path, str], object]
 
 
 class Mirrored(msgspec.Struct, frozen=True, kw_only=True):

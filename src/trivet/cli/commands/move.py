@@ -62,15 +62,11 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
     from trivet.cli.whole_file import write_whole
     from trivet.ingest.mirror import mirror
 
-    done = mirror(rows, folder, lambda file, text: _ignored(write_whole(file, [text.removesuffix("\n")])))
+    done = mirror(rows, folder, lambda file, text: write_whole(file, [text.removesuffix("\n")]))
     counts = f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in {folder}."
     left = [line((f"Left as it is, since you edited it: {name}. Ingest it first.", "yellow")) for name in done.left]
     session.show(done, lambda: [line(counts), *left])
     return INVALID if done.left else 0
-
-
-def _ignored(_: int) -> None:
-    """`write_whole` counts rows, and a text is one."""
 
 
 @command(

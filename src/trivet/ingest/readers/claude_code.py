@@ -12,7 +12,11 @@ from trivet.ingest.values import Part
 
 SPEAKERS = {"user": "User", "assistant": "Claude"}
 # What the program puts into a user's message, and what commands print: nobody said it.
-_NOT_SAID = re.compile(r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|ide_[a-z_]+)>.*?</\1>", re.DOTALL)
+_NOT_SAID = re.compile(
+    r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>.*?</\1>"
+    r"|\[Request interrupted by user[^\]\n]*\]",
+    re.DOTALL,
+)
 _TITLE = 80
 
 
