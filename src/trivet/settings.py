@@ -207,9 +207,14 @@ def _config_file(environment: Mapping[str, str]) -> Path:
     return Path(base).expanduser() / "trivet" / "trivet.toml"
 
 
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the store is unless told otherwise, and what else belongs to this user."""
+    base = (os.environ if environment is None else environment).get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "trivet"
+
+
 def _data_file(environment: Mapping[str, str]) -> Path:
-    base = environment.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser() / "trivet" / "memory.db"
+    return data_folder(environment) / "memory.db"
 
 
 def _from_file(path: Path) -> dict[str, Any]:

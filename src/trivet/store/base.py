@@ -93,6 +93,42 @@ class KnownKey(NamedTuple):
     role: Role
 
 
+class KnownVault(msgspec.Struct, frozen=True):
+    """A folder whose files were ingested, and how: `options` are the ingester's own."""
+
+    name: str
+    root: str
+    options: str
+
+
+class KnownFile(msgspec.Struct, frozen=True):
+    """A file as it was when it was read, and what read it."""
+
+    path: str
+    size: int
+    modified: int
+    reader: str
+
+
+class KnownPart(msgspec.Struct, frozen=True):
+    """Which memory is which part of a file. `content` and `said` are digests: of the text, and of all it said."""
+
+    id: str
+    path: str
+    place: str
+    content: str
+    said: str
+    about: str
+
+
+class KnownLink(msgspec.Struct, frozen=True):
+    """A link that was made because a file says so."""
+
+    source: str
+    kind: LinkKind
+    target: str
+
+
 class Added(msgspec.Struct, frozen=True):
     """`unchanged` when the same id and content were there already, at that revision."""
 
@@ -324,6 +360,22 @@ class Audit(Protocol):
     def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]: ...
 
 
+class Vaults(Protocol):
+    """What was ingested from files. It is read and written by whoever has the store."""
+
+    def together(self) -> AbstractContextManager[None]: ...
+    def vaults(self) -> tuple[KnownVault, ...]: ...
+    def keep(self, vault: KnownVault) -> None: ...
+    def drop(self, name: str) -> None: ...
+    def files(self, vault: str) -> tuple[KnownFile, ...]: ...
+    def parts(self, vault: str) -> tuple[KnownPart, ...]: ...
+    def note_file(self, vault: str, file: KnownFile, parts: Sequence[KnownPart], gone: Sequence[str]) -> None: ...
+    def forget_file(self, vault: str, path: str, gone: Sequence[str]) -> None: ...
+    def set_lines(self, id: str, start: int | None, stop: int | None) -> None: ...
+    def links(self, vault: str) -> tuple[KnownLink, ...]: ...
+    def note_links(self, vault: str, added: Sequence[KnownLink], removed: Sequence[KnownLink]) -> None: ...
+
+
 class Upkeep(Protocol):
     def backup(self, target: Path) -> None: ...
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int: ...
@@ -359,6 +411,8 @@ class Store(Protocol):
     def accounts(self) -> Accounts: ...
     @property
     def audit(self) -> Audit: ...
+    @property
+    def vaults(self) -> Vaults: ...
     @property
     def once(self) -> Once: ...
     @property

@@ -16,14 +16,18 @@ from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.standard_input import open_lines
 from trivet.errors import InvalidInput
+from trivet.foreign.names import SystemName
 
 
 @command(
     "export",
-    "Write the whole store as lines of JSON: every memory with its history, then the links.",
-    more="Sensitive memories stay in the store unless you ask for them. With --output the file appears only when it "
-    "is whole, and only you may read it.",
-    example="trivet export --output memories.jsonl\ntrivet export | gzip > memories.jsonl.gz",
+    "Write the whole store as lines of JSON, or as a folder of Markdown files.",
+    more="The lines hold every memory with its history, then the links. Sensitive memories stay in the store unless "
+    "you ask for them. With --output the file appears only when it is whole, and only you may read it. With --markdown "
+    "each memory is a file, its fields as front matter; done again, files are renewed, and go with their memories. A "
+    "file that you have edited is left alone until `trivet ingest` has taken it in.",
+    example="trivet export --output memories.jsonl\ntrivet export | gzip > memories.jsonl.gz\n"
+    "trivet export --markdown ~/memories",
 )
 def export(
     session: Session,
@@ -33,31 +37,66 @@ def export(
     include_sensitive: Annotated[
         bool, typer.Option("--include-sensitive", help="Export sensitive memories too, in the clear.")
     ] = False,
-) -> None:
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FOLDER", help="Keep a folder of Markdown files up to date.")
+    ] = None,
+) -> int:
+    if markdown is not None and output is not None:
+        raise InvalidInput("--output is for lines of JSON. With --markdown, name the folder alone.")
     rows = session.memory.export(include_sensitive=include_sensitive)
+    if markdown is not None:
+        return _mirror(session, rows, markdown.expanduser())
     if output is None or str(output) == "-":
         for row in rows:
             write_text(f"{row}\n")
-        return
+        return 0
     from trivet.cli.whole_file import write_whole
 
     count = write_whole(output, rows)
     value = {"path": str(output), "lines": count}
     session.show(value, lambda: [line(f"Wrote {count} lines to {output}.")])
+    return 0
+
+
+def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
+    from trivet.cli.whole_file import write_whole
+    from trivet.ingest.mirror import mirror
+
+    done = mirror(rows, folder, lambda file, text: write_whole(file, [text.removesuffix("\n")]))
+    counts = f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in {folder}."
+    left = [line((f"Left as it is, since you edited it: {name}. Ingest it first.", "yellow")) for name in done.left]
+    session.show(done, lambda: [line(counts), *left])
+    return INVALID if done.left else 0
 
 
 @command(
     "import",
-    "Take in an export, or plain lines of JSON with at least a `content`.",
+    "Take in an export, plain lines of JSON with at least a `content`, or what another memory keeps.",
     more="Nothing that is here is deleted. The same content is left as it is; other content under the same id wins if "
     "it was changed later, as a new revision. A bad line costs only itself: the rest is taken in, the bad ones are "
-    "named, and the exit status is 2.",
-    example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -",
+    "named, and the exit status is 2. With --from, FILE is another program's own file or folder, which is only read; "
+    "docs/import.md says where each keeps it.",
+    example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -\n"
+    "trivet import --from claude-mem ~/.claude-mem/claude-mem.db --dry-run",
 )
 def import_file(
     session: Session,
     file: Annotated[str, typer.Argument(help="The file to read. `-` reads standard input.", show_default=False)],
+    system: Annotated[SystemName | None, typer.Option("--from", help="The program whose memories they are.")] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", "-s", metavar="TEXT", help="With --from: the scope; the configured if none."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --from: show what becomes what, and write nothing.")
+    ] = False,
 ) -> int:
+    if system is not None:
+        from trivet.cli.take_over import take_over
+
+        return take_over(session, system, Path(file).expanduser(), scope, dry_run)
+    if scope is not None or dry_run:
+        raise InvalidInput("--scope and --dry-run go with --from. Lines of JSON say their own scope.")
     with open_lines(file) as rows, LateProgress("importing", lambda _: None) as progress:
         imported = session.memory.import_(_spelt(rows), progress=progress)
     session.show(imported, lambda: views.imported(imported))

@@ -33,6 +33,10 @@ TABLES = {
     "api_key": "id, account, hash, rights, label, created_at, expires_at, revoked_at",
     "share": "memory, grantee, permission, created_at",
     "tag_share": "owner, tag, grantee, permission, created_at",
+    "vault": "name, root, options",
+    "vault_file": "vault, path, size, modified, reader",
+    "vault_part": "vault, id, path, place, content, said, about",
+    "vault_link": "vault, source, kind, target",
     "audit": "sequence, at, actor, act, memory, detail, hash",
 }
 

@@ -26,6 +26,7 @@ from trivet.store.relational.jobs import RelationalJobs
 from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
+from trivet.store.relational.vaults import RelationalVaults
 from trivet.store.relational.visible import Visibility
 
 
@@ -47,6 +48,7 @@ class PostgresStore(Bound):
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.jobs = RelationalJobs(self._database, as_text)
         self.accounts = RelationalAccounts(self._database)
+        self.vaults = RelationalVaults(self._database)
         self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = PostgresUpkeep(self._database, self.vectors)

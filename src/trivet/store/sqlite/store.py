@@ -15,6 +15,7 @@ from trivet.store.relational.lexical import RelationalLexicalIndex
 from trivet.store.relational.once import RelationalOnce
 from trivet.store.relational.postings import PostingCache
 from trivet.store.relational.seen import SeenDatabase
+from trivet.store.relational.vaults import RelationalVaults
 from trivet.store.relational.visible import Visibility
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.memories import SqliteMemories
@@ -39,6 +40,7 @@ class SqliteStore(Bound):
         self.graph = RelationalGraph(self._database, visibility, changes, identities)
         self.jobs = RelationalJobs(self._database, lambda vector: vector.tobytes())
         self.accounts = RelationalAccounts(self._database)
+        self.vaults = RelationalVaults(self._database)
         self.once = RelationalOnce(self._database)
         self._bind(self._database)
         self.upkeep = SqliteUpkeep(self._database)

@@ -1,0 +1,150 @@
+"""Files into memories, once or as they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.failure import INVALID, warn
+from trivet.cli.output import Line, line
+from trivet.cli.progress import LateProgress
+from trivet.cli.session import Session
+from trivet.errors import InvalidInput, TrivetError
+
+if TYPE_CHECKING:
+    from trivet.ingest import Ingested, Options
+
+
+@command(
+    "ingest",
+    "Take in a folder of notes, a transcript or an export of chats, and keep up with it.",
+    more="Told again, it reads only files that have changed: what was edited is updated, what was moved keeps its id, "
+    "what is gone is forgotten (and can be restored). The store remembers the options. A file that cannot be read is "
+    "named and left out whole, and the exit status is 2. Links out of the folder are not followed.",
+    example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
+    "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
+)
+def ingest_files(
+    session: Session,
+    files: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="The folder or file to take in.", show_default=False)
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What to call the folder; its own name if none.")
+    ] = None,
+    scope: Annotated[str, typer.Option("--scope", "-s", metavar="TEXT", help="The scope of what is taken in.")] = "",
+    category: Annotated[
+        str, typer.Option("--category", "-c", metavar="TEXT", help="The category, where a file names none.")
+    ] = "",
+    tags: Annotated[
+        list[str] | None, typer.Option("--tags", "--tag", "-t", metavar="TEXT", help="A tag for all. Repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="PATTERN", help="Leave out such paths from the folder. Repeatable."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the folders that were taken in.")] = False,
+    dropped: Annotated[
+        str | None, typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder.")
+    ] = None,
+) -> int:
+    from trivet.ingest import Options
+
+    if (files is not None) + listed + (dropped is not None) != 1:
+        raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
+    if files is None:
+        return _look_or_drop(session, dropped)
+    options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
+    ingested = _once(session, files, name, options, dry_run)
+    _show(session, ingested)
+    if watch and not dry_run:
+        _watch(session, files, options)
+    return INVALID if ingested.problems else 0
+
+
+def _look_or_drop(session: Session, dropped: str | None) -> int:
+    from trivet.ingest.run import drop, vaults
+
+    if dropped is None:
+        known = vaults(session.memory)
+        session.show(known, lambda: [line((vault.name, "bold"), f"  {vault.root}") for vault in known])
+        return 0
+    count = drop(session.memory, dropped)
+    told = f"{count} memories of {dropped} are forgotten."
+    session.show({"vault": dropped, "forgotten": count}, lambda: [line(told)])
+    return 0
+
+
+def _once(session: Session, files: Path, name: str | None, options: Options, dry_run: bool) -> Ingested:
+    from trivet.ingest import ingest
+
+    total = [0]
+    with LateProgress("reading files", lambda _: total[0]) as progress:
+        ingested = ingest(
+            session.memory,
+            files,
+            name=name,
+            options=options,
+            dry_run=dry_run,
+            begin=lambda count: total.__setitem__(0, count),
+            progress=progress,
+        )
+    return ingested
+
+
+def _show(session: Session, ingested: Ingested) -> None:
+    session.show(ingested, lambda: shown(ingested))
+    if ingested.changed and not ingested.dry_run:
+        session.embed_waiting()
+
+
+def _watch(session: Session, files: Path, options: Options) -> None:
+    """Until interrupted. What goes wrong is told, and the next change is another chance."""
+    from trivet.ingest.watch import changes
+
+    asked = files.expanduser().resolve()
+    told: tuple[str, ...] = ()
+    try:
+        for _ in changes(asked):
+            told = _again(session, asked, options, told)
+    except KeyboardInterrupt:
+        return  # that is how it ends; what was under way is whole or not there
+
+
+def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        ingested = _once(session, asked, None, options, False)
+    except TrivetError as error:
+        warn(str(error))
+        return told
+    if ingested.changed or ingested.problems != told:
+        _show(session, ingested)
+    return ingested.problems
+
+
+def shown(ingested: Ingested) -> Iterator[Line]:
+    if not (ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems):
+        yield line("No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested.")
+        return
+    would = "Would have: " if ingested.dry_run else ""
+    yield line(
+        f"{would}{ingested.stored} stored, {ingested.updated} updated, {ingested.moved} moved, "
+        f"{ingested.forgotten} forgotten, {ingested.unchanged} unchanged in {ingested.files_read} files read; "
+        f"{ingested.files_unchanged} files unchanged, {ingested.files_gone} gone."
+    )
+    if ingested.links_added or ingested.links_removed:
+        yield line(f"{ingested.links_added} links made, {ingested.links_removed} taken back.")
+    if ingested.left_forgotten:
+        yield line(f"{ingested.left_forgotten} that you had forgotten by hand stay so.")
+    if ingested.redacted:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(ingested.redacted.items()))
+        done = "To be encrypted" if ingested.dry_run else "Encrypted"
+        yield line((f"{done}, and replaced in the texts: {counts}.", "yellow"))
+    for problem in ingested.problems:
+        yield line((f"Left out: {problem}.", "red"))

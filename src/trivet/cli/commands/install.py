@@ -1,0 +1,157 @@
+"""Trivet in the settings of coding agents, and out of them again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.failure import STOPPED
+from trivet.cli.output import Line, line
+from trivet.cli.session import Session
+from trivet.errors import InvalidInput
+from trivet.install.agents import AgentName, Launch, wanted
+from trivet.settings import data_folder
+
+if TYPE_CHECKING:
+    from trivet.install.change import Change
+
+AgentArgument = Annotated[AgentName, typer.Argument(help="The agent's program.", show_default=False)]
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option("--project", metavar="FOLDER", help="Only for this project; else for you, everywhere."),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the changes, and write nothing.")]
+
+
+@command(
+    "install",
+    "Put Trivet into the settings of a coding agent: its MCP server, and hooks where the agent has them.",
+    more="The changes are shown first. What is in the files stays, comments too; a file that cannot be read as what it "
+    "should be is left alone. `trivet uninstall` takes everything back. --plugin writes a plugin folder for Claude "
+    "Code instead, with the same hooks and the commands /remember, /recall and /forget.",
+    example="trivet install claude-code\ntrivet install codex --dry-run\ntrivet install claude-code --plugin ./trivet",
+)
+def install(
+    session: Session,
+    agent: AgentArgument,
+    project: ProjectOption = None,
+    hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Recall and learn by hooks too.")] = True,
+    plugin: Annotated[
+        Path | None, typer.Option("--plugin", metavar="FOLDER", help="Write a plugin folder, and no settings.")
+    ] = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    from trivet.install.change import plan_install
+
+    if plugin is not None:
+        return _write_plugin(session, agent, plugin)
+    changes = plan_install(wanted(agent, _launch(session), Path.home(), _folder(project), hooks))
+    return _carry_out(session, agent, changes, yes, dry_run, installing=True)
+
+
+@command(
+    "uninstall",
+    "Take Trivet out of the settings of a coding agent.",
+    more="A file that is still as `trivet install` left it becomes what it was before, to the letter; from any other "
+    "only our own entries are taken.",
+    example="trivet uninstall claude-code",
+)
+def uninstall(
+    session: Session,
+    agent: AgentArgument,
+    project: ProjectOption = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> int:
+    from trivet.install.change import plan_uninstall
+
+    asked = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
+    return _carry_out(session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False)
+
+
+def _carry_out(
+    session: Session, agent: str, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
+) -> int:
+    from trivet.install.change import write
+
+    needed = [change for change in changes if change.needed]
+    if not session.as_json:
+        session.show(None, lambda: _shown(needed, installing))
+    wanted_now = bool(needed) and not dry_run
+    agreed = wanted_now and (yes or _asked(needed))
+    if agreed:
+        write(needed, _records(), installing)
+    value = {
+        "agent": agent,
+        "files": [{"path": change.file, "diff": change.diff} for change in needed],
+        "written": agreed,
+    }
+    if session.as_json:
+        session.show(value, list)
+    elif agreed:
+        session.show(value, lambda: _done(agent, needed, installing))
+    return STOPPED if wanted_now and not agreed else 0
+
+
+def _asked(needed: Sequence[Change]) -> bool:
+    if not sys.stdin.isatty():
+        raise InvalidInput("Nobody is there to be asked, and nothing was written. Say --yes to write these changes.")
+    return typer.confirm(f"Write {'this file' if len(needed) == 1 else 'these files'}?", err=True)
+
+
+def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
+    if not needed:
+        yield line("Everything is there already." if installing else "Nothing of Trivet is there.")
+    for change in needed:
+        for row in change.diff.splitlines():
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(row[:1], "")
+            yield line((row, style))
+        if change.after is None:
+            yield line((f"{change.file} would be empty, and goes.", "yellow"))
+
+
+def _done(agent: str, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
+    from trivet.install.change import backup_of
+
+    for change in needed:
+        yield line(f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}.")
+        if installing and change.before is not None:
+            yield line((f"What it was before is kept in {backup_of(_records(), Path(change.file))}.", "dim"))
+    yield line(f"Start {agent} again for it to take effect.")
+
+
+def _write_plugin(session: Session, agent: str, folder: Path) -> int:
+    from trivet.install.plugin import write_plugin
+
+    if agent != "claude-code":
+        raise InvalidInput(f"{agent} has no plugins of this kind; --plugin is for claude-code.")
+    files = write_plugin(folder, _launch(session))
+    value: dict[str, Any] = {"agent": agent, "plugin": str(folder), "files": files}
+    session.show(value, lambda: [line(f"Wrote {folder}. Try it with: claude --plugin-dir {folder}")])
+    return 0
+
+
+def _launch(session: Session) -> Launch:
+    """By its full path: an agent started from a desktop does not know the shell's."""
+    beside = Path(sys.argv[0]).resolve()
+    program = str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
+    path = Path(session.path).expanduser().resolve() if session.path and "://" not in session.path else session.path
+    return Launch(program, ("--path", str(path)) if path else ())
+
+
+def _folder(project: Path | None) -> Path | None:
+    if project is not None and not project.is_dir():
+        raise InvalidInput(f"{project} is not a folder. Name the folder of the project.")
+    return project.resolve() if project else None
+
+
+def _records() -> Path:
+    return data_folder() / "install"

@@ -1,0 +1,1 @@
+"""A reader for each kind of file: its text in, parts out. None of them touches a store."""

@@ -1,0 +1,55 @@
+"""Transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl, one event a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from trivet.ingest.readers.lines import objects
+from trivet.ingest.readers.turns import Turn, joined, parts_of_turns
+from trivet.ingest.values import Part
+
+SPEAKERS = {"user": "User", "assistant": "Claude"}
+# What the program puts into a user's message, and what commands print: nobody said it.
+_NOT_SAID = re.compile(
+    r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>.*?</\1>"
+    r"|\[Request interrupted by user[^\]\n]*\]",
+    re.DOTALL,
+)
+_TITLE = 80
+
+
+def is_claude_code(first: dict[str, Any]) -> bool:
+    return "sessionId" in first or (first.get("type") == "summary" and "leafUuid" in first)
+
+
+def read_claude_code(name: str, text: str) -> Iterator[Part]:
+    events = list(objects(text))
+    turns = list(joined(_turns(events)))
+    summary = next((str(event["summary"]) for event in events if event.get("type") == "summary"), "")
+    project = next((str(event["cwd"]) for event in events if event.get("cwd")), "").rstrip("/\\")
+    opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
+    tags = tuple(tag for tag in ("claude-code", re.split(r"[/\\]", project)[-1][:64]) if tag)
+    yield from parts_of_turns(turns, summary or " ".join(opening.split())[:_TITLE], tags)
+
+
+def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
+    for event in events:
+        speaker = SPEAKERS.get(str(event.get("type")))
+        message = event.get("message")
+        if speaker is None or event.get("isMeta") or event.get("isSidechain") or not isinstance(message, dict):
+            continue
+        if event.get("isCompactSummary"):
+            continue  # it repeats what the turns before it say
+        said = _NOT_SAID.sub("", _text(message.get("content"))).strip()
+        if said:
+            yield Turn(str(event.get("uuid") or message.get("id")), speaker, said, event.get("timestamp"))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = (block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    return "\n\n".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,175 @@
+"""Where each agent keeps its settings, and in which words it wants a server and hooks there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+AgentName = Literal["claude-code", "cursor", "codex", "gemini", "windsurf", "vscode", "zed", "opencode"]
+SERVER = "trivet"
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """How Trivet is started: its program, and what comes before the verb's own arguments."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def server(self) -> tuple[str, ...]:
+        return ("mcp", *self.arguments)
+
+    def hook(self, moment: str) -> str:
+        return shlex.join([self.program, "hook", moment, *self.arguments])
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What shall stand in one file: values at paths, and items in lists at paths."""
+
+    file: Path
+    values: tuple[tuple[tuple[str, ...], Any], ...] = ()
+    items: tuple[tuple[tuple[str, ...], Any], ...] = ()
+
+
+def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool) -> list[Wanted]:
+    made = _AGENTS[agent](launch, home, project)
+    return [one for one in made if hooks or not one.items or one.values]
+
+
+def agents() -> Sequence[AgentName]:
+    return tuple(_AGENTS)
+
+
+def plugin_server(launch: Launch) -> dict[str, Any]:
+    return _server(launch)
+
+
+def plugin_hooks(launch: Launch) -> dict[str, Any]:
+    return {path[-1]: [group] for path, group in _nested(launch, _CLAUDE_CODE)}
+
+
+# Our moments by the names of each agent's events. Those whose prompt event cannot add to the conversation have none.
+_CLAUDE_CODE = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "PreCompact": "compact",
+    "SessionEnd": "end",
+}
+_CODEX = {"SessionStart": "start", "UserPromptSubmit": "prompt", "Stop": "stop", "PreCompact": "compact"}
+_GEMINI = {
+    "SessionStart": "start",
+    "BeforeAgent": "prompt",
+    "AfterAgent": "stop",
+    "PreCompress": "compact",
+    "SessionEnd": "end",
+}
+_CURSOR = {"sessionStart": "start", "stop": "stop", "preCompact": "compact", "sessionEnd": "end"}
+_WINDSURF = {"post_cascade_response": "stop"}
+
+
+def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    server = {"type": "stdio", **_server(launch)}
+    folder = project / ".claude" if project else _from_environment("CLAUDE_CONFIG_DIR", home / ".claude")
+    inside = os.environ.get("CLAUDE_CONFIG_DIR")
+    servers = project / ".mcp.json" if project else (folder if inside else home) / ".claude.json"
+    return [
+        Wanted(servers, ((("mcpServers", SERVER), server),)),
+        Wanted(folder / "settings.json", (), _nested(launch, _CLAUDE_CODE)),
+    ]
+
+
+def _cursor(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = (project or home) / ".cursor"
+    hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _CURSOR.items())
+    return [
+        Wanted(folder / "mcp.json", ((("mcpServers", SERVER), _server(launch)),)),
+        Wanted(folder / "hooks.json", ((("version",), 1),), hooks),
+    ]
+
+
+def _codex(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = project / ".codex" if project else _from_environment("CODEX_HOME", home / ".codex")
+    return [
+        Wanted(folder / "config.toml", ((("mcp_servers", SERVER), _server(launch)),)),
+        Wanted(folder / "hooks.json", (), _nested(launch, _CODEX)),
+    ]
+
+
+def _gemini(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    file = (project or home) / ".gemini" / "settings.json"
+    return [Wanted(file, ((("mcpServers", SERVER), _server(launch)),), _nested(launch, _GEMINI, name=SERVER))]
+
+
+def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = home / ".codeium" / "windsurf"
+    hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _WINDSURF.items())
+    return [
+        Wanted(folder / "mcp_config.json", ((("mcpServers", SERVER), _server(launch)),)),
+        Wanted(project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks),
+    ]
+
+
+def _vscode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = project / ".vscode" if project else _application(home, "Code") / "User"
+    return [Wanted(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **_server(launch)}),))]
+
+
+def _zed(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = project / ".zed" if project else _configuration(home) / "zed"
+    server = {"source": "custom", **_server(launch), "env": {}}
+    return [Wanted(folder / "settings.json", ((("context_servers", SERVER), server),))]
+
+
+def _opencode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
+    folder = project or _configuration(home) / "opencode"
+    with_comments = folder / "opencode.jsonc"
+    file = with_comments if with_comments.exists() else folder / "opencode.json"
+    server = {"type": "local", "command": [launch.program, *launch.server], "enabled": True}
+    return [Wanted(file, ((("mcp", SERVER), server),))]
+
+
+_AGENTS: Mapping[AgentName, Any] = {
+    "claude-code": _claude_code,
+    "cursor": _cursor,
+    "codex": _codex,
+    "gemini": _gemini,
+    "windsurf": _windsurf,
+    "vscode": _vscode,
+    "zed": _zed,
+    "opencode": _opencode,
+}
+
+
+def _server(launch: Launch) -> dict[str, Any]:
+    return {"command": launch.program, "args": list(launch.server)}
+
+
+def _nested(launch: Launch, events: Mapping[str, str], **more: str) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    """Claude Code's way, which others have taken over: an event holds groups, a group holds hooks."""
+    return tuple(
+        (("hooks", event), {"hooks": [{**more, "type": "command", "command": launch.hook(moment)}]})
+        for event, moment in events.items()
+    )
+
+
+def _from_environment(name: str, otherwise: Path) -> Path:
+    return Path(os.environ[name]).expanduser() if os.environ.get(name) else otherwise
+
+
+def _configuration(home: Path) -> Path:
+    return _from_environment("XDG_CONFIG_HOME", home / ".config")
+
+
+def _application(home: Path, name: str) -> Path:
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / name
+    if sys.platform == "win32":
+        return _from_environment("APPDATA", home / "AppData" / "Roaming") / name
+    return _configuration(home) / name

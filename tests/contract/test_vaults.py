@@ -1,0 +1,85 @@
+"""The ledger of what was ingested, alike in every store, and one transaction around what belongs together."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Store
+
+from .stores import Open, add, memory
+
+VAULT = KnownVault("notes", "/home/ana/notes", "{}")
+FILE = KnownFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")
+
+
+def part(id: str, path: str = "a.md") -> KnownPart:
+    return KnownPart(id, path, "place", "content", "said", "{}")
+
+
+def test_it_keeps_what_was_noted(store: Store, open_store: Open) -> None:
+    store.vaults.keep(VAULT)
+    store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
+    store.vaults.note_links("notes", [KnownLink("1", "see-also", "2")], [])
+    other = open_store().vaults
+    assert (other.vaults(), other.files("notes")) == ((VAULT,), (FILE,))
+    assert set(other.parts("notes")) == {part("1"), part("2")}
+    assert other.links("notes") == (KnownLink("1", "see-also", "2"),)
+    assert (other.files("else"), other.parts("else"), other.links("else")) == ((), (), ())
+    moved = KnownVault("notes", "/elsewhere", '{"scope":"x"}')
+    store.vaults.keep(moved)
+    assert (other.vaults(), len(other.parts("notes"))) == ((moved,), 2)
+
+
+def test_a_part_that_another_file_took_over_is_not_taken_away(store: Store) -> None:
+    store.vaults.keep(VAULT)
+    store.vaults.note_file("notes", FILE, [part("1"), part("2")], [])
+    store.vaults.note_file("notes", KnownFile("b.md", 1, 1, "r"), [part("1", "b.md")], [])
+    store.vaults.note_file("notes", FILE, [], ["1", "2"])
+    assert store.vaults.parts("notes") == (part("1", "b.md"),)
+    store.vaults.forget_file("notes", "b.md", ["1"])
+    assert (store.vaults.parts("notes"), store.vaults.files("notes")) == ((), (FILE,))
+
+
+def test_a_dropped_vault_leaves_nothing(store: Store) -> None:
+    store.vaults.keep(VAULT)
+    store.vaults.note_file("notes", FILE, [part("1")], [])
+    store.vaults.note_links("notes", [KnownLink("1", "see-also", "2")], [])
+    store.vaults.drop("notes")
+    vaults = store.vaults
+    assert (vaults.vaults(), vaults.files("notes"), vaults.parts("notes"), vaults.links("notes")) == ((), (), (), ())
+
+
+def test_links_come_and_go(store: Store) -> None:
+    store.vaults.keep(VAULT)
+    link = KnownLink("1", "see-also", "2")
+    store.vaults.note_links("notes", [link, link], [])
+    store.vaults.note_links("notes", [], [link])
+    assert store.vaults.links("notes") == ()
+
+
+def test_what_is_written_together_is_there_together_or_not_at_all(store: Store, open_store: Open) -> None:
+    store.vaults.keep(VAULT)
+    one = memory("one")
+
+    def write() -> None:
+        with store.vaults.together():
+            add(store, one)
+            store.vaults.note_file("notes", FILE, [part(one.id)], [])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert (open_store().memories.get_many([one.id]), open_store().vaults.files("notes")) == ({}, ())
+    with store.vaults.together():
+        add(store, one)
+        store.vaults.note_file("notes", FILE, [part(one.id)], [])
+    assert (len(open_store().memories.get_many([one.id])), open_store().vaults.files("notes")) == (1, (FILE,))
+
+
+def test_lines_are_moved_without_a_revision(store: Store) -> None:
+    one = memory("one", source="notes/a.md")
+    add(store, one)
+    store.vaults.set_lines(one.id, 3, 9)
+    found = store.memories.get(one.id)
+    assert found.source is not None
+    assert (found.source.start_line, found.source.end_line, found.revision) == (3, 9, 1)
