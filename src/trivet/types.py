@@ -17,6 +17,11 @@ LOCAL = "local"
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
 Rerank = Literal["off", "fast", "best"]
+# What made a sentence worth keeping, what would be done with it, and what was decided.
+ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
+ProposalAction = Literal["add", "update", "supersede", "nothing"]
+ProposalState = Literal["waiting", "accepted", "rejected"]
+Usefulness = Literal["useful", "not-useful"]
 ConceptSort = Literal["memories", "name"]
 
 # Told how many more are done, again and again, by long work.
@@ -414,6 +419,91 @@ class Share(Value, frozen=True, kw_only=True):
     user: str
     permission: Permission
     created_at: str
+
+
+class Proposal(Value, frozen=True, kw_only=True):
+    """Something worth keeping that waits for somebody's word.
+
+    `memory` is the one that an update or a supersession is about; `stored` the one that an accepted proposal became.
+    """
+
+    id: str
+    content: str
+    kind: ProposalKind
+    reason: str
+    action: ProposalAction = "add"
+    memory: str | None = None
+    category: str = "facts"
+    tags: tuple[str, ...] = ()
+    scope: str = "default"
+    source: str | None = None
+    state: ProposalState = "waiting"
+    created_at: str
+    decided_at: str | None = None
+    stored: str | None = None
+    curated_at: str | None = None
+    owner: str = LOCAL
+
+
+class ProposalPage(Value, frozen=True, kw_only=True):
+    """One page of an inbox and the total behind it."""
+
+    proposals: tuple[Proposal, ...]
+    total: int
+    offset: int
+
+
+class Proposed(Value, frozen=True, kw_only=True):
+    """What became of a proposal: it waits, or what it says is stored, waits already, or was rejected before."""
+
+    status: Literal["waiting", "stored already", "waits already", "rejected before"]
+    id: str | None = None
+    same_as: str | None = None
+    redacted: Mapping[str, int] = {}
+
+
+class Usage(Value, frozen=True, kw_only=True):
+    """How often recall showed a memory, when it last did, and how often it was called useful or not."""
+
+    id: str
+    shown: int = 0
+    last_shown: str | None = None
+    useful: int = 0
+    not_useful: int = 0
+
+
+class Budget(Value, frozen=True, kw_only=True):
+    """What is used of something that has a limit; `allowed` is None where none is set."""
+
+    name: str
+    unit: Literal["MB", "tokens today"]
+    used: float
+    allowed: float | None = None
+    setting: str
+
+    @property
+    def exceeded(self) -> bool:
+        return self.allowed is not None and self.used > self.allowed
+
+
+class Tidied(Value, frozen=True, kw_only=True):
+    """One memory that a tidy forgot, or with a dry run would forget, and why. `act` says what is done with it."""
+
+    kind: Literal["duplicate", "expired", "unused", "orphan"]
+    id: str
+    reason: str
+    act: Literal["forget", "look"]
+    content: str
+
+
+class Tidy(Value, frozen=True, kw_only=True):
+    """What a tidy found. `run` names it for the undoing; None where nothing was done."""
+
+    findings: tuple[Tidied, ...]
+    forgotten: int = 0
+    dry_run: bool = True
+    run: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Count(Value, frozen=True, kw_only=True):

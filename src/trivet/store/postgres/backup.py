@@ -33,6 +33,10 @@ TABLES = {
     "api_key": "id, account, hash, rights, label, created_at, expires_at, revoked_at",
     "share": "memory, grantee, permission, created_at",
     "tag_share": "owner, tag, grantee, permission, created_at",
+    "proposal": "id, owner, content, kind, reason, action, memory, category, tags, scope, source, state, created_at, "
+    "decided_at, stored, curated_at, said",
+    "usage": "memory, shown, last_shown",
+    "feedback": "memory, actor, query, verdict, at",
     "vault": "name, root, options",
     "vault_file": "vault, path, size, modified, reader",
     "vault_part": "vault, id, path, place, content, said, about",

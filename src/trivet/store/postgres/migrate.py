@@ -11,7 +11,7 @@ from psycopg import errors
 
 from trivet.errors import StoreError
 
-HEAD = "0007"
+HEAD = "0008"
 LEAST_SERVER = 150000
 LEAST_VECTOR = (0, 8)
 # "trivet" as a number: the advisory lock of whoever migrates.

@@ -9,11 +9,13 @@ from trivet.store.relational.any_links import AnyLinks
 from trivet.store.relational.audit import RelationalAudit
 from trivet.store.relational.concepts import RelationalConcepts
 from trivet.store.relational.database import Database
+from trivet.store.relational.inbox import RelationalInbox
 from trivet.store.relational.links import RelationalLinks
 from trivet.store.relational.memories import RelationalMemories
 from trivet.store.relational.secrets import RelationalSecrets
 from trivet.store.relational.seen import SeenDatabase
 from trivet.store.relational.shares import RelationalShares
+from trivet.store.relational.usage import RelationalUsage
 from trivet.store.relational.visible import Visibility
 
 
@@ -39,3 +41,5 @@ class Bound:
         self.secrets = RelationalSecrets(database)
         self.shares = RelationalShares(database)
         self.audit = RelationalAudit(database)
+        self.inbox = RelationalInbox(database)
+        self.usage = RelationalUsage(database)

@@ -109,6 +109,7 @@ class RelationalMemories:
             connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
             clear_graph(connection, key)
             connection.execute(connection.sql("vaults")["blank_part"], {"id": id})
+            connection.execute(connection.sql("inbox")["purge"], {"id": id})
             connection.execute(self._sql["delete"], {"key": key})
             connection.note_change(key)
             for target in targets:

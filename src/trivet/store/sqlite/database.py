@@ -16,7 +16,7 @@ from trivet.store.relational.changes import CHANGES_KEPT
 from trivet.store.relational.database import Numbered, Parameters
 from trivet.store.sqlite.queries import QUERIES, migration
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 

@@ -64,6 +64,13 @@ def keep_users_apart() -> None:
         op.execute(f"CREATE POLICY one_user ON {table} AS RESTRICTIVE FOR SELECT USING ({condition})")
 
 
+def keep_to_their_users(tables: Mapping[str, str]) -> None:
+    """What is one user's alone, by the column that names them."""
+    for table, column in tables.items():
+        condition = f"{_NOBODY} OR {column} = {_VIEWER}"
+        op.execute(f"CREATE POLICY one_user ON {table} AS RESTRICTIVE FOR SELECT USING ({condition})")
+
+
 def index_online(indexes: Mapping[str, str]) -> None:
     """Builds each index while others go on writing. What a killed attempt left behind, which is no use, goes first."""
     broken = text("SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(:name) AND NOT indisvalid")
