@@ -86,6 +86,14 @@ class AsyncTrivet:
     graph = awaited(Trivet.graph)
     tags = awaited(Trivet.tags)
     categories = awaited(Trivet.categories)
+    inbox_list = awaited(Trivet.inbox_list)
+    inbox_show = awaited(Trivet.inbox_show)
+    inbox_propose = awaited(Trivet.inbox_propose)
+    inbox_accept = awaited(Trivet.inbox_accept)
+    inbox_edit = awaited(Trivet.inbox_edit)
+    inbox_reject = awaited(Trivet.inbox_reject)
+    feedback = awaited(Trivet.feedback)
+    usage = awaited(Trivet.usage)
     stats = awaited(Trivet.stats)
     audit = awaited(Trivet.audit)
 
@@ -97,6 +105,8 @@ class AsyncTrivet:
     reindex = awaited(Trivet.reindex)
     drain = awaited(Trivet.drain)
     embed = awaited(Trivet.embed)
+    tidy = awaited(Trivet.tidy)
+    budgets = awaited(Trivet.budgets)
 
     def export(self, *, include_sensitive: bool = False) -> AsyncIterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""

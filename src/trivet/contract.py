@@ -28,6 +28,12 @@ from trivet.types import (
     Neighbourhood,
     Page,
     Permission,
+    Proposal,
+    ProposalAction,
+    ProposalKind,
+    ProposalPage,
+    ProposalState,
+    Proposed,
     Remembered,
     Rerank,
     Revision,
@@ -36,6 +42,8 @@ from trivet.types import (
     Sort,
     State,
     Stats,
+    Usage,
+    Usefulness,
     WhyNot,
 )
 
@@ -273,6 +281,70 @@ class GraphRequest(Selection, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=2, le=500, description="How many memories and concepts to show at most.")] = 40
 
 
+ProposalId = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a proposal (a UUID).")]
+ProposalIds = Annotated[
+    tuple[ProposalId, ...], Meta(min_length=1, max_length=100, description="The ids of proposals, up to 100.")
+]
+Action = Annotated[
+    ProposalAction,
+    Meta(description="What accepting it does: add a memory, update or supersede the one it concerns, or nothing."),
+]
+Concerned = Annotated[Id, Meta(description="The memory that an update or a supersession concerns.")]
+
+
+class InboxList(Request, frozen=True, kw_only=True):
+    state: Annotated[ProposalState, Meta(description="Those that wait, or those accepted or rejected.")] = "waiting"
+    limit: Annotated[int, Meta(ge=1, le=1000, description="How many to return.")] = 20
+    offset: Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")] = 0
+
+
+class InboxShow(Request, frozen=True, kw_only=True):
+    id: ProposalId
+
+
+class InboxPropose(Request, frozen=True, kw_only=True):
+    content: Content
+    kind: Annotated[ProposalKind, Meta(description="What makes it worth keeping.")] = "told"
+    reason: Annotated[str, Meta(max_length=300, description="Why it is proposed, for whoever reviews it.")] = ""
+    action: Action = "add"
+    memory: Concerned | None = None
+    category: Category = "facts"
+    tags: Tags = ()
+    scope: Annotated[Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")] = (
+        None
+    )
+    source: SourceUri | None = None
+
+
+class InboxAccept(Request, frozen=True, kw_only=True):
+    ids: ProposalIds
+
+
+class InboxReject(Request, frozen=True, kw_only=True):
+    ids: ProposalIds
+
+
+class InboxEdit(Request, frozen=True, kw_only=True):
+    id: ProposalId
+    content: Content | UnsetType = UNSET
+    category: Category | UnsetType = UNSET
+    tags: Tags | UnsetType = UNSET
+    action: Action | UnsetType = UNSET
+    memory: Concerned | UnsetType | None = UNSET
+
+
+class FeedbackRequest(Request, frozen=True, kw_only=True):
+    id: Id
+    verdict: Annotated[Usefulness, Meta(description="Whether it helped: useful or not-useful.")]
+    query: Annotated[Query | None, Meta(description="What was asked when it came; then `trivet tune` can use it.")] = (
+        None
+    )
+
+
+class UsageRequest(Request, frozen=True, kw_only=True):
+    id: Id
+
+
 class StatsRequest(Request, frozen=True, kw_only=True):
     pass
 
@@ -448,6 +520,60 @@ OPERATIONS: tuple[Operation, ...] = (
         request=AuditRequest,
         result=tuple[AuditEntry, ...],
         summary="Show who did what, the latest first: your own acts, or everybody's if you have the store.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="inbox_list",
+        request=InboxList,
+        result=ProposalPage,
+        summary="List the proposals of your inbox, newest first.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="inbox_show",
+        request=InboxShow,
+        result=Proposal,
+        summary="Show one proposal by its id.",
+        needs="read",
+        read_only=True,
+    ),
+    Operation(
+        name="inbox_propose",
+        request=InboxPropose,
+        result=Proposed,
+        summary="Propose a memory for review. What is stored, waits or was rejected already is not proposed again.",
+    ),
+    Operation(
+        name="inbox_accept",
+        request=InboxAccept,
+        result=tuple[Proposal, ...],
+        summary="Accept proposals: all of them are stored, or at the first error none.",
+    ),
+    Operation(
+        name="inbox_edit",
+        request=InboxEdit,
+        result=Proposal,
+        summary="Change a waiting proposal before it is accepted.",
+    ),
+    Operation(
+        name="inbox_reject",
+        request=InboxReject,
+        result=tuple[Proposal, ...],
+        summary="Reject proposals. What they say is not proposed again.",
+    ),
+    Operation(
+        name="feedback",
+        request=FeedbackRequest,
+        result=Usage,
+        summary="Say whether a memory that came was useful. It is kept for tuning and changes no rank.",
+    ),
+    Operation(
+        name="usage",
+        request=UsageRequest,
+        result=Usage,
+        summary="Show how often recall showed a memory, and what was said of it.",
         needs="read",
         read_only=True,
     ),

@@ -21,6 +21,7 @@ from trivet.settings import Settings, config_path
 from trivet.side_by_side import SideBySide
 from trivet.store.address import is_postgres
 from trivet.store.base import Store
+from trivet.tally import Tally
 from trivet.types import Caller, Right
 from trivet.worker import Worker
 
@@ -68,6 +69,7 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     expander: Expander
+    tally: Tally
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -94,6 +96,7 @@ class Engine(msgspec.Struct, frozen=True):
         if self.caller:
             return  # whoever opened the store closes it
         self.worker.stop()
+        self.tally.write_down()
         if not self.shares_legs:
             self.legs.stop()
         self.store.close()
@@ -110,7 +113,8 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    worker = Worker(store, embedding, _triples(settings, store, embedder, chat))
+    tally = Tally(store.usage, settings.usage_counts)
+    worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
     return Engine(
         settings,
@@ -122,6 +126,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         _guard(settings),
         rerankers,
         expander,
+        tally,
         shares_legs=shared is not None,
     )
 

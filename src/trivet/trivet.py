@@ -18,6 +18,7 @@ from trivet.store.address import is_server
 from trivet.types import (
     Answer,
     AuditEntry,
+    Budget,
     Caller,
     ConceptPage,
     ConceptSort,
@@ -31,6 +32,12 @@ from trivet.types import (
     Page,
     Permission,
     Progress,
+    Proposal,
+    ProposalAction,
+    ProposalKind,
+    ProposalPage,
+    ProposalState,
+    Proposed,
     Redacted,
     Remembered,
     Rerank,
@@ -40,6 +47,10 @@ from trivet.types import (
     Sort,
     State,
     Stats,
+    Tidy,
+    TidyKind,
+    Usage,
+    Usefulness,
     WhyNot,
 )
 
@@ -195,7 +206,9 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, self._asked("recall", contract.Recall, locals()))
+        answer = recall(self._engine, self._asked("recall", contract.Recall, locals()))
+        self._engine.tally.note(hit.id for hit in answer.hits)
+        return answer
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
@@ -484,6 +497,98 @@ class Trivet:
         from trivet.look import categories
 
         return categories(self._engine, self._asked("categories", contract.CategoriesRequest, locals()))
+
+    @anywhere
+    def inbox_list(self, *, state: ProposalState = "waiting", limit: int = 20, offset: int = 0) -> ProposalPage:
+        """List the proposals of your inbox, newest first."""
+        request = self._asked("inbox_list", contract.InboxList, locals())
+        return self._engine.store.inbox.page(request.state, request.limit, request.offset)
+
+    @anywhere
+    def inbox_show(self, id: str) -> Proposal:
+        """Show one proposal by its id."""
+        return self._engine.store.inbox.get(_id(self._asked("inbox_show", contract.InboxShow, locals()).id))
+
+    @anywhere
+    def inbox_propose(
+        self,
+        content: str,
+        *,
+        kind: ProposalKind = "told",
+        reason: str = "",
+        action: ProposalAction = "add",
+        memory: str | None = None,
+        category: str = "facts",
+        tags: Sequence[str] = (),
+        scope: str | None = None,
+        source: str | None = None,
+    ) -> Proposed:
+        """Propose a memory for review. What is stored, waits or was rejected already is not proposed again."""
+        from trivet.inbox import propose
+
+        return propose(self._engine, self._asked("inbox_propose", contract.InboxPropose, locals()))
+
+    @anywhere
+    def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
+        """Accept proposals: all of them are stored, or at the first error none."""
+        from trivet.inbox import accept
+
+        return accept(self._engine, self._asked("inbox_accept", contract.InboxAccept, locals()))
+
+    @anywhere
+    def inbox_edit(
+        self,
+        id: str,
+        *,
+        content: str | UnsetType = UNSET,
+        category: str | UnsetType = UNSET,
+        tags: Sequence[str] | UnsetType = UNSET,
+        action: ProposalAction | UnsetType = UNSET,
+        memory: str | UnsetType | None = UNSET,
+    ) -> Proposal:
+        """Change a waiting proposal before it is accepted."""
+        from trivet.inbox import edit
+
+        return edit(self._engine, self._asked("inbox_edit", contract.InboxEdit, locals()))
+
+    @anywhere
+    def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
+        """Reject proposals. What they say is not proposed again."""
+        from trivet.inbox import reject
+
+        return reject(self._engine, self._asked("inbox_reject", contract.InboxReject, locals()))
+
+    @anywhere
+    def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
+        """Say whether a memory that came was useful. It is kept for tuning and changes no rank."""
+        from trivet.feedback import feedback
+
+        return feedback(self._engine, self._asked("feedback", contract.FeedbackRequest, locals()))
+
+    @anywhere
+    def usage(self, id: str) -> Usage:
+        """Show how often recall showed a memory, and what was said of it."""
+        from trivet.feedback import usage
+
+        return usage(self._engine, self._asked("usage", contract.UsageRequest, locals()))
+
+    @anywhere
+    def tidy(
+        self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
+    ) -> Tidy:
+        """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted."""
+        self._engine.demand_store()
+        from trivet.tidy import tidy, undo_last
+
+        return undo_last(self._engine) if undo else tidy(self._engine, frozenset(kinds), dry_run, unused_days)
+
+    @anywhere
+    def budgets(self) -> tuple[Budget, ...]:
+        """How much memory, disk and tokens are used, and how much is allowed."""
+        self._engine.demand_store()
+        from trivet.budgets import budgets
+
+        return budgets(self._engine)
 
     @anywhere
     def stats(self) -> Stats:

@@ -21,6 +21,7 @@ Rerank = Literal["off", "fast", "best"]
 ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
 ProposalAction = Literal["add", "update", "supersede", "nothing"]
 ProposalState = Literal["waiting", "accepted", "rejected"]
+TidyKind = Literal["duplicate", "expired", "unused", "orphan"]
 Usefulness = Literal["useful", "not-useful"]
 ConceptSort = Literal["memories", "name"]
 
@@ -489,7 +490,7 @@ class Budget(Value, frozen=True, kw_only=True):
 class Tidied(Value, frozen=True, kw_only=True):
     """One memory that a tidy forgot, or with a dry run would forget, and why. `act` says what is done with it."""
 
-    kind: Literal["duplicate", "expired", "unused", "orphan"]
+    kind: TidyKind
     id: str
     reason: str
     act: Literal["forget", "look"]

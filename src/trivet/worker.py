@@ -15,6 +15,7 @@ from trivet.errors import EmbedderError, TrivetError
 from trivet.extraction import Extraction
 from trivet.passages import cut
 from trivet.store.base import Job, Model, Passage, Store
+from trivet.tally import Tally
 from trivet.types import Progress
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ class Worker:
     A language model that reads for the graph has a thread of its own: while it thinks, or hangs, embedding goes on.
     """
 
-    def __init__(self, store: Store, embedding: Embedding, triples: Triples | None = None) -> None:
+    def __init__(
+        self, store: Store, embedding: Embedding, triples: Triples | None = None, tally: Tally | None = None
+    ) -> None:
+        self._tally = tally
         self._store = store
         self._embedding = embedding
         self._extraction = Extraction(store, triples)
@@ -159,6 +163,8 @@ class Worker:
             wake.wait(POLL_SECONDS)
 
     def _drain_in_background(self) -> None:
+        if self._tally is not None:
+            self._tally.write_down()
         try:
             self.drain()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again

@@ -8,20 +8,29 @@ import pytest
 import typer
 
 from trivet import contract
-from trivet.cli.app import HOMES, root_command
+from trivet.cli.app import GROUPS, HOMES, root_command
 from trivet.contract import OPERATIONS, Operation
 
 from .running import CommandLine
 
 ID = "01997e00-0000-7000-8000-000000000001"
 PLACED = {"concepts": ["text"]}  # may be left out, and still needs no name
+CHOICES = {"kind": "see-also", "verdict": "useful"}
 COMMON = {"path", "as_json", "help"}
 EXTRA = {"purge": {"yes"}, "graph": {"dot", "svg"}}
 
 
+def words_of(operation: Operation) -> list[str]:
+    """What is typed: the name, or the group and the name within it."""
+    group, _, own = operation.name.partition("_")
+    return [group, own.replace("_", "-")] if group in GROUPS else [operation.name.replace("_", "-")]
+
+
 def command_of(operation: Operation) -> Any:
-    root = root_command()
-    return root.get_command(typer.Context(root), operation.name.replace("_", "-"))
+    found = root_command()
+    for word in words_of(operation):
+        found = found.get_command(typer.Context(found), word)
+    return found
 
 
 @pytest.fixture(params=OPERATIONS, ids=lambda operation: operation.name)
@@ -51,7 +60,7 @@ def outside(schema: dict[str, Any]) -> list[str]:
 
 
 def test_every_operation_is_a_command(operation: Operation) -> None:
-    assert operation.name.replace("_", "-") in HOMES
+    assert words_of(operation)[0] in HOMES
     assert command_of(operation).help.startswith(operation.summary)
 
 
@@ -72,19 +81,18 @@ def test_defaults_and_help(operation: Operation) -> None:
         parameter, inner = shown[name], bare(schema)
         assert contract.describe(operation.request, name) in parameter.help
         if inner.get("type") == "array":
-            assert parameter.multiple
+            assert parameter.multiple or parameter.nargs == -1
         else:
             assert parameter.default == schema.get("default")
 
 
 def test_bounds_and_choices_are_those_of_the_contract(trivet: CommandLine, operation: Operation) -> None:
-    command = operation.name.replace("_", "-")
     required = contract.json_schema(operation.request).get("required", [])
-    arguments = ["see-also" if name == "kind" else ID for name in required]
+    arguments = [CHOICES.get(name, ID) for name in required]
     for name, schema in properties(operation):
         inner = bare(schema)
         for value in () if name in required else outside(inner.get("items", inner)):
-            result = trivet(command, *arguments, f"--{name.replace('_', '-')}={value}")
+            result = trivet(*words_of(operation), *arguments, f"--{name.replace('_', '-')}={value}")
             assert (result.status, result.out) == (2, ""), (name, value)
             assert f"--{name.replace('_', '-')}" in result.err
 

@@ -20,9 +20,12 @@ MODULES: dict[str, tuple[str, ...]] = {
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
     "graph": ("concepts", "graph"),
     "share": ("share", "unshare", "shares", "links", "tags", "categories"),
+    "inbox": ("inbox",),
     "ingest": ("ingest",),
     "move": ("export", "import", "backup", "move"),
+    "usage": ("feedback", "usage"),
     "upkeep": ("doctor", "embed", "reindex", "config"),
+    "tidy": ("tidy",),
     "serve": ("serve", "mcp", "demo"),
     "install": ("install", "uninstall"),
     "accounts": ("user", "key"),
@@ -32,6 +35,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
+    "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
     "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
     "lab": {
@@ -95,7 +99,20 @@ Example:
   trivet key revoke 3f9a1c0b77d2
 """
 
-GROUP_HELP = {"lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
+INBOX_HELP = """Review what was learnt from conversations: accept, edit or reject it.
+
+Alone it lists what waits. Accepted proposals become memories; an update keeps the old revision, and what is superseded
+stays and leads to its successor. What is rejected is not proposed again.
+
+\b
+Example:
+  trivet inbox
+  trivet inbox accept 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b
+  trivet inbox edit 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --content "Staging listens on port 6544."
+  trivet inbox reject 0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44
+"""
+
+GROUP_HELP = {"inbox": INBOX_HELP, "lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
 
 
 class LazyCommands(MutableMapping[str, Any]):
@@ -162,13 +179,27 @@ def _root(
 def _make(name: str, module: str) -> Any:
     if name in GROUPS:
         commands = LazyCommands(GROUPS[name], lambda own, home: _single(f"{name} {own}", home))
-        return _group(_help_alone, GROUP_HELP[name], commands, completion=False)
+        callback = _list_alone if name == "inbox" else _help_alone
+        return _group(callback, GROUP_HELP[name], commands, completion=False)
     return _single(name, module)
 
 
 def _help_alone(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def _list_alone(context: typer.Context, path: PathOption = None, as_json: JsonOption = False) -> Any:
+    """What a group lists is what it is opened for."""
+    group: Any = context.command
+    given = [*(["--path", path] if path else []), *(["--json"] if as_json else [])]
+    if context.invoked_subcommand is not None:
+        if given:
+            raise typer.BadParameter(f"say {given[0]} after {context.invoked_subcommand}")
+        return None
+    listing = group.commands["list"]
+    with listing.make_context("list", given, parent=context) as own:
+        return listing.invoke(own)
 
 
 def _single(name: str, module: str) -> Any:

@@ -83,7 +83,7 @@ def operation(
     name: str, *, more: str = "", example: str, extra: Sequence[inspect.Parameter] = ()
 ) -> Callable[[Handler], Handler]:
     """A command for an operation of the contract, which gives its options; the function gets what was typed."""
-    verb = BY_NAME[name.replace("-", "_")]
+    verb = BY_NAME[name.replace("-", "_").replace(" ", "_")]
 
     def register(function: Handler) -> Handler:
         def handle(session: Session, **values: Any) -> Status:

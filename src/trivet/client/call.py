@@ -31,6 +31,8 @@ NEVER_REPEATED = ("reveal",)
 ELSEWHERE: Mapping[str, str] = {
     "backup": "Run `trivet backup FILE` on the server's machine, or take an export(), which travels.",
     "doctor": "Run `trivet doctor` on the server's machine; its /readyz tells whether it can answer.",
+    "tidy": "Run `trivet tidy` on the server's machine.",
+    "budgets": "Run `trivet status` on the server's machine.",
     "reindex": "Run `trivet reindex` on the server's machine.",
     "drain": "The server embeds by itself; stats().not_embedded tells how many memories still wait.",
     "embed": "The server embeds by itself; to try again at once what failed, run `trivet embed` on its machine.",

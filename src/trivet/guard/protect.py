@@ -86,6 +86,19 @@ class Guard:
             text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
         return text
 
+    def masked(self, text: str) -> tuple[str, dict[str, int]]:
+        """For what waits unsealed: without its private parts and, whatever the mode, its secrets; and how many."""
+        private = [Found(PRIVATE, start, stop) for start, stop in private_spans(text)]
+        hidden = [(found.start, found.stop) for found in private]
+        secrets = [
+            one for one in find(text) if not any(one.start < stop and start < one.stop for start, stop in hidden)
+        ]
+        counts = Counter(found.kind for found in secrets)
+        for found in sorted([*private, *secrets], key=lambda one: one.start, reverse=True):
+            instead = "" if found.kind == PRIVATE else placeholder(found.kind, 1)
+            text = f"{text[: found.start]}{instead}{text[found.stop :]}"
+        return text, dict(counts)
+
     def revealed(self, memory: Memory, held: Sequence[Sealed]) -> Memory:
         """The memory with its secrets back in their places."""
         values = self.opened(memory.id, held)

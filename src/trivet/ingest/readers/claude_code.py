@@ -26,7 +26,7 @@ def is_claude_code(first: dict[str, Any]) -> bool:
 
 def read_claude_code(name: str, text: str) -> Iterator[Part]:
     events = list(objects(text))
-    turns = list(joined(_turns(events)))
+    turns = list(joined(turns_in(events)))
     summary = next((str(event["summary"]) for event in events if event.get("type") == "summary"), "")
     project = next((str(event["cwd"]) for event in events if event.get("cwd")), "").rstrip("/\\")
     opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
@@ -34,7 +34,8 @@ def read_claude_code(name: str, text: str) -> Iterator[Part]:
     yield from parts_of_turns(turns, summary or " ".join(opening.split())[:_TITLE], tags)
 
 
-def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
+def turns_in(events: list[dict[str, Any]]) -> Iterator[Turn]:
+    """What people and the agent said, in order."""
     for event in events:
         speaker = SPEAKERS.get(str(event.get("type")))
         message = event.get("message")

@@ -21,12 +21,17 @@ def is_codex(first: dict[str, Any]) -> bool:
 
 def read_codex(name: str, text: str) -> Iterator[Part]:
     lines = list(objects(text))
-    turns = list(joined(_spoken(lines) or _items(lines)))
+    turns = list(joined(turns_in(lines)))
     meta = next((_payload(line) for line in lines if line.get("type") == "session_meta"), {})
     opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
     project = str(meta.get("cwd") or "").rstrip("/\\").replace("\\", "/").rpartition("/")[2]
     tags = tuple(tag for tag in ("codex", project[:64]) if tag)
     yield from parts_of_turns(turns, " ".join(opening.split())[:_TITLE], tags)
+
+
+def turns_in(lines: list[dict[str, Any]]) -> list[Turn]:
+    """What people and the agent said, in order."""
+    return _spoken(lines) or _items(lines)
 
 
 def _spoken(lines: list[dict[str, Any]]) -> list[Turn]:

@@ -1,0 +1,127 @@
+"""Reviewing what was learnt from conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trivet.cli.command import command, operation
+from trivet.cli.failure import TROUBLED_EMBEDDER
+from trivet.cli.output import Line, line
+from trivet.cli.session import Session
+from trivet.cli.views import preview
+from trivet.types import Proposal, ProposalPage, Proposed
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
+DAY = len("2026-05-01")
+
+
+@operation("inbox list", example="trivet inbox\ntrivet inbox list --state rejected")
+def list_proposals(session: Session, arguments: dict[str, Any]) -> None:
+    page = session.memory.inbox_list(**arguments)
+    state = str(arguments.get("state", "waiting"))
+    session.show(page, lambda: _page(page, state))
+
+
+@operation("inbox show", example=f"trivet inbox show {ID}")
+def show(session: Session, arguments: dict[str, Any]) -> None:
+    proposal = session.memory.inbox_show(**arguments)
+    session.show(proposal, lambda: _whole(proposal))
+
+
+@operation(
+    "inbox propose",
+    more="Secrets in it are left out: what waits for review is not sealed. To store one, use `trivet remember`.",
+    example='trivet inbox propose "We deploy on Tuesdays." --kind decision',
+)
+def propose(session: Session, arguments: dict[str, Any]) -> None:
+    proposed = session.memory.inbox_propose(**arguments)
+    session.show(proposed, lambda: [_proposed(proposed)])
+
+
+@operation("inbox accept", example=f"trivet inbox accept {ID} {OTHER}")
+def accept(session: Session, arguments: dict[str, Any]) -> None:
+    accepted = session.memory.inbox_accept(**arguments)
+    session.show(accepted, lambda: [line("Accepted, memory ", (str(one.stored), "cyan")) for one in accepted])
+    session.embed_waiting()
+
+
+@operation(
+    "inbox edit",
+    more="Only what you name is changed; --content - reads the new text from standard input.",
+    example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."\ntrivet inbox edit {ID} --action add',
+)
+def edit(session: Session, arguments: dict[str, Any]) -> None:
+    proposal = session.memory.inbox_edit(**arguments)
+    session.show(proposal, lambda: _whole(proposal))
+
+
+@operation("inbox reject", example=f"trivet inbox reject {ID} {OTHER}")
+def reject(session: Session, arguments: dict[str, Any]) -> None:
+    rejected = session.memory.inbox_reject(**arguments)
+    session.show(rejected, lambda: [line("Rejected: ", (one.id, "cyan")) for one in rejected])
+
+
+@command(
+    "inbox curate",
+    "Have the language model read what waits: conversations not read yet, and proposals beside what is stored.",
+    more="It needs the setting capture_llm. It proposes to add, update, supersede or do nothing; it stores and deletes "
+    "nothing. Its tokens count against capture_llm_tokens_a_day.",
+    example="trivet inbox curate",
+)
+def curate(session: Session) -> int:
+    from trivet.capture import curate as curate_all
+    from trivet.capture import read_waiting
+
+    read = read_waiting(session.memory)
+    curated = curate_all(session.memory)
+    problems = (*read.problems, *curated.problems)
+    value = {"proposed": read.proposed, "curated": curated.curated, "problems": problems}
+    said = f"{read.proposed} new proposals, {curated.curated} looked at again."
+    session.show(value, lambda: [line(said), *(line((problem, "yellow")) for problem in problems)])
+    return TROUBLED_EMBEDDER if problems else 0
+
+
+def _page(page: ProposalPage, state: str) -> Iterator[Line]:
+    for proposal in page.proposals:
+        yield line((f"{proposal.id}  ", "cyan"), (_about(proposal), "dim"))
+        yield line(preview(proposal.content), indent=4)
+        if proposal.reason:
+            yield line((preview(proposal.reason), "dim"), indent=4)
+    shown = page.offset + len(page.proposals)
+    if shown < page.total:
+        yield line((f"{page.offset + 1} to {shown} of {page.total}; --offset {shown} shows the next.", "dim"))
+    elif not page.proposals:
+        yield line("Nothing waits." if state == "waiting" else f"Nothing was {state}.")
+    elif state == "waiting":
+        yield line(("`trivet inbox accept ID`, `edit ID` or `reject ID`.", "dim"))
+
+
+def _about(proposal: Proposal) -> str:
+    what = proposal.action + (f" {proposal.memory}" if proposal.memory else "")
+    return " · ".join([proposal.created_at[:DAY], proposal.kind, proposal.category, proposal.scope, what])
+
+
+def _whole(proposal: Proposal) -> Iterator[Line]:
+    yield line(proposal.content)
+    yield line("")
+    yield line((f"{proposal.id}  ", "cyan"), (_about(proposal), "dim"))
+    facts = {
+        "reason": proposal.reason,
+        "tags": ", ".join(proposal.tags),
+        "source": proposal.source,
+        "state": proposal.state,
+        "memory": proposal.stored,
+    }
+    for name, value in facts.items():
+        if value:
+            yield line((f"{name:<8}", "dim"), str(value))
+
+
+def _proposed(proposed: Proposed) -> Line:
+    if proposed.status == "waiting":
+        beside = f", in place of memory {proposed.same_as}" if proposed.same_as else ""
+        return line("It waits: ", (str(proposed.id), "cyan"), beside)
+    known = proposed.same_as or proposed.id or ""
+    return line(f"Not proposed, {proposed.status}: ", (known, "cyan"))

@@ -1,0 +1,34 @@
+"""What was useful, and how often it was shown. Neither changes what recall answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trivet.cli.command import operation
+from trivet.cli.output import Line, line
+from trivet.cli.session import Session
+from trivet.types import Usage
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+@operation(
+    "feedback",
+    more="With the query it came for, `trivet tune` takes it as a probe.",
+    example=f'trivet feedback {ID} useful --query "which port is staging on?"',
+)
+def feedback(session: Session, arguments: dict[str, Any]) -> None:
+    counts = session.memory.feedback(**arguments)
+    session.show(counts, lambda: [line("Noted. "), _line(counts)])
+
+
+@operation("usage", example=f"trivet usage {ID}")
+def usage(session: Session, arguments: dict[str, Any]) -> None:
+    counts = session.memory.usage(**arguments)
+    session.show(counts, lambda: [_line(counts)])
+
+
+def _line(counts: Usage) -> Line:
+    last = f", last on {counts.last_shown[:10]}" if counts.last_shown else ""
+    said = f"{counts.useful} times useful, {counts.not_useful} times not"
+    return line((counts.id, "cyan"), f"  shown {counts.shown} times{last}; {said}")
