@@ -626,7 +626,7 @@ class Trivet:
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes and the embedder; each problem comes with its remedy."""
         self._engine.demand_store()
-        from trivet.upkeep import doctor
+        from trivet.doctor import doctor
 
         return doctor(self._engine)
 

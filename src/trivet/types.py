@@ -540,9 +540,10 @@ class Rotated(Value, frozen=True, kw_only=True):
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """One thing that `doctor` looked at."""
+    """One thing that `doctor` looked at. Of a problem: why it matters, and what mends it."""
 
     check: str
     ok: bool
     detail: str
     remedy: str | None = None
+    matters: str | None = None

@@ -34,7 +34,8 @@ def stats(engine: Engine) -> Stats:
     )
 
 
-def doctor(engine: Engine) -> tuple[Finding, ...]:
+def engine_findings(engine: Engine) -> tuple[Finding, ...]:
+    """What the store and those who work for it say of themselves."""
     return (
         *engine.store.upkeep.findings(),
         _embedder(engine),

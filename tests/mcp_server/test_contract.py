@@ -26,6 +26,7 @@ OPERATION = {
     "memory_delete": "forget",
     "memory_link": "link",
     "memory_why": "why_not",
+    "memory_feedback": "feedback",
     "memory_stats": "stats",
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from trivet.capture.positions import forget_problem, note_problem
 from trivet.errors import TrivetError
+from trivet.positions import forget_problem, note_problem
 from trivet.trivet import Trivet
 
 _at_work = threading.Lock()

@@ -11,11 +11,11 @@ import msgspec
 
 from trivet.budgets import disk
 from trivet.capture.background import in_background
-from trivet.capture.positions import keep, position_of
 from trivet.capture.rules import Statement, statements
 from trivet.capture.transcript import new_turns, transcript_of
 from trivet.errors import TrivetError
 from trivet.inbox.same import SPEAKER
+from trivet.positions import keep, position_of
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 from trivet.types import ProposalKind, Value

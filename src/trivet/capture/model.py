@@ -23,7 +23,7 @@ class Model:
     def __init__(self, engine: Engine) -> None:
         if not engine.settings.capture_llm:
             raise InvalidInput(
-                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://127.0.0.1:11434/v1; "
+                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://localhost:11434/v1; "
                 "the rules need none."
             )
         try:

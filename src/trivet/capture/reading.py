@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from trivet.capture.model import BadAnswer, Model, NotAsked
-from trivet.capture.positions import Position, keep, not_asked
 from trivet.capture.rules import Statement
 from trivet.capture.said import own_words
 from trivet.capture.transcript import new_turns
 from trivet.errors import InvalidInput
+from trivet.positions import Position, keep, not_asked
 from trivet.trivet import Trivet
 from trivet.types import ProposalKind, Value
 

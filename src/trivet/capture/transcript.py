@@ -46,21 +46,31 @@ def new_turns(path: Path, position: int, end: int | None = None) -> New:
         handle = os.open(path, os.O_RDONLY | _CAREFULLY)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"The transcript {path} cannot be read: {getattr(error, 'strerror', error)}.") from None
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise InvalidInput(f"The transcript {path} is no file.")
         size = min(status.st_size, end) if end is not None else status.st_size
         start = position if position <= size else 0
         first = max(start, size - MOST_BYTES)
-        file.seek(first)
-        data = file.read(size - first)
+        data = _read(handle, first, size)
+    finally:
+        os.close(handle)
     if first > start:  # in the middle of a line
         data = data[data.find(b"\n") + 1 :] if b"\n" in data else b""
     whole = data[: data.rfind(b"\n") + 1]
     broken: list[int] = []
     events = list(_objects(whole, broken))
     return New(tuple(_turns(events)), size - (len(data) - len(whole)), first - start, len(broken))
+
+
+def _read(handle: int, first: int, last: int) -> bytes:
+    os.lseek(handle, first, os.SEEK_SET)
+    pieces = []
+    while first < last and (piece := os.read(handle, last - first)):
+        pieces.append(piece)
+        first += len(piece)
+    return b"".join(pieces)
 
 
 def _objects(data: bytes, broken: list[int]) -> Iterator[dict[str, Any]]:

@@ -157,6 +157,8 @@ def findings(findings: Iterable[Finding]) -> Iterator[Line]:
     for finding in findings:
         mark = ("ok       ", "green") if finding.ok else ("problem  ", "bold red")
         yield line(mark, f"{finding.check}: {finding.detail}")
+        if finding.matters:
+            yield line(finding.matters, indent=9)
         if finding.remedy:
             yield line((finding.remedy, "yellow"), indent=9)
 

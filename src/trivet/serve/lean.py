@@ -17,6 +17,7 @@ from trivet.serve.shapes import (
     Found,
     Got,
     Joined,
+    Judged,
     Listed,
     Recalled,
     Resolved,
@@ -24,7 +25,21 @@ from trivet.serve.shapes import (
     Similar,
     Stored,
 )
-from trivet.types import Answer, Health, Hit, Link, Memory, Page, Remembered, Resolution, Source, Stats, Why, WhyNot
+from trivet.types import (
+    Answer,
+    Health,
+    Hit,
+    Link,
+    Memory,
+    Page,
+    Remembered,
+    Resolution,
+    Source,
+    Stats,
+    Usage,
+    Why,
+    WhyNot,
+)
 
 # What an agent needs to choose a tag or scope that is in use; the rest is a tail of ones.
 MOST_USED = 30
@@ -101,6 +116,10 @@ def counted(stats: Stats) -> Counted:
         not_in_graph=stats.not_in_graph,
         embedder=stats.embedder,
     )
+
+
+def judged(usage: Usage) -> Judged:
+    return Judged(id=usage.id, useful=usage.useful, not_useful=usage.not_useful)
 
 
 def _found(hit: Hit) -> Found:

@@ -171,3 +171,9 @@ class Counted(Shape, frozen=True, kw_only=True):
     concepts: Annotated[int, Meta(description="Names, terms and identifiers that memories are connected by.")] = 0
     not_in_graph: Annotated[int, Meta(description="Waiting to be read for their concepts.")] = 0
     embedder: str | None = None
+
+
+class Judged(Shape, frozen=True, kw_only=True):
+    id: str
+    useful: Annotated[int, Meta(description="How often it was called useful.")] = 0
+    not_useful: Annotated[int, Meta(description="How often it was called not useful.")] = 0

@@ -12,6 +12,7 @@ from trivet.serve.shapes import (
     Found,
     Got,
     Joined,
+    Judged,
     Linked,
     Listed,
     Recalled,
@@ -102,6 +103,10 @@ def explained_text(result: Explained, wrapper: Wrapper) -> str:
     """The reasons may quote tags and sources, which are stored words too."""
     told = "\n- ".join((result.verdict, *result.reasons))
     return f"{wrapper.notice}\n{wrapper.wrap(told, result.id)}"
+
+
+def judged_text(result: Judged, wrapper: Wrapper) -> str:
+    return f"Noted for {result.id}: {result.useful} times useful, {result.not_useful} times not."
 
 
 def counted_text(result: Counted, wrapper: Wrapper) -> str:

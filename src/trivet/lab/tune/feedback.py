@@ -1,4 +1,4 @@
-"""What a user or an agent said of an answer: one JSON object a line in a file beside the store.
+"""What a user or an agent said of an answer: in the store, and one JSON object a line in a file beside it.
 
     {"query": "which port is staging on?", "id": "0199c2f4-...", "useful": true, "at": "2026-05-01T10:00:00Z"}
 
@@ -16,8 +16,10 @@ import msgspec
 from msgspec import Meta
 
 from trivet.contract import MAX_QUERY_CHARACTERS
+from trivet.engine import Engine
 from trivet.lab.reading import json_lines
 from trivet.lab.tune.probes import ITSELF, Probe
+from trivet.store.address import is_postgres
 
 SUFFIX = ".feedback.jsonl"
 KIND = "feedback"
@@ -47,6 +49,14 @@ def feedback_file(store: Path) -> Path:
 def read_feedback(path: Path) -> list[Feedback]:
     """The lines in order; nothing if there is no file. A line that is not as above is an error with its number."""
     return [line for _, line in json_lines(path, Feedback)] if path.exists() else []
+
+
+def all_feedback(engine: Engine) -> list[Feedback]:
+    """The file's lines, then what was said to the store, of which the last word counts."""
+    path = engine.settings.path
+    lines = [] if is_postgres(path) else read_feedback(feedback_file(Path(path).expanduser()))
+    said = engine.store.usage.judged()
+    return lines + [Feedback(query=one.query, id=one.id, useful=one.verdict == "useful", at=one.at) for one in said]
 
 
 def feedback_probes(lines: list[Feedback], usable: Container[str]) -> FeedbackProbes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -12,7 +11,7 @@ from trivet.chat import Chat
 from trivet.engine import Engine
 from trivet.errors import InvalidInput
 from trivet.lab.extra import MEASURING, need
-from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
+from trivet.lab.tune.feedback import all_feedback, feedback_probes
 from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
 from trivet.lab.tune.rules import commonness
@@ -66,7 +65,7 @@ class Tuning:
         chosen = sample(list(usable.values()), most_memories, seed)
         relatives = relatives_of(engine, chosen, usable)
         probes = make_probes(chosen, relatives, commonness(usable.values()), seed)
-        given = feedback_probes(read_feedback(feedback_file(Path(engine.settings.path).expanduser())), usable)
+        given = feedback_probes(all_feedback(engine), usable)
         written = paraphrase(chat, chosen, relatives, asking) if chat else Paraphrased((), {})
         dumb = len(chosen) - len({probe.memory for probe in probes})
         self._scores = Scores(engine, [*probes, *written.probes, *given.probes])

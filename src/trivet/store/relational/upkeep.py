@@ -11,6 +11,8 @@ from trivet.store.relational.memories import write_lexical
 from trivet.types import Finding, Memory
 
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
+_LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
+_RESTORE = "Run `trivet backup --restore FILE` with a backup."
 _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
 
@@ -68,8 +70,8 @@ class RelationalUpkeep:
                 self._count("graph", "orphans", "concepts of deleted or sensitive memories", _REINDEX_GRAPH),
                 self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
                 self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
-                self._count("upkeep", "states_off", "memories whose superseded state is off", "Link them anew."),
-                self._count("upkeep", "without_revision", "memories without their revision", "Restore a backup."),
+                self._count("upkeep", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
+                self._count("upkeep", "without_revision", "memories without their revision", _RESTORE),
                 self._audit(),
             )
 
