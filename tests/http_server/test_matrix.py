@@ -79,6 +79,13 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'POST /v1/shares {"user": "zoe", "id": "ID"}': (201, 403, 403, 404, 401),
     "DELETE /v1/shares?user=rea&id=ID": (204, 403, 403, 404, 401),
     "DELETE /v1/memories/ID": (200, 403, 403, 404, 401),
+    "GET /v1/memories/ID/usage": (200, 200, 200, 404, 401),
+    'PUT /v1/memories/ID/feedback {"verdict": "useful"}': (200, 200, 200, 404, 401),
+    # Nobody's proposal is a memory; those of others are as if they were not there (tests/inbox).
+    "GET /v1/inbox/ID": (404, 404, 404, 404, 401),
+    'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
+    'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
+    'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     "POST /v1/memories/ID/restore {}": (409, 409, 409, 404, 401),
     "POST /v1/memories/ID/purge {}": (204, 403, 403, 404, 401),
 }
@@ -94,18 +101,20 @@ ON_ALL: dict[str, tuple[bool, ...]] = {
     "GET /v1/export": (True, True, True, False, False),
 }
 # What counts, and what is one's own: nothing of the memory is in them for anybody but the owner's own acts.
-COUNTS = ("GET /v1/stats", "GET /v1/categories", "GET /v1/shares", "GET /v1/audit")
+COUNTS = ("GET /v1/stats", "GET /v1/categories", "GET /v1/shares", "GET /v1/audit", "GET /v1/inbox")
 # What makes something of one's own.
 MAKES = (
     'POST /v1/memories {"content": "mine"}',
     'POST /v1/memories/batch {"memories": [{"content": "mine too"}]}',
     'POST /v1/import {"content": "mine as well"}',
 )
+# What waits to become something of one's own.
+PROPOSES = ('POST /v1/inbox {"content": "proposed"}',)
 ELSEWHERE = {"/healthz", "/readyz", "/metrics", "/mcp", "/", "/docs", "/openapi.json"}
 
 
 def test_no_route_is_forgotten(town: Town) -> None:
-    tried = {_route(template) for template in (*ON_A_MEMORY, *ON_ALL, *COUNTS, *MAKES)}
+    tried = {_route(template) for template in (*ON_A_MEMORY, *ON_ALL, *COUNTS, *MAKES, *PROPOSES)}
     paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
     there = {(method.upper(), path) for path, methods in paths.items() for method in methods if path not in ELSEWHERE}
     assert tried == there
@@ -185,6 +194,17 @@ def _steady(value: Any) -> Any:
     return {name: inner for name, inner in value.items() if name != "took_ms"} if isinstance(value, dict) else value
 
 
+@pytest.mark.parametrize("template", PROPOSES)
+def test_what_is_proposed_is_ones_own(town: Town, template: str) -> None:
+    assert request(town.clients["anonymous"], template, "", "").status_code == 401
+    proposer = town.server.client("proposer", "writer")
+    assert request(proposer, template, "", "").is_success
+    [proposal] = proposer.done("GET", "/v1/inbox")["proposals"]
+    assert proposal["owner"] == "proposer"
+    assert town.clients["owner"].done("GET", "/v1/inbox")["total"] == 0
+    assert town.clients["owner"]("GET", f"/v1/inbox/{proposal['id']}").status_code == 404
+
+
 @pytest.mark.parametrize("template", MAKES)
 def test_what_is_made_is_ones_own(town: Town, template: str) -> None:
     assert request(town.clients["anonymous"], template, "", "").status_code == 401
@@ -237,6 +257,7 @@ TOOLS: dict[str, tuple[dict[str, Any], tuple[bool, ...]]] = {
     "memory_update": ({"id": "ID", "title": "herons"}, (True, True, False, False)),
     "memory_link": ({"source": "ID", "kind": "see-also", "target": "OTHER"}, (True, False, False, False)),
     "memory_why": ({"query": "heron", "id": "ID"}, (True, True, True, False)),
+    "memory_feedback": ({"id": "ID", "verdict": "useful"}, (True, True, True, False)),
     "memory_stats": ({}, (True, True, True, True)),
     "memory_delete": ({"id": "ID"}, (True, False, False, False)),
 }

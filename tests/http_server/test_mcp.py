@@ -167,7 +167,7 @@ ANYTHING = st.recursive(
 )
 NAMES = st.sampled_from(
     ["memory_store", "memory_recall", "memory_get", "memory_list", "memory_update", "memory_delete", "memory_link",
-     "memory_why", "memory_stats", "memory_nothing"]
+     "memory_why", "memory_feedback", "memory_stats", "memory_nothing"]
 )  # fmt: skip
 FIELDS = st.sampled_from(
     ["content", "query", "id", "limit", "tags", "scope", "source", "kind", "target", "reveal", "x"]

@@ -23,8 +23,8 @@ class Model:
     def __init__(self, engine: Engine) -> None:
         if not engine.settings.capture_llm:
             raise InvalidInput(
-                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://localhost:11434/v1; "
-                "the rules need none."
+                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://localhost:11434/v1. "
+                "The rules need none."
             )
         try:
             self._chat = Chat(engine.settings.capture_llm, LIMITS)
