@@ -178,7 +178,7 @@ def test_secrets_are_masked_even_where_the_guard_is_off(opened: Opened, talk: Co
 
 def test_over_the_disk_budget_nothing_is_captured(opened: Opened, talk: Conversation) -> None:
     memory = opened(disk_budget_mb=1)
-    memory.remember_many({"content": f"{number} " + "filling words here " * 1_500} for number in range(40))
+    memory.remember_many({"content": f"{number} " + "x" * 30_000} for number in range(40))
     talk.user(SAID)
     captured = learn(memory, talk.event)
     assert "disk_budget_mb" in captured.problems[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from cli.running import process
+from cli.running import CommandLine
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.errors import Forbidden
 from trivet.ids import new_id
@@ -161,20 +163,23 @@ def test_a_reader_proposes_nothing(memory: Trivet) -> None:
         memory.acting_as(caller).inbox_propose(PORT)
 
 
-def test_the_command_line(memory: Trivet, path: object) -> None:
+def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = proposed(memory, PORT), proposed(memory, "The canteen opens at eleven.")
     memory.close()
-    environment = {"TRIVET_PATH": str(path), "TRIVET_EMBEDDER": "none"}
-    listed = process("inbox", **environment)
+    monkeypatch.setenv("TRIVET_PATH", str(path))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    trivet = CommandLine(monkeypatch)
+    listed = trivet("inbox")
     assert listed.status == 0, listed.err
     assert first in listed.out
     assert "canteen" in listed.out
-    assert process("inbox", "--json", **environment).json()["total"] == 2
-    assert process("inbox", "edit", first, "--content", "Port 6545 it is.", **environment).status == 0
-    accepted = process("inbox", "accept", first, "--json", **environment).json()
-    assert process("get", accepted[0]["stored"], **environment).out.startswith("Port 6545 it is.")
-    assert process("inbox", "reject", second, **environment).status == 0
-    assert "Nothing waits." in process("inbox", **environment).out
-    refused = process("inbox", "accept", new_id(), **environment)
+    assert trivet.json("inbox")["total"] == 2
+    assert trivet("inbox", "edit", first, "--content", "Port 6545 it is.").status == 0
+    accepted = trivet.json("inbox", "accept", first)
+    assert trivet("get", accepted[0]["stored"]).out.startswith("Port 6545 it is.")
+    assert trivet("inbox", "reject", second).status == 0
+    assert "Nothing waits." in trivet("inbox").out
+    refused = trivet("inbox", "accept", new_id())
     assert refused.status != 0
     assert "There is no proposal" in refused.err
+    assert "capture_llm" in trivet("inbox", "curate").err

@@ -59,7 +59,7 @@ def test_a_key_that_is_gone(opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_over_budget(opened: Opened) -> None:
     memory = opened(disk_budget_mb=1)
-    memory.remember_many({"content": f"{number} " + "filling words here " * 1_500} for number in range(40))
+    memory.remember_many({"content": f"{number} " + "x" * 30_000} for number in range(40))
     found = problems(memory)["budgets"]
     assert "disk_budget_mb" in str(found.remedy)
 

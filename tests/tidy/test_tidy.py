@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import process
+from cli.running import CommandLine
 from trivet import InvalidInput, Trivet
 from trivet.ingest import ingest
 from trivet.types import Tidy
@@ -142,15 +142,18 @@ def test_refusals(memory: Trivet) -> None:
         memory.tidy(undo=True)
 
 
-def test_the_command_line(memory: Trivet, path: Path) -> None:
+def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.remember("The gate opens at nine.")
     second = memory.remember("The gate opens at nine.").id
     memory.close()
-    environment = {"TRIVET_PATH": str(path), "TRIVET_EMBEDDER": "none"}
-    shown = process("tidy", "--dry-run", **environment)
-    assert f"{second}  would be forgotten: says the same as" in shown.out
-    assert process("list", "--json", **environment).json()["total"] == 2
-    assert "Forgot 1." in process("tidy", "--yes", **environment).out
-    assert process("list", "--json", **environment).json()["total"] == 1
-    assert "1 memories are back." in process("tidy", "--undo", **environment).out
-    assert process("tidy", "--yes", "--dry-run", **environment).status == 2
+    monkeypatch.setenv("TRIVET_PATH", str(path))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    trivet = CommandLine(monkeypatch)
+    assert f"{second}  would be forgotten: says the same as" in trivet("tidy", "--dry-run").out
+    assert trivet.json("list")["total"] == 2
+    assert "Forgot 1." in trivet("tidy", "--yes").out
+    assert trivet.json("list")["total"] == 1
+    assert "1 memories are back." in trivet("tidy", "--undo").out
+    assert trivet("tidy", "--yes", "--dry-run").status == 2
+    assert trivet("feedback", second, "useful").status == 0
+    assert "1 times useful" in trivet("usage", second).out

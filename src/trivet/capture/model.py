@@ -23,7 +23,7 @@ class Model:
     def __init__(self, engine: Engine) -> None:
         if not engine.settings.capture_llm:
             raise InvalidInput(
-                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://localhost:11434/v1. "
+                "No language model is set for capture. Set capture_llm, such as openai:MODEL@http://localhost:1234/v1. "
                 "The rules need none."
             )
         try:

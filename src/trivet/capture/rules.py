@@ -54,13 +54,15 @@ _DOING = (
     r"format|name|"
     r"call|include|import|create|delete|remove|change|edit|touch|update|test|deploy|merge|rebase|squash|check|"
     r"read|explain|"
-    r"show|give|keep|store|log|print|return|throw|catch|wrap|sort|prefer|follow|start|end|open|close|restart|"
+    r"show|give|keep|store|log|print|return|throw|catch|wrap|sort|prefer|follow|start|round|restart|"
     r"build|install|"
     r"pin|document|comment|commenting|review|sign|tag|branch|generate|assume|guess|invent|translate|quote|cite|"
     r"make|do|"
     r"send|set|leave|skip|work|speak|talk|be|take|have|avoid|refer|address|spell|indent|declare|define|wait|"
     r"confirm|rename)"
 )
+# What may come before what was decided.
+_FIRST = r"^(?:(?:ok|okay|so|and|well|after [^,]{3,60}?,?|i talked (?:with|to) [^,]{2,40}? and|in the end)[,]?\s+)*"
 
 RULES: tuple[Rule, ...] = (
     _rule(
@@ -86,8 +88,9 @@ RULES: tuple[Rule, ...] = (
         r"well)\b[,.:;!\s]+)+"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
         rf"(?P<keep_a>(?!about|glad|great|good|thanks|i\b|you\b)(?:the|our|my|we|it'?s|its|tests|\w+) "
-        rf".*\b{_BE}\b.*(?:\bnot\b|\bnever\b|instead of|rather than|"
-        r"any ?more|\bnow\b|these days|no longer).*)",
+        rf".*(?:(?:,|\band|;) (?:it'?s |it is )?(?:not|never)\b|\b{_BE}\b.*(?:instead of|rather than|any ?more|"
+        rf"these days|no longer"
+        r"|(?-i:\s[A-Z0-9]).*\bnow\b)).*)",
         r"^(?:not quite|not exactly|correction)[,:]\s+(?P<keep_b>(?:the|our|my|we|it'?s) .+)",
         r"^(?:you (?:got|have) (?:that|it|this) wrong|i misspoke(?: earlier)?|i was wrong(?: earlier)?|"
         r"wrong (?:repo|host|server|branch|name|number|port|person|team))[,:.;]\s*"
@@ -98,66 +101,83 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "decision",
         "You said what was decided.",
-        r"^(?:(?:ok|okay|so|and|well|after [^,]{3,60}?,?|i talked (?:with|to) [^,]{2,40}? and|in the end)[,]?\s+)*"
-        r"(?:we|i(?='ve| have)|the team)(?:'ve| have|'re all)? (?:just |now |finally |also |all )?(?:decided|"
-        r"settled on|agreed|chose|opted)\b"
-        r"(?! (?:yet|whether|if)).{8,}",
+        _FIRST + r"(?:we|the team)(?:'ve| have|'re all)? (?:just |now |finally |also |all )?"
+        r"(?:decided|settled on|agreed|chose|opted)\b(?! (?:yet|whether|if|nothing|later)).{8,}",
+        _FIRST + r"i(?:'ve| have) decided (?:to (?:use|keep|drop|go with|switch|move|adopt|stick|support)|on|"
+        r"against|that)\b.{6,}",
+        _FIRST + r"we (?:made|have|'ve made) (?:it )?a (?:strict |hard |firm )?rule\b.{8,}",
         r"^(?:the )?(?:final )?(?:decision|call|verdict|conclusion)(?: of [\w ]{3,30})?\s*[:–—]\s*(?P<keep_a>.+)",
         r"^so the (?:final )?(?:decision|conclusion)(?: of [\w ]{3,30})?(?: is)?\s*[:,–—]?\s*(?P<keep_b>.+)",
-        r"^(?:(?:ok|okay|so|after [^,]{3,60}?)[,]?\s+)*we(?:'re| are) (?:now )?"
-        r"(?:going to (?:drop|use|move|migrate|switch|ship|support|stop|replace|adopt)"
-        r"|standardi[sz]ing on|switching to|moving (?:to|off|away from)|migrating to|dropping|sticking with)\b.{6,}",
-        r"(?:^|\band |[,;] )we(?:'ll| will)(?: not| never| only)? (?:use|store|ship|support|drop|build|host|deploy|"
-        r"release|move|migrate|switch|adopt|stick)\b.{10,}",
+        r"^let'?s settle (?:this|that|it)\s*[:,–—]\s*(?P<keep_c>.{12,})",
+        _FIRST + r"we(?:'re| are) (?:now )?"
+        r"(?:going to (?:drop|move|migrate|switch|support|stop|replace|adopt)"
+        r"|standardi[sz]ing on|switching to|moving (?:to|off|away from)|migrating to|dropping|sticking with|"
+        r"keeping)\b.{6,}",
+        r"(?:^|\band |[,;] )we (?:will not|won'?t|will never|'ll never) (?:use|store|keep|ship|support|build|host|"
+        r"deploy|release|"
+        r"move|migrate|switch|adopt)\b.{6,}",
+        r"^we(?:'ll| will) (?:use|store|ship|support|host|deploy|release|stick with)\b.{6,}"
+        r"\b(?:instead of|rather than|for all|everywhere|and not|not before|in production|audit log)\b.*",
         r"^(?:please,? )?(?:from (?:now|here) on|going forward|henceforth|as of (?:today|now))\b.{10,}",
         r"^let'?s (?:use|go with|stick with|stay with|adopt|standardi[sz]e on)\b.{4,}\b(?:from (?:now|here) on|"
         r"for all|everywhere|"
         r"across (?:all|the)|in all|going forward)\b.*",
-        r"^the plan is to\b.{10,}",
+        r"^the plan is to (?:move|migrate|switch|replace|drop|release|ship|support|retire|sunset)\b.{8,}",
     ),
     _rule(
         "preference",
         "You said how you want it.",
-        rf"^(?:\w+,? )?i (?:really |much |strongly |generally |usually )?prefer (?!{_THIS_ONE}\b).{{4,}}",
+        rf"^i (?:really |much |strongly |generally |usually )?prefer (?!{_THIS_ONE}\b|a mix\b|both\b|being\b).{{4,}}",
+        r"^prefer .{3,} over .{3,}",
         r"^i(?:'d| would) (?:much )?rather (?!you\b).+ than .+",
-        r"^i (?:really )?(?:hate|dislike|don'?t like|can'?t stand|do not like) (?:it when (?:you|people|we)\b.{4,}"
-        rf"|(?!{_THIS_ONE}\b).{{6,}})",
+        r"^i (?:really )?(?:hate|dislike|don'?t like|can'?t stand|do not like) "
+        rf"(?:it when (?:you|people|we)\b.{{4,}}|(?!{_THIS_ONE}\b|the\b|where\b|when\b|who\b|why\b|to\b)(?:\w+ "
+        rf")?\w+(?:s|ing)\b.{{2,}})",
         rf"^i (?:really )?like (?:my|all|our) (?!{_THIS_ONE}\b).{{6,}}",
-        _SO + rf"(?:always|never|don'?t ever|do not ever) {_DOING}\b.{{4,}}",
+        r"^i (?:always|never) want (?:to see|you to)\b.{6,}",
+        _SO + rf"(?:make sure (?:you |to |that you )?)?(?:always|never|don'?t ever|do not ever) {_DOING}\b.{{4,}}",
         _SO + rf"{_DOING} .{{6,}}[, ]+always[.!]?$",
-        rf"^(?:in (?:this|our) (?:project|repo|repository|team|codebase|code base|company|house)[, ]+)?we "
-        rf"(?:always|never|only|usually) "
-        rf"(?!said|saw|did|got|had\b){_DOING}\b.{{4,}}",
+        r"^(?:please )?(?:don'?t|do not) use .{3,60}, (?:we|i) (?:have|use|don'?t|never|always)\b.{3,}",
+        rf"^(?:in (?:this|our) (?:project|repo|repository|team|codebase|code base|company|house)[, ]+)?"
+        rf"we (?:always|never|only) (?!said|saw|did|got|had\b){_DOING}\b.{{4,}}",
         r"^in (?:this|our) (?:project|repo|repository|team|codebase|code base|company) we\b.{6,}",
-        r"^we (?:use|write|name|keep|put|run|prefer|avoid|follow|call)\b.{4,}(?:\bhere\b[.!]?$|instead of|rather "
-        r"than|, not\b|and not\b).*",
+        r"^we(?:'re on| are on| run| use| write| don'?t (?:use|do|write|mock)) .{3,}\bin (?:this|our) "
+        r"(?:project|repo|repository|team|codebase|code base|company)\b.*",
+        r"^we (?:use|write|name|keep|put|run|prefer|avoid|follow|call)\b.{4,}"
+        r"(?:\bhere\b[.!]?$|instead of|rather than|, not\b|and not\b).*",
+        r"^(?:our|the) (?:convention|rule|policy|standard|guideline|style) is\b.{8,}",
         r"^i (?:usually|normally|typically|generally|mostly|always|never) (?:work|write|use|answer|deploy|commit|"
         r"review|test|avoid|speak|merge)\b.{4,}",
-        rf"^when(?:ever)? (?:you|we) [^,]{{4,80}}, (?:please |always |never |also )*(?:don'?t )?{_DOING}\b.{{3,}}",
+        rf"^when(?:ever)? you [^,]{{4,80}}, (?:please |always |never |also )*(?:don'?t )?{_DOING}\b.{{3,}}",
         r"^(?:please )?call me (?!back|when|if|later|crazy|old)\w+.*",
-        r"^my (?:(?:preferred|favou?rite) [\w ]{2,30}|name|pronouns|time ?zone|role|job|title|native language|"
-        r"first language|keyboard"
-        r" layout|working hours) (?:is|are)\b.{2,}",
-        r"^(?:please )?stop (?:using|adding|writing|putting|asking|commenting|creating|apologi[sz]ing|generating|"
-        r"importing)\b.{6,}",
+        r"^my (?:(?:preferred|favou?rite) [\w ]{2,30}|name|pronouns|time ?zone|role|job|title|manager|native "
+        r"language|first language|"
+        r"keyboard layout|working hours) (?:is|are)\b.{2,}",
+        r"^(?:please )?stop (?:using|writing|putting|commenting|apologi[sz]ing|importing) .{4,}, (?:we|i|use|"
+        r"it)\b.{4,}",
     ),
     _rule(
         "workaround",
         "You said how a problem is solved or avoided.",
-        r"^(?:so |ok,? |and )?the (?:workaround|trick|fix|solution|root cause|culprit|catch|cause)\b[^.]{0,30}? "
-        r"(?:is|was|turned out to be)\b.{8,}",
-        r"^(?:so |ok,? |and )?(?:it )?(?:turns|turned) out,? (?:that )?(?!i\b|my\b|he\b|she\b|they\b|you\b|we\b|"
-        r"it was me)(?=.*\b(?:caused|needs?|because|breaks?|fails?|missing|requires?|must|only|bug|setting|"
-        r"version|solved|fixed)\b).{15,}",
+        r"^(?:so |ok,? |and )?the (?:workaround|trick|fix|solution|root cause|culprit|catch|cause)\b[^.]{0,30}?"
+        r" (?:is to|was to|was an?|was the|is that|was that|turned out to be)\b.{8,}",
+        r"^(?:so |ok,? |and )?(?:it |the answer )?(?:turns|turned) out,? (?:that |to be )?"
+        r"(?!i\b|my\b|he\b|she\b|they\b|you\b|we\b|it was (?:me|just|only)|just\b)"
+        r"(?=.*\b(?:caused|needs?|because|breaks?|fails?|missing|requires?|must|only|bug|setting|version|solved|"
+        r"fixed|so)\b).{15,}",
+        r"^i found (?:it|the (?:cause|reason|bug|problem))\s*[:,–—]\s*(?P<keep_b>.{15,})",
         r"\bonly works? (?:if|when|with|after|on)\b.{6,}",
-        r"\b(?:fails?|breaks?|crash(?:es)?|hangs?|times? out) .{0,40}\bunless\b.{6,}",
+        r"^(?:the|our) .{3,60}\b(?:fails?|breaks?|crash(?:es)?|hangs?|times? out) .{0,40}\bunless you\b.{6,}",
         r"^to (?:get|work) around .{4,}\b(?:we|you|i|just)\b.{6,}",
-        r"^(?:you|we) (?:have to|need to|must) .{8,}\b(?:before|first|otherwise|or (?:else|they|it|you))\b.{4,}",
-        r"^if (?:the|your|it|a|an) .{3,60}?\b(?:hangs?|fails?|crash(?:es)?|breaks?|is stuck|gets stuck|times? out|"
-        r"won'?t start)\b.{0,30}, "
-        r"(?:just |then |please )?\w+ .{6,}",
-        r"^(?:gotcha|heads[ -]up|caveat|watch out|beware|solved|pitfall)\s*[:,–—-]\s*(?P<keep_a>.{12,})",
-        r"^(?:the|our) .{3,60}\bneeds? .{3,80}, (?:without (?:it|that)|otherwise|or else)\b.{4,}",
+        r"^you (?:have to|must) (?:run|start|set|install|restart|seed|build|log in|be on)\b.{4,}"
+        r"\b(?:before|otherwise|or (?:else|they|it|you))\b.{4,}",
+        r"^(?:if|when) (?:the|your|it|a|an) .{3,60}?"
+        r"\b(?:hangs?|fails?|crash(?:es)?|breaks?|is stuck|gets stuck|times? out|won'?t start)\b.{0,30}, "
+        r"(?:just |then |please )?(?:restart|delete|re-?run|clear|reboot|kill|reinstall|wipe|prune)\b.{6,}",
+        r"^(?:gotcha|heads[ -]up|caveat|watch out|beware|solved|pitfall|just so you know|note|"
+        r"fyi)\s*[:,–—-]\s*(?P<keep_a>(?!i\b|ignore\b).{12,})",
+        r"^(?:the|our) .{3,60}\bneeds? .{3,80}, (?:(?:without (?:it|that)|otherwise|or else)\b.{4,}"
+        r"|it (?:crashes|fails|breaks|hangs)\b.{4,})",
         r"^.{15,}\b(?:that|which) (?:solved|fixed) (?:it|the)\b.*",
     ),
 )
@@ -168,6 +188,12 @@ _question = re.compile(
     r"has|have|will)\b(?!.*\bremember that\b)",
     re.IGNORECASE,
 )
+# Something is to be done at once, with what is on the table.
+_at_once = re.compile(
+    r"\b(?:restore|revert|redo|undo|rename|move|delete|remove|change|make|do|try|fix|answer|extract|apply|put)"
+    r" (?:it|this|that|them|again)\b|\.\.\.$|\btake a look\b",
+    re.IGNORECASE,
+)
 _guess = re.compile(
     r"\b(?:maybe|perhaps|might|i think|i guess|i believe|i suppose|not sure|i wonder|what if|probably|possibly|"
     r"haven'?t decided|"
@@ -176,10 +202,18 @@ _guess = re.compile(
     re.IGNORECASE,
 )
 _moment = re.compile(
-    r"\b(?:for this (?:pr|file|commit|test|function|one|branch|change|task)|just this once|this (?:time|once)|for "
-    r"now|right now|in this "
-    r"(?:file|function|test|class|method|line|pr|commit)|here instead|until i say|today|tonight|yesterday|this "
-    r"(?:morning|afternoon|evening|weekend|week)|tomorrow)\b",
+    r"\b(?:(?:for|in|to|on) this (?:pr|file|commit|test|function|one|branch|change|task|script|page|screenshot|"
+    r"chat|conversation|"
+    r"session|component|class|method|line|demo|sprint|message)|just this once|this (?:time|once)|for now|right "
+    r"now|here instead|"
+    r"until i say|today|tonight|yesterday|this (?:morning|afternoon|evening|weekend|week)|tomorrow|a break|back "
+    r"in|all good|"
+    r"never mind|fix (?:this|that|it)|mock data|again, it)\b",
+    re.IGNORECASE,
+)
+# Beside a correction, a decision or a workaround it makes a task of the sentence.
+_wish = re.compile(
+    r"\b(?:please|pls|should|undo|ignore|rebase|investigate|look at|the \w+ one|can you|could you|read it)\b",
     re.IGNORECASE,
 )
 _task = re.compile(
@@ -203,9 +237,12 @@ _WORDS_LEAST = 4
 def statements(message: str) -> list[Statement]:
     """What a user's message holds that is worth keeping, each sentence once, in the order of the rules."""
     found: dict[str, Statement] = {}
-    for sentence, before in sentences(message):
+    said = list(sentences(message))
+    # Who asks for help describes the problem; how it is solved is what they want to know.
+    asks = any(sentence.endswith("?") for sentence, _ in said)
+    for sentence, before in said:
         statement = _statement(sentence, before)
-        if statement is not None:
+        if statement is not None and not (asks and statement.kind == "workaround"):
             found.setdefault(statement.content, statement)
     order = [rule.kind for rule in RULES]
     return sorted(found.values(), key=lambda one: order.index(one.kind))
@@ -220,6 +257,8 @@ def _statement(sentence: str, before: str) -> Statement | None:
         match = rule.pattern.search(text)
         if match is None or (rule.kind != "asked" and _ruled_out(sentence)):
             continue
+        if rule.kind in ("correction", "decision", "workaround") and _wish.search(sentence):
+            continue
         if rule.kind == "asked" and sentence.endswith("?") and not _request.search(sentence):
             continue
         content = _content(match, sentence, before)
@@ -229,7 +268,7 @@ def _statement(sentence: str, before: str) -> Statement | None:
 
 
 def _ruled_out(sentence: str) -> bool:
-    return any(pattern.search(sentence) for pattern in (_question, _guess, _moment, _task))
+    return any(pattern.search(sentence) for pattern in (_question, _guess, _moment, _task, _at_once))
 
 
 def _content(match: re.Match[str], sentence: str, before: str) -> str | None:
