@@ -61,6 +61,11 @@ _DOING = (
     r"send|set|leave|skip|work|speak|talk|be|take|have|avoid|refer|address|spell|indent|declare|define|wait|"
     r"confirm|rename)"
 )
+_HABIT = (
+    r"(?:use|write|run|deploy|merge|rebase|squash|test|mock|commit|push|name|store|log|support|release|ship|put|"
+    r"answer|review|"
+    r"document|sign|tag|pin|import|hire|pay|round|publish|quote)"
+)
 # What may come before what was decided.
 _FIRST = r"^(?:(?:ok|okay|so|and|well|after [^,]{3,60}?,?|i talked (?:with|to) [^,]{2,40}? and|in the end)[,]?\s+)*"
 
@@ -88,7 +93,8 @@ RULES: tuple[Rule, ...] = (
         r"well)\b[,.:;!\s]+)+"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
         rf"(?P<keep_a>(?!about|glad|great|good|thanks|i\b|you\b)(?:the|our|my|we|it'?s|its|tests|\w+) "
-        rf".*(?:(?:,|\band|;) (?:it'?s |it is )?(?:not|never)\b|\b{_BE}\b.*(?:instead of|rather than|any ?more|"
+        rf".*(?:(?:,|\band|;) (?:it'?s |it is )?(?:not|never) (?!too|so|very|yet|really|sure|working|up|there|that|"
+        rf"this)|\b{_BE}\b.*(?:instead of|rather than|any ?more|"
         rf"these days|no longer"
         r"|(?-i:\s[A-Z0-9]).*\bnow\b)).*)",
         r"^(?:not quite|not exactly|correction)[,:]\s+(?P<keep_b>(?:the|our|my|we|it'?s) .+)",
@@ -102,11 +108,13 @@ RULES: tuple[Rule, ...] = (
         "decision",
         "You said what was decided.",
         _FIRST + r"(?:we|the team)(?:'ve| have|'re all)? (?:just |now |finally |also |all )?"
-        r"(?:decided|settled on|agreed|chose|opted)\b(?! (?:yet|whether|if|nothing|later)).{8,}",
+        r"(?:decided|settled on|agreed|opted|chose (?=.*\b(?:over|because|instead of|rather than)\b))\b(?! (?:yet|"
+        r"whether|if|nothing|later)).{8,}",
         _FIRST + r"i(?:'ve| have) decided (?:to (?:use|keep|drop|go with|switch|move|adopt|stick|support)|on|"
         r"against|that)\b.{6,}",
         _FIRST + r"we (?:made|have|'ve made) (?:it )?a (?:strict |hard |firm )?rule\b.{8,}",
-        r"^(?:the )?(?:final )?(?:decision|call|verdict|conclusion)(?: of [\w ]{3,30})?\s*[:–—]\s*(?P<keep_a>.+)",
+        r"^(?:the )?(?:final )?(?:decision|call|verdict|conclusion)(?: (?:of|from) [\w' "
+        r"]{3,30})?\s*[:–—]\s*(?P<keep_a>.+)",
         r"^so the (?:final )?(?:decision|conclusion)(?: of [\w ]{3,30})?(?: is)?\s*[:,–—]?\s*(?P<keep_b>.+)",
         r"^let'?s settle (?:this|that|it)\s*[:,–—]\s*(?P<keep_c>.{12,})",
         _FIRST + r"we(?:'re| are) (?:now )?"
@@ -114,11 +122,12 @@ RULES: tuple[Rule, ...] = (
         r"|standardi[sz]ing on|switching to|moving (?:to|off|away from)|migrating to|dropping|sticking with|"
         r"keeping)\b.{6,}",
         r"(?:^|\band |[,;] )we (?:will not|won'?t|will never|'ll never) (?:use|store|keep|ship|support|build|host|"
+        r"translate|offer|accept|publish|"
         r"deploy|release|"
         r"move|migrate|switch|adopt)\b.{6,}",
         r"^we(?:'ll| will) (?:use|store|ship|support|host|deploy|release|stick with)\b.{6,}"
         r"\b(?:instead of|rather than|for all|everywhere|and not|not before|in production|audit log)\b.*",
-        r"^(?:please,? )?(?:from (?:now|here) on|going forward|henceforth|as of (?:today|now))\b.{10,}",
+        r"^(?:please,? )?(?:from (?:now|here) on|going forward|henceforth)\b.{10,}",
         r"^let'?s (?:use|go with|stick with|stay with|adopt|standardi[sz]e on)\b.{4,}\b(?:from (?:now|here) on|"
         r"for all|everywhere|"
         r"across (?:all|the)|in all|going forward)\b.*",
@@ -139,7 +148,7 @@ RULES: tuple[Rule, ...] = (
         _SO + rf"{_DOING} .{{6,}}[, ]+always[.!]?$",
         r"^(?:please )?(?:don'?t|do not) use .{3,60}, (?:we|i) (?:have|use|don'?t|never|always)\b.{3,}",
         rf"^(?:in (?:this|our) (?:project|repo|repository|team|codebase|code base|company|house)[, ]+)?"
-        rf"we (?:always|never|only) (?!said|saw|did|got|had\b){_DOING}\b.{{4,}}",
+        rf"we (?:always|never|only) {_HABIT}\b.{{4,}}",
         r"^in (?:this|our) (?:project|repo|repository|team|codebase|code base|company) we\b.{6,}",
         r"^we(?:'re on| are on| run| use| write| don'?t (?:use|do|write|mock)) .{3,}\bin (?:this|our) "
         r"(?:project|repo|repository|team|codebase|code base|company)\b.*",
@@ -160,13 +169,13 @@ RULES: tuple[Rule, ...] = (
         "workaround",
         "You said how a problem is solved or avoided.",
         r"^(?:so |ok,? |and )?the (?:workaround|trick|fix|solution|root cause|culprit|catch|cause)\b[^.]{0,30}?"
-        r" (?:is to|was to|was an?|was the|is that|was that|turned out to be)\b.{8,}",
+        r" (?:is to (?!be\b)|was to (?!be\b)|was an?|was the|is that|was that|turned out to be)\b.{8,}",
         r"^(?:so |ok,? |and )?(?:it |the answer )?(?:turns|turned) out,? (?:that |to be )?"
         r"(?!i\b|my\b|he\b|she\b|they\b|you\b|we\b|it was (?:me|just|only)|just\b)"
         r"(?=.*\b(?:caused|needs?|because|breaks?|fails?|missing|requires?|must|only|bug|setting|version|solved|"
         r"fixed|so)\b).{15,}",
         r"^i found (?:it|the (?:cause|reason|bug|problem))\s*[:,–—]\s*(?P<keep_b>.{15,})",
-        r"\bonly works? (?:if|when|with|after|on)\b.{6,}",
+        r"^(?:the|our|it) .*\bonly works? (?:if|when|with|after|on)\b.{6,}",
         r"^(?:the|our) .{3,60}\b(?:fails?|breaks?|crash(?:es)?|hangs?|times? out) .{0,40}\bunless you\b.{6,}",
         r"^to (?:get|work) around .{4,}\b(?:we|you|i|just)\b.{6,}",
         r"^you (?:have to|must) (?:run|start|set|install|restart|seed|build|log in|be on)\b.{4,}"
@@ -190,7 +199,8 @@ _question = re.compile(
 )
 # Something is to be done at once, with what is on the table.
 _at_once = re.compile(
-    r"\b(?:restore|revert|redo|undo|rename|move|delete|remove|change|make|do|try|fix|answer|extract|apply|put)"
+    r"\b(?:restore|revert|redo|undo|rename|move|delete|remove|change|make|do|try|fix|answer|extract|apply|put|"
+    r"keep|finish)"
     r" (?:it|this|that|them|again)\b|\.\.\.$|\btake a look\b",
     re.IGNORECASE,
 )
@@ -238,11 +248,11 @@ def statements(message: str) -> list[Statement]:
     """What a user's message holds that is worth keeping, each sentence once, in the order of the rules."""
     found: dict[str, Statement] = {}
     said = list(sentences(message))
-    # Who asks for help describes the problem; how it is solved is what they want to know.
+    # Who asks for help describes the problem and the help they want, not what holds for good.
     asks = any(sentence.endswith("?") for sentence, _ in said)
     for sentence, before in said:
         statement = _statement(sentence, before)
-        if statement is not None and not (asks and statement.kind == "workaround"):
+        if statement is not None and not (asks and statement.kind in ("preference", "workaround")):
             found.setdefault(statement.content, statement)
     order = [rule.kind for rule in RULES]
     return sorted(found.values(), key=lambda one: order.index(one.kind))
