@@ -92,7 +92,8 @@ RULES: tuple[Rule, ...] = (
         r"^(?:(?:no|nope|nah|wrong|incorrect|correction|not (?:quite|exactly|really)|actually|sorry|"
         r"well)\b[,.:;!\s]+)+"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
-        rf"(?P<keep_a>(?!about|glad|great|good|thanks|i\b|you\b)(?:the|our|my|we|it'?s|its|tests|\w+) "
+        rf"(?P<keep_a>(?!about|glad|great|good|thanks|i\b|you\b|there\b|the (?:test|build|page|plot|output|"
+        rf"server)s?\b)(?:the|our|my|we|it'?s|its|tests|\w+) "
         rf".*(?:(?:,|\band|;) (?:it'?s |it is )?(?:not|never) (?!too|so|very|yet|really|sure|working|up|there|that|"
         rf"this)|\b{_BE}\b.*(?:instead of|rather than|any ?more|"
         rf"these days|no longer"
@@ -127,8 +128,10 @@ RULES: tuple[Rule, ...] = (
         r"move|migrate|switch|adopt)\b.{6,}",
         r"^we(?:'ll| will) (?:use|store|ship|support|host|deploy|release|stick with)\b.{6,}"
         r"\b(?:instead of|rather than|for all|everywhere|and not|not before|in production|audit log)\b.*",
-        r"^(?:please,? )?(?:from (?:now|here) on|going forward|henceforth)\b.{10,}",
-        r"^let'?s (?:use|go with|stick with|stay with|adopt|standardi[sz]e on)\b.{4,}\b(?:from (?:now|here) on|"
+        r"^(?:please,? )?(?:from (?:now|here) on|going forward|henceforth)\b(?!,? (?:you'?re|you are|it|this|that|"
+        r"i)\b).{10,}",
+        r"^let'?s (?:use|go with|stick with|stay with|adopt|standardi[sz]e on) (?!this|that|it\b|these|those|the "
+        r"\w+ one).{4,}\b(?:from (?:now|here) on|"
         r"for all|everywhere|"
         r"across (?:all|the)|in all|going forward)\b.*",
         r"^the plan is to (?:move|migrate|switch|replace|drop|release|ship|support|retire|sunset)\b.{8,}",
@@ -136,7 +139,8 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "preference",
         "You said how you want it.",
-        rf"^i (?:really |much |strongly |generally |usually )?prefer (?!{_THIS_ONE}\b|a mix\b|both\b|being\b).{{4,}}",
+        rf"^i (?:really |much |strongly |generally |usually )?prefer (?!{_THIS_ONE}\b|a mix\b|both\b|being\b|"
+        rf"when\b|not\b|to\b).{{4,}}",
         r"^prefer .{3,} over .{3,}",
         r"^i(?:'d| would) (?:much )?rather (?!you\b).+ than .+",
         r"^i (?:really )?(?:hate|dislike|don'?t like|can'?t stand|do not like) "
@@ -184,7 +188,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:hangs?|fails?|crash(?:es)?|breaks?|is stuck|gets stuck|times? out|won'?t start)\b.{0,30}, "
         r"(?:just |then |please )?(?:restart|delete|re-?run|clear|reboot|kill|reinstall|wipe|prune)\b.{6,}",
         r"^(?:gotcha|heads[ -]up|caveat|watch out|beware|solved|pitfall|just so you know|note|"
-        r"fyi)\s*[:,–—-]\s*(?P<keep_a>(?!i\b|ignore\b).{12,})",
+        r"fyi)\s*[:,–—-]\s*(?P<keep_a>(?!\s*(?:i\b|ignore\b)).{12,})",
         r"^(?:the|our) .{3,60}\bneeds? .{3,80}, (?:(?:without (?:it|that)|otherwise|or else)\b.{4,}"
         r"|it (?:crashes|fails|breaks|hangs)\b.{4,})",
         r"^.{15,}\b(?:that|which) (?:solved|fixed) (?:it|the)\b.*",
