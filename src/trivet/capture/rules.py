@@ -92,7 +92,8 @@ RULES: tuple[Rule, ...] = (
         r"^(?:(?:no|nope|nah|wrong|incorrect|correction|not (?:quite|exactly|really)|actually|sorry|"
         r"well)\b[,.:;!\s]+)+"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
-        rf"(?P<keep_a>(?!about|glad|great|good|thanks|i\b|you\b|there\b|the (?:test|build|page|plot|output|"
+        rf"(?P<keep_a>(?!about|glad|great|good|thanks|use|try|put|take|go|make|do|keep|i\b|you\b|there\b|the "
+        rf"(?:test|build|page|plot|output|"
         rf"server)s?\b)(?:the|our|my|we|it'?s|its|tests|\w+) "
         rf".*(?:(?:,|\band|;) (?:it'?s |it is )?(?:not|never) (?!too|so|very|yet|really|sure|working|up|there|that|"
         rf"this)|\b{_BE}\b.*(?:instead of|rather than|any ?more|"
@@ -110,7 +111,8 @@ RULES: tuple[Rule, ...] = (
         "You said what was decided.",
         _FIRST + r"(?:we|the team)(?:'ve| have|'re all)? (?:just |now |finally |also |all )?"
         r"(?:decided|settled on|agreed|opted|chose (?=.*\b(?:over|because|instead of|rather than)\b))\b(?! (?:yet|"
-        r"whether|if|nothing|later)).{8,}",
+        r"whether|if|nothing|later|this|it|to disagree|on (?:that|it|this)|that (?:already|before|earlier|"
+        r"together|then))\b).{8,}",
         _FIRST + r"i(?:'ve| have) decided (?:to (?:use|keep|drop|go with|switch|move|adopt|stick|support)|on|"
         r"against|that)\b.{6,}",
         _FIRST + r"we (?:made|have|'ve made) (?:it )?a (?:strict |hard |firm )?rule\b.{8,}",
@@ -153,7 +155,8 @@ RULES: tuple[Rule, ...] = (
         r"^(?:please )?(?:don'?t|do not) use .{3,60}, (?:we|i) (?:have|use|don'?t|never|always)\b.{3,}",
         rf"^(?:in (?:this|our) (?:project|repo|repository|team|codebase|code base|company|house)[, ]+)?"
         rf"we (?:always|never|only) {_HABIT}\b.{{4,}}",
-        r"^in (?:this|our) (?:project|repo|repository|team|codebase|code base|company) we\b.{6,}",
+        r"^in (?:this|our) (?:project|repo|repository|team|codebase|code base|company) we (?!have\b|had\b|need\b|"
+        r"see\b|get\b|got\b).{6,}",
         r"^we(?:'re on| are on| run| use| write| don'?t (?:use|do|write|mock)) .{3,}\bin (?:this|our) "
         r"(?:project|repo|repository|team|codebase|code base|company)\b.*",
         r"^we (?:use|write|name|keep|put|run|prefer|avoid|follow|call)\b.{4,}"
@@ -205,7 +208,10 @@ _question = re.compile(
 _at_once = re.compile(
     r"\b(?:restore|revert|redo|undo|rename|move|delete|remove|change|make|do|try|fix|answer|extract|apply|put|"
     r"keep|finish)"
-    r" (?:it|this|that|them|again)\b|\.\.\.$|\btake a look\b",
+    r" (?:it|this|that|them|again)\b|\.\.\.$|\btake a look\b|[:;]-?[)(DP]|\b(?:find|see) (?:it|above|below)\b"
+    # "This button" is one that is looked at; "this project" is there next week.
+    r"|\bthis (?!project|repo|repository|team|codebase|code base|company|house|is\b)\w+|\bthe (?:other|left|"
+    r"right) \w+",
     re.IGNORECASE,
 )
 _guess = re.compile(
