@@ -1,8 +1,8 @@
 """How much of what people say the rules of capture keep, and how much of that is worth keeping.
 
-`python benchmarks/capture_found.py` measures the labelled messages (tests/capture/cases.jsonl) that no rule was tuned on
-and writes docs/results/capture.json. Named the folder of test data (shared/data), it also counts what the rules find in
-chats of others, which nobody labelled. Times are medians, with hashing the same text once as their yardstick.
+`python benchmarks/capture_found.py` measures the labelled messages (tests/capture/cases.jsonl) that no rule was tuned
+on and writes docs/results/capture.json. Named the folder of test data (shared/data), it also counts what the rules
+find in chats of others, which nobody labelled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from capture.conversations import cases  # noqa: E402
+from capture.conversations import Case, cases  # noqa: E402
 from secrets_found import commit, microseconds, rate  # noqa: E402
 from trivet.capture.rules import statements  # noqa: E402
 
@@ -44,8 +44,19 @@ def measure(half: str) -> dict[str, Any]:
             kind: rate(sum(case.kind == kind for case in right), sum(case.kind == kind for case in worth))
             for kind in kinds
         },
+        "precision_per_kind": _precision_per_kind(found),
         "kept_wrongly": [case.text for case in found if not case.kind],
         "missed": [case.text for case in worth if case not in right],
+    }
+
+
+def _precision_per_kind(found: Sequence[Case]) -> dict[str, Any]:
+    """By the kind that the rules took a message for."""
+    taken = [(statements(case.text)[0].kind, case) for case in found]
+    kinds = sorted({kind for kind, _ in taken})
+    return {
+        kind: rate(sum(k == kind and bool(case.kind) for k, case in taken), sum(k == kind for k, _ in taken))
+        for kind in kinds
     }
 
 
