@@ -1,6 +1,6 @@
 """What the trained models are worth: each arm against the default fusion on the stock embedder, corpus by corpus.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/learned.py --kept KEPT --output docs/results/learned.json
+    TRIVET_DATA=/path/to/originals python benchmarks/trained.py --kept KEPT --output docs/results/trained.json
 
 Every arm goes through the whole read path with the shipped int8 files. What an arm gives for each query is kept in the
 folder KEPT, so that a long run can be broken off and taken up again; `--queries` bounds how many of a corpus the
@@ -169,7 +169,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, help="how many of each corpus a reranker is asked; all if not given")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--kept", type=Path, required=True, help="where each arm's values are kept")
-    parser.add_argument("--output", type=Path, default=Path("docs/results/learned.json"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/trained.json"))
     return parser.parse_args()
 
 
