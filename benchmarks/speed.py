@@ -109,7 +109,7 @@ def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
     return times
 
 
-def _reranked(trivet: Trivet, name: str, asked: Sequence[str]) -> list[float]:
+def _reranked(trivet: Trivet, name: Any, asked: Sequence[str]) -> list[float]:
     trivet.recall("load the reranker", rerank=name)
     return [trivet.recall(f"{query} {number}", rerank=name).took_ms for number, query in enumerate(asked[:RERANKED])]
 

@@ -115,7 +115,12 @@ def summary(options: argparse.Namespace) -> dict[str, Any]:
         public = [corpus for corpus in CORPORA if corpus in rows[arm]]
         if arm != BASE and public:
             rows[arm]["mean difference"] = _mean_difference(kept, public, arm)
-    return {"manifest": environment(), "base": BASE, "arms": rows}
+    return {
+        "manifest": environment(),
+        "base": BASE,
+        "queries a reranker was asked": options.queries,
+        "arms": rows,
+    }
 
 
 def _row(kept: Mapping[tuple[str, str], PerQuery], corpus: str, arm: str) -> dict[str, Any]:
