@@ -75,6 +75,8 @@ def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
     if is_postgres(engine.settings.path):
         return ()
     file = Path(engine.settings.path).expanduser()
+    if not file.exists():
+        return ()  # which is told by the store itself
     open_to_others = stat.S_IMODE(file.stat().st_mode) & 0o077
     free = shutil.disk_usage(file.parent).free // MEGABYTE
     return (

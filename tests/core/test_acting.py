@@ -65,6 +65,14 @@ METHODS: dict[str, tuple[Right, Callable[[Trivet], Any]]] = {
     "graph": ("read", lambda it: it.graph(ID)),
     "tags": ("read", lambda it: it.tags()),
     "categories": ("read", lambda it: it.categories()),
+    "inbox_list": ("read", lambda it: it.inbox_list()),
+    "inbox_show": ("read", lambda it: it.inbox_show(ID)),
+    "inbox_propose": ("write", lambda it: it.inbox_propose("x")),
+    "inbox_accept": ("write", lambda it: it.inbox_accept([ID])),
+    "inbox_edit": ("write", lambda it: it.inbox_edit(ID, content="x")),
+    "inbox_reject": ("write", lambda it: it.inbox_reject([ID])),
+    "feedback": ("write", lambda it: it.feedback(ID, "useful")),
+    "usage": ("read", lambda it: it.usage(ID)),
     "stats": ("read", lambda it: it.stats()),
     "audit": ("read", lambda it: it.audit()),
     "export": ("read", lambda it: list(it.export())),
@@ -79,6 +87,8 @@ OF_THE_STORE: dict[str, Callable[[Trivet], Any]] = {
     "reindex": lambda it: it.reindex(),
     "embed": lambda it: it.embed(),
     "drain": lambda it: it.drain(),
+    "tidy": lambda it: it.tidy(),
+    "budgets": lambda it: it.budgets(),
 }
 OTHERWISE = {"open", "server", "of", "acting_as", "close", "settings", "engine"}
 

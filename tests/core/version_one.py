@@ -26,6 +26,7 @@ MEMORIES = (
 def make_version_one(path: Path, more: int = 0) -> tuple[Memory, ...]:
     """Writes a store with rows in every table, and `more` plain memories."""
     memories = (*MEMORIES, *(memory(f"number {number} of Acme") for number in range(more)))
+    path.touch(mode=0o600)
     connection = sqlite3.connect(path)
     connection.executescript(migration(1))
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -6,12 +6,13 @@ import psycopg
 import pytest
 
 from contract.graphs import held, read_all
-from contract.stores import add, document, embed, found, link, memory, near
+from contract.stores import EARLY, add, document, embed, found, link, memory, near
 from postgres_server import PostgresServer
 from trivet.errors import NotFound, StoreError
+from trivet.ids import new_id
 from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Sealed
 from trivet.store.postgres import PostgresStore, Server
-from trivet.types import Filter, Key
+from trivet.types import Filter, Key, Proposal
 
 
 def fill(store: PostgresStore, word: str) -> list[str]:
@@ -32,6 +33,9 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.vaults.note_file(
         "notes", KnownFile("a.md", 1, 1, "markdown"), [KnownPart(one.id, "a.md", "", "", "", "")], []
     )
+    store.inbox.add(Proposal(id=new_id(), content=word, kind="told", reason="", created_at=EARLY), [word])
+    store.usage.note({one.id: 1})
+    store.usage.judge(one.id, word, "useful")
     store.vaults.note_links("notes", [KnownLink(one.id, "see-also", two.id)], [])
     return [one.id, two.id]
 

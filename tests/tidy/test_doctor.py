@@ -67,7 +67,7 @@ def test_over_budget(opened: Opened) -> None:
 def test_budgets_are_told(opened: Opened) -> None:
     memory = opened(disk_budget_mb=500, capture_llm="openai:tiny@http://127.0.0.1:1/v1", capture_llm_tokens_a_day=50)
     memory.engine.store.inbox.spend(20, 50)
-    told = {one.name: (one.used, one.allowed) for one in memory.budgets()}
+    told: dict[str, tuple[float, float | None]] = {one.name: (one.used, one.allowed) for one in memory.budgets()}
     assert told["language model for capture"] == (20, 50)
     assert told["language model for the graph"] == (0, 0)
     assert told["store on disk"][1] == 500
