@@ -74,6 +74,17 @@ def test_what_is_stored_is_not_proposed_and_what_changed_supersedes(memory: Triv
     assert (found.action, found.memory, found.kind) == ("supersede", old, "correction")
 
 
+def test_a_note_that_is_lost_makes_nothing_twice(memory: Trivet, talk: Conversation, tmp_path: Path) -> None:
+    """As where a process was killed after it had proposed and before it noted how far it was."""
+    talk.user(SAID)
+    assert len(learn(memory, talk.event).proposed) == 1
+    (note,) = (tmp_path / "data" / "trivet" / "conversations").glob("*.json")
+    note.write_text("{half of")
+    assert learn(memory, talk.event) == Captured(known=1)
+    note.unlink()
+    assert learn(memory, talk.event) == Captured(known=1)
+
+
 def test_a_rejected_one_does_not_come_back(memory: Trivet, talk: Conversation, tmp_path: Path) -> None:
     talk.user(SAID)
     memory.inbox_reject(learn(memory, talk.event).proposed)
