@@ -89,6 +89,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     graph_llm_tokens_a_day: Annotated[
         int, Meta(ge=0, le=10**12, description="Most tokens a day that memories are read with, as estimated.")
     ] = 200_000
+    capture: Annotated[
+        Literal["off", "inbox", "direct"],
+        Meta(description="What is learnt from conversations: nothing, proposals for review, or memories at once."),
+    ] = "inbox"
+    capture_most_a_turn: Annotated[
+        int, Meta(ge=1, le=50, description="Most proposals or memories that one turn of a conversation makes.")
+    ] = 3
+    capture_llm: Annotated[
+        str,
+        Meta(
+            description="A language model that reads conversations and curates proposals, such as openai:MODEL@URL; "
+            "empty: rules alone."
+        ),
+    ] = ""
+    capture_llm_tokens_a_day: Annotated[
+        int, Meta(ge=0, le=10**12, description="Most tokens a day that it is asked with, as estimated.")
+    ] = 100_000
+    usage_counts: Annotated[bool, Meta(description="Count how often recall shows a memory; no rank depends on it.")] = (
+        True
+    )
+    disk_budget_mb: Annotated[
+        int, Meta(ge=0, le=10**9, description="A store larger than this is told by doctor, and captures rest; 0: any.")
+    ] = 0
     secrets: Annotated[
         Literal["redact", "refuse", "off"],
         Meta(description="What happens to secrets in what is stored: redact (encrypt them), refuse the text, or off."),
@@ -161,29 +184,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["admin", "loopback"],
         Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
     ] = "admin"
-    capture: Annotated[
-        Literal["off", "inbox", "direct"],
-        Meta(description="What is learnt from conversations: nothing, proposals for review, or memories at once."),
-    ] = "inbox"
-    capture_most_a_turn: Annotated[
-        int, Meta(ge=1, le=50, description="Most proposals or memories that one turn of a conversation makes.")
-    ] = 3
-    capture_llm: Annotated[
-        str,
-        Meta(
-            description="A language model that reads conversations and curates proposals, such as openai:MODEL@URL; "
-            "empty: rules alone."
-        ),
-    ] = ""
-    capture_llm_tokens_a_day: Annotated[
-        int, Meta(ge=0, le=10**12, description="Most tokens a day that it is asked with, as estimated.")
-    ] = 100_000
-    usage_counts: Annotated[bool, Meta(description="Count how often recall shows a memory; no rank depends on it.")] = (
-        True
-    )
-    disk_budget_mb: Annotated[
-        int, Meta(ge=0, le=10**9, description="A store larger than this is told by doctor, and captures rest; 0: any.")
-    ] = 0
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
 
     def __repr__(self) -> str:
