@@ -161,6 +161,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["admin", "loopback"],
         Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
     ] = "admin"
+    resident: Annotated[
+        Literal["off", "use", "hooks", "always"],
+        Meta(
+            description="The resident process: off (never used), use (where it runs), hooks (which start it too), or "
+            "always (the command line and MCP start it too)."
+        ),
+    ] = "hooks"
+    resident_idle_seconds: Annotated[
+        float, Meta(ge=0, le=10**9, description="The resident process ends when nobody asked for so long; 0: never.")
+    ] = 3_600.0
+    resident_memory_mb: Annotated[
+        int, Meta(ge=1, le=10**6, description="The resident process ends when it has more than this in memory.")
+    ] = 1_024
+    hook_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="After so long a hook gives up and says nothing.")
+    ] = 3_000
+    hook_memories: Annotated[
+        int, Meta(ge=0, le=50, description="Most memories that a hook adds to a prompt; 0: none.")
+    ] = 5
+    hook_bytes: Annotated[
+        int, Meta(ge=0, le=10**6, description="Most bytes that a hook adds to a prompt or at a session's start.")
+    ] = 8_192
+    hook_start_tokens: Annotated[
+        int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
+    ] = 1_000
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
 
     def __repr__(self) -> str:

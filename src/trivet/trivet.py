@@ -7,7 +7,7 @@ from functools import wraps
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -44,9 +44,22 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
-    from trivet.client.connection import Connection
     from trivet.engine import Engine
     from trivet.graph.values import Kind as ConceptKind
+
+
+class Elsewhere(Protocol):
+    """Who does the verbs where it is not this process: a server, or this user's resident process."""
+
+    @property
+    def address(self) -> str | None: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any: ...
+
+    def close(self) -> None: ...
 
 
 R = TypeVar("R", bound=contract.Request)
@@ -70,7 +83,7 @@ def anywhere(method: Callable[Concatenate[Trivet, P], T]) -> Callable[Concatenat
 class Trivet:
     """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
 
-    _server: Connection | None = None
+    _server: Elsewhere | None = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -109,8 +122,13 @@ class Trivet:
     def _connected(cls, settings: Settings) -> Self:
         from trivet.client.connection import Connection
 
+        return cls.through(Connection(settings))
+
+    @classmethod
+    def through(cls, elsewhere: Elsewhere) -> Self:
+        """A memory whose verbs are done by somebody else."""
         trivet = cls.__new__(cls)
-        trivet._server = Connection(settings)
+        trivet._server = elsewhere
         return trivet
 
     @property
@@ -120,7 +138,12 @@ class Trivet:
     @property
     def server(self) -> str | None:
         """The address of the server that this object speaks to; None for a store of one's own."""
-        return None if self._server is None else self._server.settings.path
+        return None if self._server is None else self._server.address
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Who does the verbs, if it is not this object."""
+        return self._server
 
     @property
     @anywhere

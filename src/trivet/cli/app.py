@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "upkeep": ("doctor", "embed", "reindex", "config"),
     "serve": ("serve", "mcp", "demo"),
     "install": ("install", "uninstall"),
+    "resident": ("up", "down", "status", "hook"),
     "accounts": ("user", "key"),
     "tune": ("tune",),
     "lab": ("lab",),

@@ -23,7 +23,9 @@ class Session:
 
     @cached_property
     def memory(self) -> Trivet:
-        return Trivet.open(self.path, background=False)
+        from trivet.resident.reach import open_memory
+
+        return open_memory(self.path, background=False)
 
     @property
     def file(self) -> Path:
@@ -53,8 +55,12 @@ class Session:
 
         if self.memory.server:
             return
-        engine = self.memory.engine
         try:
+            if self.memory.elsewhere is not None:
+                self.memory.drain()
+                self._tell_trouble(self.memory.stats().last_error)
+                return
+            engine = self.memory.engine
             if not engine.embedding.local:
                 read_now(engine)
                 return
@@ -63,8 +69,11 @@ class Session:
         except TrivetError as error:
             _warn_not_embedded(str(error))
             return
-        if engine.worker.last_error:
-            _warn_not_embedded(engine.worker.last_error)
+        self._tell_trouble(engine.worker.last_error)
+
+    def _tell_trouble(self, error: str | None) -> None:
+        if error:
+            _warn_not_embedded(error)
 
     def close(self) -> None:
         if "memory" in self.__dict__:

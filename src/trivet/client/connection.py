@@ -24,6 +24,10 @@ class Connection:
         self._http = httpx2.Client(**options(settings))
         self._wait = wait
 
+    @property
+    def address(self) -> str:
+        return self.settings.path
+
     def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What `method` of the facade does, done by the server."""
         arguments = arguments_of(method, args, kwargs)

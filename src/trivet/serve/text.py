@@ -46,7 +46,7 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
         path = f"by way of {hit.path}\n" if hit.path else ""
-        lines.append(wrapper.wrap(f"{_label(hit)}\n{path}{hit.content}", hit.id))
+        lines.append(wrapper.wrap(f"{label(hit)}\n{path}{hit.content}", hit.id))
         for resolution in hit.resolved_by:
             lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
     if result.truncated:
@@ -82,7 +82,7 @@ def listed_text(result: Listed, wrapper: Wrapper) -> str:
     lines = [f"{result.offset + 1} to {last} of {result.total}. {wrapper.notice}"]
     for memory in result.memories:
         part = "" if memory.whole_characters is None else f"\n(part of {memory.whole_characters} characters)"
-        lines.append(wrapper.wrap(f"{_label(memory)}\n{memory.content}{part}", memory.id))
+        lines.append(wrapper.wrap(f"{label(memory)}\n{memory.content}{part}", memory.id))
     if result.next_offset is not None:
         lines.append(f"More: offset={result.next_offset}.")
     return "\n".join(lines)
@@ -125,7 +125,7 @@ def _headline(hit: Found) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _label(memory: Found | Shown) -> str:
+def label(memory: Found | Shown) -> str:
     """One line about a memory: what is worth its tokens on every hit."""
     parts: list[str] = [memory.title] if memory.title else []
     parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
@@ -137,7 +137,7 @@ def _label(memory: Found | Shown) -> str:
 
 
 def _details(memory: Shown) -> str:
-    parts = [_label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
+    parts = [label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
     parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
     if memory.owner != LOCAL:
         parts.append(f"owner {memory.owner}")

@@ -1,0 +1,76 @@
+"""Before a prompt: the few memories that matter for it, and nothing where none does."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trivet.hooks.event import Event, answer_of
+from trivet.hooks.seen import Seen
+from trivet.relevance.model import relevance_model
+from trivet.resident.hook_calls import HookCall
+from trivet.serve import lean
+from trivet.serve.shapes import Found, Recalled
+from trivet.serve.text import recalled_text
+from trivet.serve.wrap import Wrapper
+from trivet.settings import Settings
+from trivet.trivet import Trivet
+from trivet.types import Answer
+
+# A person's question stands at the beginning or at the end; what lies between is pasted.
+HEAD_CHARACTERS = 1_500
+TAIL_CHARACTERS = 500
+# Most hits looked through for some that the conversation has not seen.
+MOST_ASKED = 50
+OPENING = "From the user's long-term memory (Trivet), for this prompt."
+
+
+def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
+    query, settings = _question(event.prompt), call.settings
+    if not query or not settings.hook_memories:
+        return b""
+    seen = Seen(call.environment, event.session)
+    shown = seen.shown()
+    least = least_relevance(settings)
+    limit = min(settings.hook_memories + len(shown), MOST_ASKED)
+    answer = memory.recall(query, limit=limit, relevance_at_least=least)
+    fresh = _fresh(answer, shown, least)[: settings.hook_memories]
+    text, ids = _fitted(lean.recalled(answer), fresh, settings.hook_bytes)
+    seen.add(ids)
+    return answer_of(event, text, "UserPromptSubmit")
+
+
+def least_relevance(settings: Settings) -> float:
+    """How likely a memory must be to matter: the user's setting, else what the calibration found."""
+    given = settings.relevance_at_least
+    return relevance_model().threshold if given is None else given
+
+
+def _question(prompt: str) -> str:
+    text = prompt.strip()
+    if len(text) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
+        return text
+    return f"{text[:HEAD_CHARACTERS]}\n{text[-TAIL_CHARACTERS:]}"
+
+
+def _fresh(answer: Answer, shown: frozenset[str], least: float) -> list[Found]:
+    """A sensitive memory is masked, so it would say nothing here. One too unlikely is no better behind a likely one."""
+    wanted = {
+        hit.memory.id
+        for hit in answer.hits
+        if hit.memory.id not in shown and not hit.memory.sensitive and (hit.relevance or 0.0) >= least
+    }
+    return [hit for hit in lean.recalled(answer).hits if hit.id in wanted]
+
+
+def _fitted(recalled: Recalled, hits: list[Found], most_bytes: int) -> tuple[str, list[str]]:
+    """What fits, the best first; one that is too long makes room for the next."""
+    text, fitting = "", list[Found]()
+    for hit in hits:
+        longer = _told(recalled, [*fitting, hit])
+        if len(longer.encode()) <= most_bytes:
+            text, fitting = longer, [*fitting, hit]
+    return text, [hit.id for hit in fitting]
+
+
+def _told(recalled: Recalled, hits: list[Found]) -> str:
+    return f"{OPENING} {recalled_text(msgspec.structs.replace(recalled, hits=tuple(hits)), Wrapper())}"
