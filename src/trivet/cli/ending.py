@@ -15,7 +15,7 @@ from trivet.resident.reach import STATUS
 from trivet.resident.remote import END
 from trivet.resident.server import END_SECONDS, Status
 
-ANSWER_SECONDS = 2.0
+ANSWER_SECONDS = 1.0
 # What it was asked is finished within its own limit; one that takes longer does not react.
 PATIENCE_SECONDS = END_SECONDS + 5.0
 LOOK_SECONDS = 0.02

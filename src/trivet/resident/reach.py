@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,8 +23,6 @@ READY = b"ready"
 # How long its start may take before the caller goes on without it.
 START_SECONDS = 20.0
 LOOK_SECONDS = 0.05
-# A process object that is dropped while its process runs complains; these outlive us.
-_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def open_memory(path: str | None = None, **overrides: Any) -> Trivet:
@@ -69,26 +66,24 @@ def start(settings: Settings, seconds: float = START_SECONDS) -> bool:
 
 
 def _launch(settings: Settings, seconds: float) -> None:
-    """Its own session and no terminal: it outlives whoever needed it first."""
-    log = made_folder() / LOG
+    """In a session of its own and without a terminal: it outlives whoever needed it first."""
+    log = os.fsencode(made_folder() / LOG)
     hears, says = os.pipe()
     try:
-        with log.open("wb") as errors:
-            command = [sys.executable, "-P", "-m", "trivet.cli", "up", "--ready", str(says), "--path", settings.path]
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                pass_fds=(says,),
-                start_new_session=True,
-                cwd="/",
-            )
-        _STARTED.append(process)
-        os.close(says)
-        says = -1
-        select.select([hears], [], [], seconds)  # it says that it is ready, or closes its end by ending
+        os.set_inheritable(says, True)
+        words = [sys.executable, "-P", "-m", "trivet.cli", "up", "--ready", str(says), "--path", settings.path]
+        os.posix_spawn(
+            sys.executable,
+            words,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            ],
+            setsid=True,
+        )
     finally:
-        os.close(hears)
-        if says >= 0:
-            os.close(says)
+        os.close(says)
+    select.select([hears], [], [], seconds)  # it says that it is ready, or closes its end by ending
+    os.close(hears)

@@ -34,7 +34,8 @@ logger = logging.getLogger("trivet.resident")
 THREADS = 8
 # A client sends at once what it has; one that does not has died or does not mean it.
 RECEIVE_SECONDS = 10.0
-LOOK_SECONDS = 1.0
+# How often it looks whether it is idle or too large, besides after each call.
+LOOK_SECONDS = 5.0
 END_SECONDS = 15.0
 WAITING_CLIENTS = 64
 # What the process ends with when it grew too large: a service manager starts it anew.
@@ -76,20 +77,24 @@ class Server:
 
     def run(self, ready: Callable[[], None]) -> int:
         """Serves until its end, and returns the status to exit with."""
-        lock = Lock()
-        try:
-            with self._stores.using(self._settings) as memory:
-                _warm_up(memory)
-            with _listener() as listener:
-                self._set_signals()
-                ready()
-                try:
-                    self._serve(listener)
-                finally:
-                    socket_file().unlink(missing_ok=True)  # whoever comes now does without us, or starts the next
-        finally:
-            self._stores.close()
-            lock.release()
+        with self._wakes, self._wake:
+            lock = Lock()
+            try:
+                return self._run(ready)
+            finally:
+                self._stores.close()
+                lock.release()
+
+    def _run(self, ready: Callable[[], None]) -> int:
+        with self._stores.using(self._settings) as memory:
+            _warm_up(memory)
+        with _listener() as listener:
+            self._set_signals()
+            ready()
+            try:
+                self._serve(listener)
+            finally:
+                socket_file().unlink(missing_ok=True)  # whoever comes now does without us, or starts the next
         return self._status
 
     def end(self, status: int = 0) -> None:
@@ -102,8 +107,9 @@ class Server:
     def _serve(self, listener: socket.socket) -> None:
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="trivet-resident")
         try:
+            seconds = min(LOOK_SECONDS, self._settings.resident_idle_seconds or LOOK_SECONDS)
             while True:
-                readable, _, _ = select.select([listener, self._wakes], [], [], LOOK_SECONDS)
+                readable, _, _ = select.select([listener, self._wakes], [], [], seconds)
                 if self._wakes in readable or self._over():
                     return
                 if listener in readable:

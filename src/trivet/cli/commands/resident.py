@@ -97,6 +97,9 @@ def _up_here(session: Session, ready: int | None) -> int:
 
     made_folder()
     set_up_logs()
+    settings = whole_path(load_settings(path=session.path), Path.cwd())
+    if ready is not None:
+        os.chdir("/")  # in the background it holds no folder of the user's
 
     def tell() -> None:
         if ready is not None:
@@ -107,7 +110,7 @@ def _up_here(session: Session, ready: int | None) -> int:
                 {"socket": socket_file()}, lambda: [line(f"Trivet is up, at {socket_file()}. Ctrl-C ends it.")]
             )
 
-    return Server(whole_path(load_settings(path=session.path), Path.cwd()), answer).run(tell)
+    return Server(settings, answer).run(tell)
 
 
 def _up_in_background(session: Session) -> int:
