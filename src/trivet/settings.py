@@ -259,10 +259,10 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for field in msgspec.structs.fields(Settings):
-        text = environment.get(f"TRIVET_{field.name.upper()}")
+    for name in Settings.__struct_fields__:
+        text = environment.get(f"TRIVET_{name.upper()}")
         if text is not None:
-            values[field.name] = _listed(text) if field.name in LISTS else text
+            values[name] = _listed(text) if name in LISTS else text
     return values
 
 

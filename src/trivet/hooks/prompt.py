@@ -33,8 +33,7 @@ def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     least = least_relevance(settings)
     limit = min(settings.hook_memories + len(shown), MOST_ASKED)
     answer = memory.recall(query, limit=limit, relevance_at_least=least)
-    fresh = _fresh(answer, shown, least)[: settings.hook_memories]
-    text, ids = _fitted(lean.recalled(answer), fresh, settings.hook_bytes)
+    text, ids = _fitted(_fresh(answer, shown, least, settings.hook_memories), settings.hook_bytes)
     seen.add(ids)
     return answer_of(event, text, "UserPromptSubmit")
 
@@ -52,25 +51,25 @@ def _question(prompt: str) -> str:
     return f"{text[:HEAD_CHARACTERS]}\n{text[-TAIL_CHARACTERS:]}"
 
 
-def _fresh(answer: Answer, shown: frozenset[str], least: float) -> list[Found]:
+def _fresh(answer: Answer, shown: frozenset[str], least: float, most: int) -> Recalled:
     """A sensitive memory is masked, so it would say nothing here. One too unlikely is no better behind a likely one."""
-    wanted = {
-        hit.memory.id
+    hits = tuple(
+        hit
         for hit in answer.hits
         if hit.memory.id not in shown and not hit.memory.sensitive and (hit.relevance or 0.0) >= least
-    }
-    return [hit for hit in lean.recalled(answer).hits if hit.id in wanted]
+    )
+    return lean.recalled(msgspec.structs.replace(answer, hits=hits[:most]))
 
 
-def _fitted(recalled: Recalled, hits: list[Found], most_bytes: int) -> tuple[str, list[str]]:
+def _fitted(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:
     """What fits, the best first; one that is too long makes room for the next."""
-    text, fitting = "", list[Found]()
-    for hit in hits:
-        longer = _told(recalled, [*fitting, hit])
+    text, fitting = "", tuple[Found, ...]()
+    for hit in recalled.hits:
+        longer = _told(recalled, (*fitting, hit))
         if len(longer.encode()) <= most_bytes:
-            text, fitting = longer, [*fitting, hit]
+            text, fitting = longer, (*fitting, hit)
     return text, [hit.id for hit in fitting]
 
 
-def _told(recalled: Recalled, hits: list[Found]) -> str:
-    return f"{OPENING} {recalled_text(msgspec.structs.replace(recalled, hits=tuple(hits)), Wrapper())}"
+def _told(recalled: Recalled, hits: tuple[Found, ...]) -> str:
+    return f"{OPENING} {recalled_text(msgspec.structs.replace(recalled, hits=hits), Wrapper())}"

@@ -28,6 +28,8 @@ from trivet.types import Answer, Health, Hit, Link, Memory, Page, Remembered, Re
 
 # What an agent needs to choose a tag or scope that is in use; the rest is a tail of ones.
 MOST_USED = 30
+# To ask for the fields each time takes longer than the rest of the work.
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 
 
 def stored(remembered: Remembered) -> Stored:
@@ -159,8 +161,7 @@ def _health(health: Health) -> str | None:
 def _fields(memory: Memory) -> dict[str, Any]:
     """What a memory and its shape share, without what is at its default: a shape leaves out only what it was not given.
     The source is written more shortly."""
-    defaults = {field.name: field.default for field in msgspec.structs.fields(Memory)}
-    fields = {name: getattr(memory, name) for name in defaults if getattr(memory, name) != defaults[name]}
+    fields = {name: getattr(memory, name) for name in _DEFAULTS if getattr(memory, name) != _DEFAULTS[name]}
     given = {"category": memory.category, "scope": memory.scope, "revision": memory.revision}
     return {**fields, **given, "source": _source(memory.source)}
 
