@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli.running import CommandLine
-from resident.home import SCRIPT, Home, context_of, has_socket, prompt, stopped, until
+from resident.home import PATIENCE, SCRIPT, Home, context_of, has_socket, prompt, stopped, until
 from trivet.cli.ending import asked_status, end_resident
 from trivet.hooks.failures import failures
 
@@ -57,7 +57,7 @@ def test_killed_in_the_middle_of_a_prompt(home: Home) -> None:
     out, err = hook.communicate(timeout=60)
     assert (hook.returncode, err) == (0, b"")
     assert id in context_of(out)
-    assert process.wait() == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
     assert home.prompt(QUESTION) == ""  # and what was shown is known without the process
 
 
@@ -98,6 +98,15 @@ def test_the_first_hook_starts_the_process(home: Home) -> None:
         assert home.status().hooks == {"prompt answered": 2}
     finally:
         assert end_resident() == "ended"
+
+
+def test_where_the_process_cannot_be_started_the_hook_works_without_it(home: Home) -> None:
+    """As after `su`, where the variable names a folder that is not there."""
+    home.remember(PORT)
+    assert PORT in home.prompt(QUESTION, TRIVET_RESIDENT="hooks", XDG_RUNTIME_DIR=str(home.folder / "not" / "there"))
+    last = failures().last
+    assert last is not None
+    assert "did not come up" in last
 
 
 def test_a_store_that_is_broken(warm: Home) -> None:

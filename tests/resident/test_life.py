@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import trivet as trivet_package
 from cli.running import CommandLine
 from trivet.cli.ending import asked_status
 
-from .home import Home, stopped
+from .home import PATIENCE, Home, stopped
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -40,7 +41,7 @@ def test_up_status_down(home: Home, trivet: CommandLine) -> None:
         assert second.status == 4
         assert f"runs already, as process {process.pid}" in second.err
     assert trivet.json("down") == {"ended": "ended"}
-    assert process.wait() == 0
+    assert process.wait(PATIENCE) == 0
     assert not home.socket.exists()
     assert trivet("status").status == 1
     assert trivet.json("down") == {"ended": None}
@@ -79,7 +80,7 @@ def test_a_killed_one_leaves_nothing_in_the_way(home: Home) -> None:
         assert memory.recall(QUESTION).hits[0].memory.id == id
     assert home.status().calls == 1
     process.send_signal(signal.SIGTERM)
-    assert process.wait() == 0
+    assert process.wait(PATIENCE) == 0
     assert not home.socket.exists()
 
 
@@ -87,18 +88,18 @@ def test_one_that_hangs_is_killed_by_down(home: Home, trivet: CommandLine) -> No
     process = home.up()
     with stopped(process):
         assert trivet.json("down") == {"ended": "killed"}
-    assert process.wait() == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
 
 
 def test_it_ends_when_nobody_asks(home: Home) -> None:
-    assert home.up(TRIVET_RESIDENT_IDLE_SECONDS="0.05").wait() == 0
+    assert home.up(TRIVET_RESIDENT_IDLE_SECONDS="0.05").wait(PATIENCE) == 0
     assert not home.socket.exists()
 
 
 def test_it_ends_when_it_grows_too_large(home: Home) -> None:
     process = home.up(TRIVET_RESIDENT_MEMORY_MB="1")
     asked_status()  # it looks after each call
-    assert process.wait() == 75
+    assert process.wait(PATIENCE) == 75
     assert not home.socket.exists()
 
 
@@ -134,6 +135,49 @@ def test_the_socket_of_another_user_is_not_spoken_to(home: Home) -> None:
         assert impostor.stdout.readline() == "up\n"
         assert "6543" in home.prompt(QUESTION)
         assert impostor.stdout.readline() == "0\n"
+
+
+STRANGER = """
+import os, socket, sys
+os.setuid(65534)
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+try:
+    connection.sendall(bytes.fromhex("0000000a00000006") + b"status")
+    print(len(connection.recv(100)))
+except ConnectionError:
+    print(0)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_is_not_answered(home: Home) -> None:
+    """Even where the rights of the folder and the socket would let them in."""
+    home.up()
+    assert home.status().pid
+    for place, mode in ((home.folder, 0o711), (home.socket.parent, 0o711), (home.socket, 0o666)):
+        place.chmod(mode)
+    ended = subprocess.run([sys.executable, "-c", STRANGER, str(home.socket)], capture_output=True, check=True)
+    assert ended.stdout == b"0\n"
+    home.socket.parent.chmod(0o700)
+    assert home.status().failed == 1
+
+
+def test_after_an_upgrade_it_makes_room(home: Home, tmp_path: Path) -> None:
+    """It runs from a copy of the package whose one file is replaced, as an installer would."""
+    package = tmp_path / "installed" / "trivet"
+    package.mkdir(parents=True)
+    source = Path(trivet_package.__file__)
+    for entry in source.parent.iterdir():
+        if entry != source:
+            (package / entry.name).symlink_to(entry)
+    (package / "__init__.py").write_bytes(source.read_bytes())
+    process = home.up(PYTHONPATH=str(package.parent))
+    id = home.remember(PORT)
+    (package / "__init__.py").write_bytes(source.read_bytes() + b"# upgraded\n")
+    with home.memory() as memory:
+        assert memory.get(id).content == PORT
+    assert process.wait(PATIENCE) == 0
 
 
 def test_the_unit_for_systemd_names_this_program_and_store(trivet: CommandLine) -> None:

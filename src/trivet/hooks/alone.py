@@ -32,12 +32,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: list[str], given: bytes) -> bytes:
     call = hook_call(os.environ, Path.cwd(), arguments, given)
-    if SUPPORTED and call.settings.resident in ("hooks", "always") and start(call.settings):
-        try:
-            return hook_client.hook(os.environb, arguments, given)
-        except hook_client.Gone:
-            return _here(call)
-    return _here(call)
+    if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
+        return _here(call)
+    if not start(call.settings):
+        hook_client.note(os.environb, arguments, "the resident process did not come up; the hook worked without it")
+        return _here(call)
+    try:
+        return hook_client.hook(os.environb, arguments, given)
+    except hook_client.Gone:
+        return _here(call)
 
 
 def _here(call: HookCall) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import sys
@@ -11,12 +12,15 @@ from typing import Any
 
 import msgspec
 
+from trivet.errors import TrivetError
 from trivet.resident.hook_client import Gone, ask
 from trivet.resident.place import LOG, SUPPORTED, holder, made_folder, socket_file
 from trivet.resident.remote import Resident
 from trivet.settings import Settings, load_settings
 from trivet.store.address import is_server
 from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.resident")
 
 STATUS = b"status"
 READY = b"ready"
@@ -55,8 +59,12 @@ def answers(seconds: float = 5.0) -> bool:
 
 def start(settings: Settings, seconds: float = START_SECONDS) -> bool:
     """Starts it unless it runs, and waits until it answers. False: it did not come up in time, or at all."""
-    if holder() is None:
-        _launch(whole_path(settings, Path.cwd()), seconds)
+    try:
+        if holder() is None:
+            _launch(whole_path(settings, Path.cwd()), seconds)
+    except (TrivetError, OSError) as error:
+        logger.warning("The resident process cannot be started, and is done without: %s", error)
+        return False
     limit = time.monotonic() + seconds
     while holder() is not None and time.monotonic() < limit:
         if answers():
