@@ -92,12 +92,12 @@ def main() -> None:
     dump = Dump()
     for name, dataset in datasets.items():
         others = [query.text for other, one in datasets.items() if other != name for query in one.queries]
-        with open_bench(dataset, options.stores) as bench:
+        with open_bench(dataset, options.stores, options.embedder) as bench:
             asked = list(_asked(dataset, others, options.queries, chosen))
             ask_all(bench, asked, options.reranker, dump)
         for number, size in enumerate(SMALL_SIZES):
             small, asked = small_dataset(dataset, size, chosen)
-            with open_bench(small, options.stores / "small") as bench:
+            with open_bench(small, options.stores / "small", options.embedder) as bench:
                 ask_all(bench, asked, options.reranker, dump, f"{name}-{number}")
         print(f"{name}: {len(dump.corpus)} queries, {len(dump.label)} rows so far", flush=True)
         dump.save(options.output)
@@ -107,6 +107,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--embedder", default="bundled", choices=("bundled", "stock"))
     parser.add_argument("--queries", type=int, default=300, help="most queries of a corpus and kind")
     parser.add_argument("--reranker", default="", help="a folder; its scores become features too")
     parser.add_argument("--data", type=Path, help="the folder of the originals")
