@@ -117,6 +117,26 @@ def test_a_store_that_is_broken(warm: Home) -> None:
     assert "StoreError" in last
 
 
+def test_an_agent_that_does_not_read(warm: Home) -> None:
+    warm.remember(PORT)
+    for resident in ("use", "off"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        ended = subprocess.run(
+            [sys.executable, "-S", "-I", SCRIPT, "prompt"],
+            input=json.dumps(prompt(QUESTION, resident)).encode(),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TRIVET_RESIDENT": resident},
+            check=False,
+        )
+        os.close(writing)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        last = failures().last
+        assert last is not None
+        assert "BrokenPipe" in last
+
+
 def test_nothing_can_be_written(warm: Home) -> None:
     """Not even the note about it."""
     (warm.store.parent / "data").write_text("a file where a folder should be")

@@ -50,16 +50,18 @@ class Session:
         A server that holds the store does it by itself.
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
-        from trivet.cli.progress import LateProgress
-        from trivet.upkeep import read_now
+        from trivet.resident.reach import is_warm
 
         if self.memory.server:
             return
         try:
-            if self.memory.elsewhere is not None:
+            if is_warm(self.memory):
                 self.memory.drain()
-                self._tell_trouble(self.memory.stats().last_error)
+                _tell_trouble(self.memory.stats().last_error)
                 return
+            from trivet.cli.progress import LateProgress
+            from trivet.upkeep import read_now
+
             engine = self.memory.engine
             if not engine.embedding.local:
                 read_now(engine)
@@ -69,15 +71,16 @@ class Session:
         except TrivetError as error:
             _warn_not_embedded(str(error))
             return
-        self._tell_trouble(engine.worker.last_error)
-
-    def _tell_trouble(self, error: str | None) -> None:
-        if error:
-            _warn_not_embedded(error)
+        _tell_trouble(engine.worker.last_error)
 
     def close(self) -> None:
         if "memory" in self.__dict__:
             self.memory.close()
+
+
+def _tell_trouble(error: str | None) -> None:
+    if error:
+        _warn_not_embedded(error)
 
 
 def _warn_not_embedded(reason: str) -> None:

@@ -39,22 +39,26 @@ class Gone(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    if sys.platform == "win32":
-        return _alone(arguments, sys.stdin.buffer.read(), "")
-    environment: Environment = posix.environ
-    child: list[int] = []
-    _limit_time(environment, arguments, child)
-    given = b""
+    environment: Environment = {}
     try:
+        if sys.platform == "win32":
+            _print(_alone(arguments, sys.stdin.buffer.read(), "there is none on this system", []))
+            return 0
+        environment = posix.environ
+        child: list[int] = []
+        _limit_time(environment, arguments, child)
         given = _read(lambda: posix.read(0, CHUNK_BYTES))
-        answer = hook(environment, arguments, given)
-    except Gone as gone:
-        return _alone(arguments, given, str(gone), child)
+        _print(_answer(environment, arguments, given, child))
     except Exception as error:  # noqa: BLE001 - a hook that fails must not stand in the way of the prompt
         note(environment, arguments, f"{type(error).__name__}: {error}")
-        return 0
-    _print(answer)
     return 0
+
+
+def _answer(environment: Environment, arguments: list[str], given: bytes, child: list[int]) -> bytes:
+    try:
+        return hook(environment, arguments, given)
+    except Gone as gone:
+        return _alone(arguments, given, str(gone), child)
 
 
 def hook(environment: Environment, arguments: list[str], given: bytes) -> bytes:
@@ -132,6 +136,8 @@ def received(connection: _socket.socket) -> list[bytes]:
 
 def note(environment: Environment, arguments: list[str], reason: str) -> None:
     """Counts a failure where `trivet status` finds it. If not even that can be written, nothing can be told."""
+    if sys.platform == "win32":
+        return
     folder = _data_folder(environment) + b"/hooks"
     row = f"{int(time.time())} {' '.join(arguments[:1])} {' '.join(reason.split())[:300]}\n"
     try:
@@ -154,12 +160,19 @@ def _limit_time(environment: Environment, arguments: list[str], child: list[int]
 
     def give_up(number: int, frame: FrameType | None) -> None:
         for process in child:
-            posix.killpg(process, _signal.SIGKILL)
+            _kill(process)
         note(environment, arguments, f"no answer within {milliseconds} ms")
         posix._exit(0)
 
     _signal.signal(_signal.SIGALRM, give_up)
     _signal.setitimer(_signal.ITIMER_REAL, milliseconds / 1000)
+
+
+def _kill(group: int) -> None:
+    try:
+        posix.killpg(group, _signal.SIGKILL)
+    except OSError:  # it has just ended by itself
+        return
 
 
 def _time_limit_ms(environment: Environment) -> int:
@@ -237,38 +250,28 @@ def _exactly(connection: _socket.socket, length: int) -> bytes:
 
 
 def _print(answer: bytes) -> None:
+    """Straight to its end: Python's own stream would complain at the exit about a reader that has gone."""
+    if sys.platform == "win32":
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+        return
     while answer:
         answer = answer[posix.write(1, answer) :]
 
 
-def _alone(arguments: list[str], given: bytes, reason: str, child: list[int] | None = None) -> int:
+def _alone(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
     """The same answer from a process that opens the store itself; slower, and it may start the resident process."""
-    import os
     import subprocess
 
-    environment = os.environb if hasattr(os, "environb") else {}
     # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
     command = [sys.executable, "-P", "-m", "trivet.hooks.alone", *arguments]
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        if child is not None:
-            child.append(process.pid)
-        answer, _ = process.communicate(given)
-        if process.returncode:
-            raise OSError(f"the process that works alone ended with {process.returncode}")
-    except OSError as error:
-        if sys.platform != "win32":
-            note(environment, arguments, f"{error}; and the resident process: {reason}")
-        return 0
-    sys.stdout.buffer.write(answer)
-    sys.stdout.buffer.flush()
-    return 0
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
+    child.append(process.pid)
+    answer, _ = process.communicate(given)
+    if process.returncode:
+        raise OSError(f"working alone ended with {process.returncode}; the resident process: {reason}")
+    return answer
 
 
 if __name__ == "__main__":

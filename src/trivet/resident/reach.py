@@ -41,6 +41,11 @@ def open_memory(path: str | None = None, **overrides: Any) -> Trivet:
     return Trivet.through(Resident(whole_path(settings, Path.cwd())))
 
 
+def is_warm(memory: Trivet) -> bool:
+    """Whether the resident process does its work."""
+    return isinstance(memory.elsewhere, Resident) and memory.elsewhere.warm
+
+
 def whole_path(settings: Settings, folder: Path) -> Settings:
     """The settings as they mean the same from any folder."""
     if "://" in settings.path:
