@@ -35,6 +35,16 @@ def test_nothing_relevant_means_nothing(warm: Home) -> None:
     assert warm.hook("prompt", prompt("   ")) == b""
 
 
+def test_what_is_unlikely_to_matter_does_not_come_along_with_what_does(warm: Home) -> None:
+    warm.remember(PORT)
+    weak = warm.remember("Port wine goes well with cheese, says Ana, and with nothing else.")
+    with warm.memory() as memory:
+        assert weak in [hit.memory.id for hit in memory.recall(QUESTION, relevance_at_least=0.1).hits]
+    told = warm.prompt(QUESTION)
+    assert PORT in told
+    assert weak not in told
+
+
 def test_not_twice_in_one_conversation(warm: Home) -> None:
     warm.remember(PORT)
     assert PORT in warm.prompt(QUESTION)

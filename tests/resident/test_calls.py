@@ -20,6 +20,7 @@ import pytest
 import trivet
 from cli.running import CommandLine
 from trivet import InvalidInput, NotFound, Trivet
+from trivet.cli.ending import asked_status
 from trivet.resident import hook_client
 from trivet.resident.remote import Resident, is_older
 from trivet.types import Answer
@@ -171,6 +172,15 @@ def test_mcp_asks_it(warm: Home) -> None:
     (answer,) = [reply for row in ended.stdout.splitlines() if (reply := json.loads(row)).get("id") == 2]
     assert answer["result"]["structuredContent"]["hits"][0]["id"] == id
     assert warm.status().calls > before
+
+
+def test_it_is_not_spoken_to_where_others_could_have_put_it(warm: Home) -> None:
+    warm.socket.parent.chmod(0o755)
+    try:
+        assert asked_status() is None
+    finally:
+        warm.socket.parent.chmod(0o700)
+    assert warm.status().pid
 
 
 def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 import trivet as trivet_package
 from cli.running import CommandLine
 from trivet.cli.ending import asked_status
+from trivet.resident.reach import is_warm
 
 from .home import PATIENCE, Home, stopped
 
@@ -177,6 +178,7 @@ def test_after_an_upgrade_it_makes_room(home: Home, tmp_path: Path) -> None:
     (package / "__init__.py").write_bytes(source.read_bytes() + b"# upgraded\n")
     with home.memory() as memory:
         assert memory.get(id).content == PORT
+        assert not is_warm(memory)  # it was not asked of code that is no longer there
     assert process.wait(PATIENCE) == 0
 
 

@@ -159,9 +159,6 @@ class Server:
         if kind == END:
             self.end()
             return calls.OK, b""
-        if _code_mark() != self._code:  # upgraded under our feet: what is on disk is no longer what we run
-            self.end()
-            return calls.ALONE, b"it was upgraded"
         self._count("calls")
         if kind == b"hook" and len(parts) == 6 and parts[1] == hook_client.PROTOCOL:
             return self._hooked(parts)
@@ -200,7 +197,10 @@ class Server:
         return calls.OK, answer
 
     def _over(self) -> bool:
-        """Whether it is time to go by itself."""
+        """Whether it is time to go by itself: idle, too large, or upgraded, so that what is on disk is not what runs.
+
+        Whoever is knocking is turned away then, and does without.
+        """
         with self._lock:
             idle = 0.0 if self._running else time.monotonic() - self._used
         limit = self._settings.resident_idle_seconds
