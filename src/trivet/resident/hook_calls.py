@@ -35,7 +35,7 @@ def from_parts(parts: Sequence[bytes]) -> HookCall:
 
 
 def _words(arguments: Sequence[str]) -> tuple[str, str | None]:
-    words = list(arguments)
+    words = [word for word in arguments if word != "--json"]  # the answer is JSON by the agent's own rules
     path = None
     for index, word in enumerate(words):
         if word == "--path" and index + 1 < len(words):

@@ -76,7 +76,7 @@ def status(session: Session) -> int:
     "Answer a hook of an agent.",
     more="The agent's JSON comes on standard input; what it is to read goes to standard output. Whatever goes wrong, "
     "it is silent and exits with 0; `trivet status` counts the failures. `trivet install` sets the hooks up.",
-    example='echo \'{"prompt": "which port is staging on?"}\' | trivet hook prompt',
+    example="trivet hook prompt < what-the-agent-said.json",
 )
 def hook(
     session: Session,
