@@ -45,6 +45,25 @@ def test_what_is_unlikely_to_matter_does_not_come_along_with_what_does(warm: Hom
     assert weak not in told
 
 
+def test_what_is_said_to_the_agent_is_not_asked_of_the_memory(warm: Home) -> None:
+    """A memory that holds the few words of such a prompt by chance is no answer to it."""
+    variables = {"TRIVET_EMBEDDER": "bundled"}
+    chance = (
+        "The nightly backup of the invoice database looks for files older than thirty days, a good rule for the disk "
+        "of the server in Bremen, and deletes them with a script in the folder tools, thanks to a cron job of 2019."
+    )
+    with Trivet.open(embedder="bundled") as memory:
+        memory.remember("On Mondays we say hello and continue with the review of the week.")
+        memory.remember_many({"content": f"Ana said well done, great work on task {number}!"} for number in range(30))
+        found = memory.remember(chance).id
+        memory.drain()
+        assert found in [hit.memory.id for hit in memory.recall("thanks, looks good", relevance_at_least=0.2).hits]
+    for text in ("hello", "continue", "ok do it", "go on"):
+        assert warm.prompt(text, **variables) == ""
+    assert chance not in warm.prompt("thanks, looks good", **variables)
+    assert chance in warm.prompt("which files does the nightly backup of the invoice database delete?", **variables)
+
+
 def test_not_twice_in_one_conversation(warm: Home) -> None:
     warm.remember(PORT)
     assert PORT in warm.prompt(QUESTION)

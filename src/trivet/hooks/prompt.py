@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from trivet.analyse import analyse_query
 from trivet.hooks.event import Event, answer_of
 from trivet.hooks.seen import Seen
+from trivet.relevance.judge import HELD_LITERALLY
 from trivet.relevance.model import relevance_model
 from trivet.resident.hook_calls import HookCall
 from trivet.serve import lean
@@ -14,19 +16,21 @@ from trivet.serve.text import recalled_text
 from trivet.serve.wrap import Wrapper
 from trivet.settings import Settings
 from trivet.trivet import Trivet
-from trivet.types import Answer
+from trivet.types import Answer, Hit
 
 # A person's question stands at the beginning or at the end; what lies between is pasted.
 HEAD_CHARACTERS = 1_500
 TAIL_CHARACTERS = 500
 # Most hits looked through for some that the conversation has not seen.
 MOST_ASKED = 50
+# Among so many of the nearest by meaning a memory may stand by more than the words it holds.
+NEAR_RANKS = 20
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 
 
 def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     query, settings = _question(event.prompt), call.settings
-    if not query or not settings.hook_memories:
+    if not settings.hook_memories or not _asks_something(query):
         return b""
     seen = Seen(call.environment, event.session)
     shown = seen.shown()
@@ -51,14 +55,33 @@ def _question(prompt: str) -> str:
     return f"{text[:HEAD_CHARACTERS]}\n{text[-TAIL_CHARACTERS:]}"
 
 
+def _asks_something(query: str) -> bool:
+    """Nobody asks a memory with "continue" or "ok do it"; but one identifier, or words in quotes, may be a question."""
+    question = analyse_query(query)
+    return len(question.terms) > 1 or bool(question.phrases)
+
+
 def _fresh(answer: Answer, shown: frozenset[str], least: float, most: int) -> Recalled:
     """A sensitive memory is masked, so it would say nothing here. One too unlikely is no better behind a likely one."""
+    by_meaning = any(leg.leg == "dense" and leg.answered and leg.candidates for leg in answer.health.legs)
     hits = tuple(
         hit
         for hit in answer.hits
-        if hit.memory.id not in shown and not hit.memory.sensitive and (hit.relevance or 0.0) >= least
+        if hit.memory.id not in shown
+        and not hit.memory.sensitive
+        and (hit.relevance or 0.0) >= least
+        and not (by_meaning and _held_by_chance(hit))
     )
     return lean.recalled(msgspec.structs.replace(answer, hits=hits[:most]))
+
+
+def _held_by_chance(hit: Hit) -> bool:
+    """Whether all that speaks for it is that it holds the prompt's words, and by its meaning it is far off.
+
+    A person who asks for words wants them found; "thanks, looks good" is said to the agent, not asked of a memory.
+    """
+    dense = hit.why.legs.get("dense")
+    return hit.relevance == HELD_LITERALLY and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
 
 
 def _fitted(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:

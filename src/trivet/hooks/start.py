@@ -20,6 +20,8 @@ from trivet.types import Memory, Page
 PREFERENCES = "preferences"
 # Looked through for each reason; the budget of tokens shows far fewer.
 MOST_OF_A_KIND = 20
+# Many a folder has the name of a common word, so little is taken by it.
+MOST_BY_NAME = 5
 OPENING = "From the user's long-term memory (Trivet), for this session."
 
 Chosen = tuple[Memory, str]
@@ -53,7 +55,7 @@ def _candidates(memory: Trivet, call: HookCall, event: Event, lost: tuple[str, .
         page = memory.list(scope=scope, sort="importance", limit=MOST_OF_A_KIND)
         yield from ((one, "of this project's scope") for one in page.memories)
     if project:
-        answer = memory.recall(project, limit=MOST_OF_A_KIND, relevance_at_least=least_relevance(call.settings))
+        answer = memory.recall(project, limit=MOST_BY_NAME, relevance_at_least=least_relevance(call.settings))
         yield from ((hit.memory, "about a thing of this project's name") for hit in answer.hits)
     if PREFERENCES in call.settings.categories:
         page = memory.list(category=[PREFERENCES], scope=call.settings.scope, sort="importance", limit=MOST_OF_A_KIND)
