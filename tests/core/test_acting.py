@@ -80,7 +80,7 @@ OF_THE_STORE: dict[str, Callable[[Trivet], Any]] = {
     "embed": lambda it: it.embed(),
     "drain": lambda it: it.drain(),
 }
-OTHERWISE = {"open", "server", "of", "acting_as", "close", "settings", "engine"}
+OTHERWISE = {"open", "server", "elsewhere", "through", "of", "acting_as", "close", "settings", "engine"}
 
 
 def test_no_method_is_forgotten() -> None:
