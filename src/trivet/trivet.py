@@ -191,11 +191,17 @@ class Trivet:
         recipe: str | None = None,
         expand: bool | None = None,
         rerank: Rerank | None = None,
+        federated: bool = False,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, self._asked("recall", contract.Recall, locals()))
+        request = self._asked("recall", contract.RecallRequest, locals())
+        if request.federated:
+            from trivet.federate.recall import recall_federated
+
+            return recall_federated(self._engine, request)
+        return recall(self._engine, request)
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
