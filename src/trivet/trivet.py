@@ -525,11 +525,12 @@ class Trivet:
 
     @anywhere
     def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
         self._engine.demand_store()
+        from trivet.federate.doctor import findings
         from trivet.upkeep import doctor
 
-        return doctor(self._engine)
+        return (*doctor(self._engine), *findings(self._engine))
 
     @anywhere
     def reindex(
