@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from trivet.lab.dataset import save
 from trivet.lab.originals import import_original
+from trivet.lab.shelf import shelf_place
 from trivet.lab.values import Dataset
 
 CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
@@ -35,16 +37,20 @@ def as_files(dataset: Dataset, folder: Path) -> Path:
 
 def settings_of(folder: Path, map: Path) -> dict[str, Any]:
     command = ["grep", "-rniE", "-e", "{words}", str(folder)]
-    return {"words": {"command": command, "format": "lines", "map": str(map), "time_limit_ms": 60_000,
+    return {"grep": {"command": command, "format": "lines", "map": str(map), "time_limit_ms": 60_000,
                       "most_bytes": 2**28}}  # fmt: skip
 
 
 def measured(name: str, config: str, work: Path) -> Any:
     folder = work / name
     if not folder.exists():
-        as_files(import_original(name, None), folder)
+        dataset = import_original(name, None)
+        shelf_place(name).mkdir(parents=True, exist_ok=True)
+        save(dataset, shelf_place(name))
+        as_files(dataset, folder)
     federation = json.dumps(settings_of(folder, folder.with_suffix(".tsv")))
-    command = [sys.executable, "-m", "trivet.cli", "lab", "federation", name, "--member", "words", "--config", config]
+    command = [sys.executable, "-m", "trivet.cli", "lab", "federation", name, "--member", "grep", "--config", config]
+    command += ["--embedder", "stock"]
     done = subprocess.run(
         [*command, "--json"], env={**os.environ, "TRIVET_FEDERATION": federation}, capture_output=True, check=False
     )

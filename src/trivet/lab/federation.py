@@ -26,7 +26,6 @@ from trivet.lab.family import HEADLINE
 from trivet.lab.measures import Run, measure
 from trivet.lab.resample import bootstrap_means, intervals
 from trivet.lab.run import environment
-from trivet.lab.sweep import SWEEP_DEPTH
 from trivet.lab.values import RELEVANT, Dataset
 from trivet.member import Member
 from trivet.members.members import Members
@@ -36,8 +35,10 @@ from trivet.recipe import Recipe, parse_recipe
 from trivet.types import Candidate, Filter, Progress, Ranking
 
 MEASURES = (HEADLINE, "recall@10", "MRR")
-FETCH_K = (5, 10, 20, 50, 100)
-WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+FETCH_K = (10, 30, 100)
+WEIGHTS = (1.0, 2.0, 4.0, 8.0)
+# As deep as any of the measures looks.
+MEASURED_DEPTH = 10
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -91,6 +92,7 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
     member: str
     declared: dict[str, Any]
     recipe: str
+    embedder: str | None
     queries: int
     silent: int  # queries for which the member found nothing
     unknown: int  # hits whose ids the dataset does not have
@@ -115,11 +117,12 @@ def measure_federation(
     deep = msgspec.structs.replace(member, fetch_k=max(*fetch_k, k), enabled=True)
     replies, took = ask_all(bench, name, deep, progress)
     found = {query: _known(bench.dataset, reply) for query, reply in replies.items()}
-    asking = Asking(bench, name, deep, config, found)
+    asking = Asking(bench, name, deep, config, found, k)
     alone, apart = asking.run(0, 0.0), _as_run(found)
     first, second = halves([query for query in found if query not in set(bench.dataset.unanswerable)])
     runs = {point: asking.run(*point) for point in itertools.product(fetch_k, weights)}
     points = {point: _by_half(bench.dataset, run, first, second) for point, run in runs.items()}
+    serving = bench.trivet.engine.embedding.serving()
     # Of equals the one that costs least.
     best = max(points, key=lambda point: (points[point][0], -point[0], -point[1]))
     swept = [FusedPoint(fetch_k=at[0], weight=at[1], chosen_on=on, held_out=out) for at, (on, out) in points.items()]
@@ -129,6 +132,7 @@ def measure_federation(
         member=name,
         declared=msgspec.to_builtins(member),
         recipe=str(parse_recipe(config)),
+        embedder=serving.identity if serving else None,
         queries=len(first) + len(second),
         silent=sum(not reply.hits for reply in replies.values()),
         unknown=sum(len(reply.hits) for reply in replies.values()) - sum(len(hits) for hits in found.values()),
@@ -176,13 +180,20 @@ class Asking:
     """Runs over the dataset with the member's hits as one more leg; the member itself is not asked again."""
 
     def __init__(
-        self, bench: Bench, name: str, member: Member, config: str, found: Mapping[str, Sequence[tuple[str, float]]]
+        self,
+        bench: Bench,
+        name: str,
+        member: Member,
+        config: str,
+        found: Mapping[str, Sequence[tuple[str, float]]],
+        k: int,
     ) -> None:
         self._bench = bench
         self._name = name
         self._member = member
         self._recipe = parse_recipe(config, (name,))
         self._found = found
+        self._depth = max(k, MEASURED_DEPTH)
         # The bench's own settings declare no members, and a recipe may name only those that are declared.
         self._engine = msgspec.structs.replace(bench.trivet.engine, members=Members({name: member}))
 
@@ -208,7 +219,7 @@ class Asking:
             told = Ranking(leg=self._name, floor=floor, candidates=candidates)
             return msgspec.structs.replace(own, rankings=[*own.rankings, told])
 
-        arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": SWEEP_DEPTH, "collapse": False}
+        arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)
         return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.choice.hits])
 

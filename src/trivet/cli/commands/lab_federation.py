@@ -24,7 +24,7 @@ N = TypeVar("N", int, float)
     "Measure another system beside Trivet: where their hits overlap, and what fusing them is worth.",
     more="The system is one that the settings declare; its ids must be the dataset's. How many hits to fetch from it "
     "and how much they weigh is chosen on one half of the queries and reported on the other half.",
-    example="trivet lab federation scifact --member words --fetch-k 10,30,100 --weight 1,4 --out runs/words.json",
+    example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out runs/grep.json",
     uses_store=False,
 )
 def federation(
@@ -34,10 +34,10 @@ def federation(
     config: Annotated[str, typer.Option("--config", metavar="SPEC", help="Trivet's own recipe.")] = "default",
     fetch_k: Annotated[
         str, typer.Option("--fetch-k", metavar="A,B,...", help="Numbers of hits to fetch.")
-    ] = "5,10,20,50,100",
+    ] = "10,30,100",
     weight: Annotated[
         str, typer.Option("--weight", metavar="A,B,...", help="Weights of the system; our words have 1.")
-    ] = "0.5,1,2,4,8",
+    ] = "1,2,4,8",
     k: Annotated[int, typer.Option("--k", min=1, max=20, help="How deep the overlap is looked for.")] = 10,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
