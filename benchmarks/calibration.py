@@ -24,7 +24,7 @@ from trivet.relevance.model import relevance_model
 
 SHOWN = 10
 # The embedder that dump_features.py uses unless told otherwise.
-EMBEDDER = "all-MiniLM-L6-v2"
+EMBEDDER = "trivet-embedder"
 ANSWERABLE, UNANSWERABLE = ("own", "small"), ("foreign", "scope", "absent")
 
 

@@ -85,7 +85,7 @@ def _in_order(turns: Dataset) -> Iterator[tuple[Document, Document | None]]:
 
 
 def _measured(dataset: Dataset, cache: Path | None) -> Measured:
-    with open_bench(dataset, cache) as bench:
+    with open_bench(dataset, cache, "stock") as bench:
         return run_arm(bench, "default", MEASURES, DEEP).measured
 
 

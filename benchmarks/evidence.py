@@ -289,7 +289,7 @@ def _row(measured: Measured, base: Measured) -> dict[str, float]:
 
 
 def _bench(name: str, cache: Path | None) -> Bench:
-    return open_bench(house() if name == "house" else import_original(name), cache)
+    return open_bench(house() if name == "house" else import_original(name), cache, "stock")
 
 
 def _write(path: Path, results: Mapping[str, Any]) -> None:

@@ -94,11 +94,11 @@ def measure_corpus(name: str, options: argparse.Namespace) -> dict[str, Any]:
     cache = options.cache or cache_folder()
     dataset = _dataset(name)
     measured: dict[str, Any] = {}
-    with open_bench(dataset, cache) as opened:
+    with open_bench(dataset, cache, "stock") as opened:
         if options.reread:
             opened.trivet.engine.store.upkeep.rebuild_graph()
             opened.trivet.drain()
-    with open_bench(dataset, cache) as opened:
+    with open_bench(dataset, cache, "stock") as opened:
         bench = Bench(fewer(dataset, options.queries) if options.queries else dataset, opened.trivet)
         arms = Arms(bench)
         for question, answer in QUESTIONS.items():
@@ -226,7 +226,7 @@ def links(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Row]:
     """The gain over two legs with the memories' links in the graph, and with concepts alone."""
     found: dict[str, Measured] = {}
     asked = fewer(dataset, queries) if queries else dataset
-    with open_bench(dataset, cache) as opened:
+    with open_bench(dataset, cache, "stock") as opened:
         arms = Arms(Bench(asked, opened.trivet))
         two, found["concepts and links"] = arms.two_legs(), arms.three_legs(three(DEFAULT_WEIGHT))
     with tempfile.TemporaryDirectory() as folder, open_without_links(dataset, cache, Path(folder)) as trivet:
@@ -284,7 +284,7 @@ def _hash_of_code() -> str:
 
 def _source(source: Source, dataset: Dataset, cache: Path, folder: Path) -> tuple[Bench, dict[str, int]]:
     if source == "rules":
-        return open_bench(dataset, cache), {}
+        return open_bench(dataset, cache, "stock"), {}
     return open_with(source, dataset, cache, folder, find_data_folder())
 
 

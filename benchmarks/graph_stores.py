@@ -62,9 +62,10 @@ def open_with(source: Source, dataset: Dataset, cache: Path, folder: Path, data:
     path = _copy(dataset, cache, folder)
     if source == "triples":
         keep_titles_only(path)
-    with open_bench(dataset, folder) as bench:
+    with open_bench(dataset, folder, "stock") as bench:
         counts = _add_triples(bench, given_triples(dataset.name, data))
-    return open_bench(dataset, folder), counts  # opened anew, so that the network in memory is that of the file
+    # Opened anew, so that the network in memory is that of the file.
+    return open_bench(dataset, folder, "stock"), counts
 
 
 def open_without_links(dataset: Dataset, cache: Path, folder: Path) -> Trivet:
@@ -74,7 +75,7 @@ def open_without_links(dataset: Dataset, cache: Path, folder: Path) -> Trivet:
     with connection:
         connection.execute("DELETE FROM link")
     connection.close()
-    return Trivet.open(settings=Settings(path=str(path), embedder="bundled", background=False))
+    return Trivet.open(settings=Settings(path=str(path), embedder="stock", background=False))
 
 
 def keep_titles_only(path: Path) -> None:
@@ -97,7 +98,7 @@ def size_of_graph(bench: Bench) -> dict[str, int]:
 
 
 def _copy(dataset: Dataset, cache: Path, folder: Path) -> Path:
-    with open_bench(dataset, cache) as bench:
+    with open_bench(dataset, cache, "stock") as bench:
         path = folder / Path(bench.trivet.settings.path).name
         bench.trivet.engine.store.upkeep.backup(path)
     return path

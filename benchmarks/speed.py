@@ -26,10 +26,12 @@ import psutil
 from texts import memories, named_queries, queries
 from trivet import Trivet
 from trivet.embed import load
+from trivet.rerank.presets import PRESETS
 
 BULK = 1_500
 QUERIES = 300
 COLD_RUNS = 15
+RERANKED = 60
 BARE = "from trivet.embed import load; load('bundled').embed_query({query!r})"
 
 Figures = dict[str, Any]
@@ -87,6 +89,8 @@ def measure(path: Path) -> Figures:
                 times.setdefault(f"leg {leg.leg}", []).append(leg.took_ms)
         times["dense search without embedding"] = _dense_search_only(trivet, asked)
         times["leg graph, of queries that name something"] = _named_walks(trivet)
+        for name in PRESETS:
+            times[f"recall, rerank {name}"] = _reranked(trivet, name, asked)
         graph = _graph(trivet)
     bare = statistics.median(times["embedding"])
     figures: Figures = {name: _summary(values, bare) for name, values in times.items()}
@@ -103,6 +107,11 @@ def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
         answer = trivet.recall(f"{query} {number}", recipe="legs(dense)")
         times.append(answer.health.legs[0].took_ms)
     return times
+
+
+def _reranked(trivet: Trivet, name: Any, asked: Sequence[str]) -> list[float]:
+    trivet.recall("load the reranker", rerank=name)
+    return [trivet.recall(f"{query} {number}", rerank=name).took_ms for number, query in enumerate(asked[:RERANKED])]
 
 
 def _named_walks(trivet: Trivet) -> list[float]:

@@ -1,6 +1,6 @@
 """Dump the features of recalled candidates, with their judgements, by running the product's own read path.
 
-    python training/dump_features.py --stores CACHE --output features.npz [--queries 300] [--reranker FOLDER]
+    python training/dump_features.py --stores CACHE --output features.npz [--queries 300] [--embedder stock]
 
 Datasets come from the lab's shelf (`trivet lab import`) or, with --data, from their originals; stores are made in CACHE
 on first use. Of each query the best candidates are kept, and each query is asked in several ways (`kind`):
@@ -28,22 +28,15 @@ import numpy as np
 
 from trivet.analyse import analyse_query
 from trivet.answer.evidence import Evidence, Words
-from trivet.answer.pool import Pool
-from trivet.answer.rerank import reranked
 from trivet.contract import Recall
-from trivet.engine import Engine
 from trivet.fuse import fuse
-from trivet.fuse.features import rerank_features
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.originals import IMPORTERS
 from trivet.lab.shelf import find_dataset
 from trivet.lab.values import RELEVANT, Dataset, Query
 from trivet.recall import retrieve
 from trivet.recipe import Recipe, parse_recipe
-from trivet.relevance.judge import FEATURES, RERANK_FEATURES
-from trivet.rerank.registry import Rerankers
-from trivet.rerank.spec import RerankSpec
-from trivet.rerank.step import OWN, Rerank
+from trivet.relevance.judge import FEATURES
 from trivet.select import filter_of
 from trivet.types import Fused
 
@@ -52,8 +45,6 @@ RECIPES = ("default", "legs(lexical)")
 KEPT = 30
 SMALL_SIZES = (12, 120)
 SMALL_QUERIES = 8
-# A reranker may take as long as it wants here.
-NO_HURRY_MS = 600_000
 
 
 @dataclass
@@ -73,7 +64,7 @@ class Dump:
             name: np.array(getattr(self, name)) for name in self.__dataclass_fields__ if name != "features"
         }
         matrix = np.array(self.features, dtype=np.float32)
-        np.savez_compressed(path, features=matrix, names=np.array([*FEATURES, *RERANK_FEATURES]), **columns)
+        np.savez_compressed(path, features=matrix, names=np.array(FEATURES), **columns)
 
 
 @dataclass(frozen=True)
@@ -92,13 +83,13 @@ def main() -> None:
     dump = Dump()
     for name, dataset in datasets.items():
         others = [query.text for other, one in datasets.items() if other != name for query in one.queries]
-        with open_bench(dataset, options.stores) as bench:
+        with open_bench(dataset, options.stores, options.embedder) as bench:
             asked = list(_asked(dataset, others, options.queries, chosen))
-            ask_all(bench, asked, options.reranker, dump)
+            ask_all(bench, asked, dump)
         for number, size in enumerate(SMALL_SIZES):
             small, asked = small_dataset(dataset, size, chosen)
-            with open_bench(small, options.stores / "small") as bench:
-                ask_all(bench, asked, options.reranker, dump, f"{name}-{number}")
+            with open_bench(small, options.stores / "small", options.embedder) as bench:
+                ask_all(bench, asked, dump, f"{name}-{number}")
         print(f"{name}: {len(dump.corpus)} queries, {len(dump.label)} rows so far", flush=True)
         dump.save(options.output)
 
@@ -107,8 +98,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--embedder", default="bundled", choices=("bundled", "stock"))
     parser.add_argument("--queries", type=int, default=300, help="most queries of a corpus and kind")
-    parser.add_argument("--reranker", default="", help="a folder; its scores become features too")
     parser.add_argument("--data", type=Path, help="the folder of the originals")
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
     return parser.parse_args()
@@ -155,34 +146,24 @@ def _anywhere(query: Query) -> Query:
     return msgspec.structs.replace(query, scope=None)
 
 
-def ask_all(bench: Bench, asked: Sequence[Asked], reranker: str, dump: Dump, corpus: str = "") -> None:
-    engine = bench.trivet.engine
-    recipes: Sequence[str] = RECIPES
-    if reranker:
-        rerankers = Rerankers(RerankSpec.parse(f"folder:{reranker}"))
-        settings = msgspec.structs.replace(engine.settings, rerank_time_limit_ms=NO_HURRY_MS)
-        engine = msgspec.structs.replace(engine, rerankers=rerankers, settings=settings)
-        recipes = RECIPES[:1]
+def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str = "") -> None:
     for one in asked:
-        for recipe in recipes:
-            _ask(bench, engine, one, recipe, bool(reranker), dump, corpus or bench.dataset.name)
+        for recipe in RECIPES:
+            _ask(bench, one, recipe, dump, corpus or bench.dataset.name)
 
 
-def _ask(bench: Bench, engine: Engine, asked: Asked, name: str, rerank: bool, dump: Dump, corpus: str) -> None:
-    recipe = parse_recipe(name)
+def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None:
+    engine, recipe = bench.trivet.engine, parse_recipe(name)
     filter = filter_of(Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None)
     question = analyse_query(asked.query.text)
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)
-    if rerank and fused:
-        fused = reranked(engine, question, Pool(fused, ()), retrieved.rankings, Rerank(OWN, KEPT)).fused
     evidence = Evidence(Words(engine.store, question, filter, recipe), fused, retrieved.rankings)
-    _keep(bench, engine, asked, recipe, fused[:KEPT], evidence, dump, corpus)
+    _keep(bench, asked, recipe, fused[:KEPT], evidence, dump, corpus)
 
 
 def _keep(
     bench: Bench,
-    engine: Engine,
     asked: Asked,
     recipe: Recipe,
     fused: Sequence[Fused],
@@ -190,7 +171,7 @@ def _keep(
     dump: Dump,
     corpus: str,
 ) -> None:
-    memories = engine.store.memories.get_many([hit.id for hit in fused])
+    memories = bench.trivet.engine.store.memories.get_many([hit.id for hit in fused])
     number = len(dump.corpus)
     dump.corpus.append(corpus)
     dump.kind.append(asked.kind)
@@ -200,8 +181,7 @@ def _keep(
     for hit in fused:
         known = evidence.of(hit, memories[hit.id])
         assert known is not None, "all that is kept lies within the head"
-        found = {**known, **rerank_features(hit.rerank)}
-        dump.features.append([found[name] for name in (*FEATURES, *RERANK_FEATURES)])
+        dump.features.append([known[name] for name in FEATURES])
         dump.label.append(asked.grades.get(bench.name_of(hit.id), 0))
         dump.query.append(number)
         dump.fused.append(hit.score)

@@ -1,6 +1,6 @@
 """Fit the models of relevance on dumped features, judged with each corpus left out, and write them.
 
-    python training/fit_relevance.py --tuned FOLDER --stock features.npz --output src/trivet/relevance/relevance.json
+    python training/fit_relevance.py --bundled bundled.npz --stock stock.npz --output relevance.json
 
 Logistic regression over standardised features; of each query the first ten candidates count. A corpus' queries weigh as
 much as another's, and answerable ones together as much as unanswerable ones: the probabilities hold for such a mix.
@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.fuse.features import HEAD, PLACE_CONSTANT
 from trivet.lab.calibration import expected_calibration_error, refused, threshold_keeping
-from trivet.relevance.judge import FEATURES, RERANK_FEATURES
+from trivet.relevance.judge import FEATURES
 
 Numbers = NDArray[np.float64]
 
@@ -34,9 +33,6 @@ ANSWERABLE = ("own", "small")
 UNANSWERABLE = ("foreign", "scope", "absent")
 COSINES = ("dense", "dense_top")
 TUNED, STOCK = "trivet-embedder", "all-MiniLM-L6-v2"
-AS_THEY_ARE = (
-    "lexical_spread", "dense_spread", "graph_raw", "lexical_gap", "dense_gap", "coverage", "rarest", "pairs", "exact",
-)  # fmt: skip
 # Beyond these quantiles of the training data a feature is clipped.
 RANGE = (0.002, 0.998)
 
@@ -68,20 +64,8 @@ class Fitted:
         return found
 
 
-def load(folder: Path, names: tuple[str, ...], reranker: str | None = None) -> Dump:
-    """The first candidates of each query of every corpus, with these features."""
-    parts = [_corpus(path, names, reranker) for path in sorted(folder.glob("features-*.npz"))]
-    offsets = np.cumsum([0, *(len(part.kind) for part in parts)])[:-1]
-    moved = [part.query + offset for part, offset in zip(parts, offsets, strict=True)]
-    joined = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("values", "label", "corpus", "kind", "origin")
-    }
-    return Dump(**joined, query=np.concatenate(moved))
-
-
-def load_own(path: Path, names: tuple[str, ...], recipe: str) -> Dump:
-    """The same from a file of dump_features.py: queries asked with all legs, or by words alone."""
+def load(path: Path, names: tuple[str, ...], recipe: str) -> Dump:
+    """The first candidates of each query that was asked with all legs, or by words alone."""
     with np.load(path) as arrays:
         columns = [[str(name) for name in arrays["names"]].index(name) for name in names]
         values, query = arrays["features"][:, columns].astype(np.float64), arrays["query"].astype(np.int64)
@@ -93,63 +77,6 @@ def load_own(path: Path, names: tuple[str, ...], recipe: str) -> Dump:
     corpora = np.array([str(name).partition("-")[0] for name in corpus])
     # Queries that were asked otherwise keep their number and have no rows; their kind keeps them out of every count.
     return Dump(values[kept], label[kept], query[kept], corpora, np.where(asked, kind, "asked otherwise"), corpora)
-
-
-def _corpus(path: Path, names: tuple[str, ...], reranker: str | None) -> Dump:
-    with np.load(path) as arrays:
-        rows, about = arrays["candidates"].astype(np.float64), arrays["queries"].astype(np.float64)
-        starts, sources = arrays["first"], arrays["sources"]
-        column = {str(name): at for at, name in enumerate(arrays["candidate_columns"])}
-        trait = {str(name): at for at, name in enumerate(arrays["query_columns"])}
-    kinds = np.where(sources == "answerable", "own", np.where(sources == "wrong scope", "scope", "foreign"))
-    values, label, query = [], [], []
-    for at in range(len(sources)):
-        own = rows[starts[at] : starts[at + 1]][:HEAD]
-        if not len(own):
-            continue
-        found = _features(own, about[at], column, trait, reranker)
-        values.append(np.stack([found[name][:SHOWN] for name in names], axis=1))
-        label.append(own[:SHOWN, column["grade"]] > 0)
-        query.append(np.full(len(own[:SHOWN]), at))
-    corpus = np.full(len(sources), path.stem.removeprefix("features-"))
-    origin = np.where(kinds == "foreign", sources, corpus)
-    return Dump(np.concatenate(values), np.concatenate(label), np.concatenate(query), corpus, kinds, origin)
-
-
-def _features(
-    rows: Numbers, about: Numbers, column: dict[str, int], trait: dict[str, int], reranker: str | None
-) -> dict[str, Numbers]:
-    """As trivet.fuse.features and trivet.relevance.wording make them."""
-
-    def of(name: str) -> Numbers:
-        return rows[:, column[name]]
-
-    def same(value: float) -> Numbers:
-        return np.full(len(rows), value)
-
-    found = {name: np.nan_to_num(of(name)) for name in AS_THEY_ARE}
-    for leg in ("lexical", "dense", "graph"):
-        found[f"{leg}_rank"] = np.nan_to_num(PLACE_CONSTANT / (PLACE_CONSTANT + of(f"{leg}_rank")))
-    silent = {leg: bool(np.isnan(of(leg)).all()) for leg in ("lexical", "dense")}
-    for leg, none in silent.items():
-        found[f"{leg}_silent"] = same(float(none))
-        found[leg] = same(0.0) if none else np.where(np.isnan(of(leg)), np.nanmin(of(leg)), of(leg))
-    found["lexical"] = np.log1p(found["lexical"])
-    found["fixed"], found["first"] = _standard(of("fused")), 1.0 / np.arange(1, len(rows) + 1)
-    for name in ("dense_top", "legs_agree", "known"):
-        found[name] = same(about[trait[name]])
-    found["words"] = same(float(np.log1p(about[trait["words"]])))
-    if reranker:
-        read = of(reranker)
-        known = ~np.isnan(read)
-        found["rerank"] = np.nan_to_num(read)
-        found["rerank_z"] = np.where(known, (read - read[known].mean()) / (read[known].std() + 1e-9), 0.0)
-    return found
-
-
-def _standard(values: Numbers) -> Numbers:
-    spread = values.std()
-    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
 
 
 def trained_on(dump: Dump, left_out: str | None) -> NDArray[np.bool_]:
@@ -239,32 +166,25 @@ def described(model: Fitted, names: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tuned", type=Path, required=True, help="the folder that features.py wrote")
-    parser.add_argument("--stock", type=Path, required=True, help="the file that dump_features.py wrote")
+    parser.add_argument("--bundled", type=Path, required=True, help="a file of dump_features.py --embedder bundled")
+    parser.add_argument("--stock", type=Path, required=True, help="a file of dump_features.py --embedder stock")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     options = parser.parse_args()
     blind = tuple(name for name in FEATURES if name not in COSINES)
     worded = tuple(name for name in FEATURES if not name.startswith(("dense", "graph", "legs")))
-    both, blind_both = (*FEATURES, *RERANK_FEATURES), (*blind, *RERANK_FEATURES)
     dumps = {
-        f"{TUNED}/fused": (load(options.tuned, FEATURES), FEATURES),
-        f"{TUNED}/best": (load(options.tuned, both, "best"), both),
-        f"{TUNED}/fast": (load(options.tuned, both, "fast"), both),
-        "other/fused": (load(options.tuned, blind), blind),
-        "other/best": (load(options.tuned, blind_both, "best"), blind_both),
-        "other/fast": (load(options.tuned, blind_both, "fast"), blind_both),
-        f"{STOCK}/fused": (load_own(options.stock, FEATURES, "all"), FEATURES),
-        "words/fused": (load_own(options.stock, worded, "lexical"), worded),
+        TUNED: (load(options.bundled, FEATURES, "all"), FEATURES),
+        STOCK: (load(options.stock, FEATURES, "all"), FEATURES),
+        "other": (load(options.bundled, blind, "all"), blind),
+        "words": (load(options.bundled, worded, "lexical"), worded),
     }
     models: dict[str, dict[str, Any]] = {}
     report: dict[str, Any] = {}
     thresholds: dict[str, float] = {}
     for name, (dump, names) in dumps.items():
-        group, _, variety = name.partition("/")
         model = fit(dump, trained_on(dump, None))
-        place = models.setdefault(group, {"reranked": {}})
-        (place if variety == "fused" else place["reranked"])[variety] = described(model, names)
+        models[name] = described(model, names)
         report[name] = judged(dump)
         best = best_by_query(dump, model.probabilities(dump.values))
         thresholds[name] = round(threshold_keeping([*best[dump.kind == "own"]], SHIPPED_KEPT), 4)
@@ -274,7 +194,7 @@ def main() -> None:
             "embedders": {name: models[name] for name in (TUNED, STOCK)},
             "other": models["other"],
             "words": models["words"],
-            "threshold": min(thresholds[f"{name}/fused"] for name in (TUNED, STOCK)),
+            "threshold": min(thresholds[name] for name in (TUNED, STOCK)),
             "manifest": _manifest(options, thresholds),
         },
         indent=1,
@@ -285,7 +205,7 @@ def main() -> None:
 
 
 def _manifest(options: argparse.Namespace, thresholds: dict[str, float]) -> dict[str, Any]:
-    files = [*sorted(options.tuned.glob("features-*.npz")), options.stock]
+    files = (options.bundled, options.stock)
     return {
         "made_by": "training/fit_relevance.py",
         "sha256": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},

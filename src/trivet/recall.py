@@ -146,7 +146,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
             weighed = weigh(engine.store, question, pool.fused, recipe, len(pool.fused))
             choice = choose(engine.store, weighed, request, filter)
     with watch.stage("judge"):
-        verdict = verdict_on(engine, choice, pool, recipe, at_least_of(engine, request))
+        verdict = verdict_on(engine, choice, pool, at_least_of(engine, request))
     return Decision(filter, question, recipe, retrieved, pool, weighed, verdict)
 
 

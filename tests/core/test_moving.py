@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,15 +22,24 @@ NOTES = ["The staging database listens on port 6543.", "The cat sleeps on the ra
 PARAPHRASE = "where does the pet rest when it is cold"
 
 
+Arrive = Callable[[], Path]
+
+
 @pytest.fixture
-def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where our own model would be; empty."""
-    monkeypatch.setattr(onnx, "OURS", tmp_path / "embedder")
-    return tmp_path / "embedder"
+def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
+    """Until it is called, `bundled` is the stock model, as in the first releases; then another one has its place."""
+    monkeypatch.setattr(onnx, "OURS", onnx.STOCK)
+
+    def next_release() -> Path:
+        make_model(tmp_path / "embedder")
+        monkeypatch.setattr(onnx, "OURS", tmp_path / "embedder")
+        return tmp_path / "embedder"
+
+    return next_release
 
 
-def arrive(folder: Path) -> None:
-    """A model as a release brings it, with vectors of another width: to mix them up is an error, not a bad answer."""
+def make_model(folder: Path) -> None:
+    """Its vectors are of another width: to mix them up is an error, not a bad answer."""
     folder.mkdir()
     shutil.copy(onnx.STOCK / "tokenizer.json", folder)
     token_model(folder / "model.onnx")
@@ -44,9 +54,9 @@ def filled(trivet: Trivet) -> Trivet:
     return trivet
 
 
-def test_bundled_is_our_own_model_where_it_is_there(open_trivet: Opened, ours: Path) -> None:
+def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arrive: Arrive) -> None:
     assert "MiniLM" in (filled(open_trivet(embedder="bundled")).stats().embedder or "")
-    arrive(ours)
+    arrive()
     trivet = open_trivet(embedder="bundled")
     trivet.drain()
     assert (trivet.stats().embedder or "").startswith("trivet-embedder/")
@@ -55,9 +65,11 @@ def test_bundled_is_our_own_model_where_it_is_there(open_trivet: Opened, ours: P
     assert "MiniLM" in (stock.stats().embedder or "")
 
 
-def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(open_trivet: Opened, ours: Path) -> None:
+def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
+    open_trivet: Opened, arrive: Arrive
+) -> None:
     filled(open_trivet(embedder="bundled"))
-    arrive(ours)
+    arrive()
     trivet = open_trivet(embedder="bundled")
     answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")
     assert answer.hits[0].content == NOTES[1]
@@ -71,11 +83,11 @@ def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(ope
     assert health.notes == ()
 
 
-def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, ours: Path) -> None:
+def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) -> None:
     first = filled(open_trivet(embedder="bundled"))
     first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(200))
     first.drain()
-    arrive(ours)
+    arrive()
     trivet = open_trivet(embedder="bundled")
     answers: list[Answer] = []
     begun, over = threading.Event(), threading.Event()
@@ -99,8 +111,8 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, ours: Path) -> N
     assert (last.health.embedder or "").startswith("trivet-embedder/")
 
 
-def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trivet: Opened, ours: Path) -> None:
-    arrive(ours)
+def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trivet: Opened, arrive: Arrive) -> None:
+    ours = arrive()
     filled(open_trivet(embedder="bundled"))
     token_model(ours / "model.onnx", output="token_embeddings")
     description = json.loads((ours / "model.json").read_text())

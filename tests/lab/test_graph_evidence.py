@@ -133,14 +133,14 @@ def test_given_triples_replace_what_the_rules_found_but_for_titles(tmp_path: Pat
     file.write_bytes(gzip.compress(json.dumps({"docs": entries, "cost": float("nan")}).encode()))
     cache, folder = tmp_path / "cache", tmp_path / "copy"
     folder.mkdir()
-    with open_bench(dataset, cache) as bench:
+    with open_bench(dataset, cache, "stock") as bench:
         before = concepts_of(bench)
     opened, counts = open_with("triples", dataset, cache, folder, tmp_path / "data")
     with opened:
         assert concepts_of(opened) == {"adaberg", "carldahl", "boat"}
         assert size_of_graph(opened) == {"mentions": 4, "concepts": 3, "shared concepts": 1}
     assert counts == {"kept": 2, "not three texts": 2}
-    with open_bench(dataset, cache) as bench:
+    with open_bench(dataset, cache, "stock") as bench:
         assert concepts_of(bench) == before == {"adaberg", "berg", "carldahl", "dahl", "oslo"}
 
 

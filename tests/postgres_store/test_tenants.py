@@ -9,7 +9,7 @@ from contract.graphs import held, read_all
 from contract.stores import add, document, embed, found, link, memory, near
 from postgres_server import PostgresServer
 from trivet.errors import NotFound, StoreError
-from trivet.store.base import Sealed
+from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Sealed
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter, Key
 
@@ -28,6 +28,11 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.accounts.add_key(key, b"hash")
     store.shares.share_memory(one.id, "ana", "read")
     store.shares.share_tag(word, "ana", "read")
+    store.vaults.keep(KnownVault("notes", "/notes", "{}"))
+    store.vaults.note_file(
+        "notes", KnownFile("a.md", 1, 1, "markdown"), [KnownPart(one.id, "a.md", "", "", "", "")], []
+    )
+    store.vaults.note_links("notes", [KnownLink(one.id, "see-also", two.id)], [])
     return [one.id, two.id]
 
 

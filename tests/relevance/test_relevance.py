@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from trivet import InvalidInput, Trivet
-from trivet.relevance.judge import FEATURES, relevance
+from trivet.relevance.judge import FEATURES
 from trivet.relevance.model import probability, relevance_model
-from trivet.rerank.presets import PRESETS
-from trivet.types import Contribution
 
 from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
 
@@ -100,11 +98,9 @@ def test_the_packaged_model_is_whole() -> None:
     model = relevance_model()
     assert 0 < model.threshold < 1
     assert "made_by" in model.manifest
-    known = {*FEATURES, "rerank", "rerank_z"}
-    for calibrated in (*model.embedders.values(), model.other, model.words):
-        for linear in (calibrated.fused, *calibrated.reranked.values()):
-            assert set(linear.features) <= known
-    assert not any(name in model.other.fused.features for name in ("dense", "dense_top")), (
+    for linear in (*model.embedders.values(), model.other, model.words):
+        assert set(linear.features) <= {*FEATURES}
+    assert not any(name in model.other.features for name in ("dense", "dense_top")), (
         "a cosine of an unknown embedder means nothing"
     )
 
@@ -116,18 +112,11 @@ def test_an_unknown_embedder_is_judged_without_its_cosines() -> None:
     assert model.of(None, with_vectors=False) is model.words
 
 
-def test_the_word_of_the_bundled_reranker_counts_and_that_of_another_does_not() -> None:
-    model = relevance_model()
-    usual = model.embedders["trivet-embedder"].fused.features
-    features = {name: (usual[name].least + usual[name].most) / 2 for name in FEATURES} | {"dense_silent": 0.0}
-    above, below = (
-        Contribution(leg="rerank", rank=1, score=score, normalised=score / 5, weight=0.5) for score in (8.0, -8.0)
-    )
-    known = "trivet-embedder/1"
-    assert {*model.embedders["trivet-embedder"].reranked} == {*PRESETS}
-    for name in PRESETS:
-        assert relevance(features, known, name, above) > relevance(features, known, name, below)
-    assert relevance(features, known, "own", above) == relevance(features, known) == relevance(features, known, "best")
+def test_a_reranker_changes_the_order_and_not_what_is_likely(store: Trivet) -> None:
+    plain = {hit.id: hit.relevance for hit in store.recall(ANSWERABLE[0]).hits}
+    reranked = store.recall(ANSWERABLE[0], rerank="fast")
+    assert {hit.id: hit.relevance for hit in reranked.hits} == plain
+    assert all(hit.why.rerank is not None for hit in reranked.hits)
 
 
 @pytest.mark.parametrize(("odds", "expected"), [(0.0, 0.5), (1e6, 1.0), (-1e6, 0.0)])

@@ -10,7 +10,6 @@ from trivet.answer.choose import Choice
 from trivet.answer.pool import Pool
 from trivet.answer.weigh import Weighed
 from trivet.engine import Engine
-from trivet.recipe import Recipe
 from trivet.relevance.judge import relevance
 from trivet.relevance.model import relevance_model
 
@@ -23,9 +22,9 @@ class Verdict(msgspec.Struct, frozen=True):
     nothing_relevant: bool
 
 
-def verdict_on(engine: Engine, choice: Choice, pool: Pool, recipe: Recipe, at_least: float) -> Verdict:
+def verdict_on(engine: Engine, choice: Choice, pool: Pool, at_least: float) -> Verdict:
     """By the caller's measure, or by the calibrated one where the caller has none; that leaves nothing out."""
-    hits = _judged(engine, choice.hits, pool, recipe)
+    hits = _judged(engine, choice.hits, pool)
     best = max((hit.relevance for hit in hits), default=None)
     nothing = best is None or best < (at_least or relevance_model().threshold)
     if best is None or best >= at_least:
@@ -34,15 +33,14 @@ def verdict_on(engine: Engine, choice: Choice, pool: Pool, recipe: Recipe, at_le
     return Verdict(Choice((), {**choice.dropped, **{hit.memory.id: reason for hit in hits}}), best, nothing)
 
 
-def _judged(engine: Engine, hits: Sequence[Weighed], pool: Pool, recipe: Recipe) -> tuple[Weighed, ...]:
+def _judged(engine: Engine, hits: Sequence[Weighed], pool: Pool) -> tuple[Weighed, ...]:
     """By the question or by the rewrite that suits it best. So far down that nothing is known of it, it stays at 0."""
     serving = engine.embedding.serving()
     embedder = serving.identity if serving else None
-    reranker = recipe.rerank.model if recipe.rerank else ""
 
     def likely(hit: Weighed) -> float:
         known = (one.of(hit.fused, hit.memory) for one in pool.evidence)
-        by_each = [relevance(one, embedder, reranker, hit.fused.rerank) for one in known if one is not None]
+        by_each = [relevance(one, embedder) for one in known if one is not None]
         return max(by_each, default=0.0)
 
     return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in hits)

@@ -111,8 +111,8 @@ def described(folder: Path) -> OnnxFiles:
 
 
 def bundled() -> OnnxEmbedder:
-    """The model that comes with Trivet: our own, or the stock one in an installation without it."""
-    return OnnxEmbedder(described(OURS if (OURS / "model.onnx").is_file() else STOCK))
+    """Our own model, which comes with Trivet."""
+    return OnnxEmbedder(described(OURS))
 
 
 def stock() -> OnnxEmbedder:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trivet.fuse.normalise import raw, spread
-from trivet.types import Contribution, Fused, Ranking
+from trivet.types import Fused, Ranking
 
 # So many of the best are looked at together; later ones hardly ever belong to an answer.
 HEAD = 50
@@ -110,10 +110,3 @@ def _deviations(scores: Sequence[float]) -> list[float]:
     mean = math.fsum(scores) / len(scores)
     sigma = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
     return [(score - mean) / sigma if sigma else 0.0 for score in scores]
-
-
-def rerank_features(part: Contribution | None) -> Mapping[str, float]:
-    """What a reranker says of a candidate, where it read it."""
-    if part is None or part.rank is None:
-        return {"rerank": 0.0, "rerank_z": 0.0}
-    return {"rerank": part.score, "rerank_z": part.normalised}

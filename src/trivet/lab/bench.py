@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from trivet.analyse import ANALYSER_VERSION
 from trivet.contract import Recall, check
+from trivet.embed.registry import load
 from trivet.errors import InvalidInput
 from trivet.lab.legs import CachedLegs
 from trivet.lab.values import Dataset, Document, Query
 from trivet.recall import Decision, Stopwatch, decide
 from trivet.settings import Settings
-from trivet.store.sqlite.database import SCHEMA_VERSION
 from trivet.trivet import Trivet
 from trivet.types import Progress
 
@@ -89,9 +89,11 @@ def memory_id(document_id: str) -> str:
 
 
 def _file_name(dataset: Dataset, embedder: str) -> str:
-    """One store for each content, embedder, analyser and schema: any of them changes what is stored."""
-    model = uuid.uuid5(uuid.NAMESPACE_URL, embedder).hex[:8]
-    return f"{dataset.name}-{dataset.fingerprint[:12]}-{model}-a{ANALYSER_VERSION}-s{SCHEMA_VERSION}.db"
+    """One store for each content, model and analyser. A name such as `bundled` stands for another model in time."""
+    loaded = load(embedder)
+    identity = loaded.identity if loaded is not None and loaded.local else embedder
+    model = uuid.uuid5(uuid.NAMESPACE_URL, identity).hex[:8]
+    return f"{dataset.name}-{dataset.fingerprint[:12]}-{model}-a{ANALYSER_VERSION}.db"
 
 
 def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trivet.fuse.features import LEG_FEATURES, rerank_features
+from trivet.fuse.features import LEG_FEATURES
 from trivet.relevance.model import RelevanceModel, probability, relevance_model
 from trivet.relevance.wording import WORDING_FEATURES
-from trivet.types import Contribution
 
 FEATURES: tuple[str, ...] = (*LEG_FEATURES, *WORDING_FEATURES)
-RERANK_FEATURES: tuple[str, ...] = ("rerank", "rerank_z")
 DIGITS = 4
 # No training set asks in keywords. Of the candidates that held every word of a question, 54 % were relevant, and no
 # question of another corpus found one; so what holds the query's words or identifiers is never called less likely.
@@ -18,18 +16,8 @@ HELD_LITERALLY = 0.5
 ALMOST_ALL = 1 - 1e-9  # a sum of shares
 
 
-def relevance(
-    features: Mapping[str, float],
-    embedder: str | None,
-    reranker: str = "",
-    rerank: Contribution | None = None,
-    model: RelevanceModel | None = None,
-) -> float:
-    """`reranker` is the name of the preset whose word is in `rerank`; scores of any other mean nothing here."""
+def relevance(features: Mapping[str, float], embedder: str | None, model: RelevanceModel | None = None) -> float:
+    """What a reranker thinks is not asked: with it, the probabilities were no better calibrated and refused no more."""
     calibrated = (model or relevance_model()).of(embedder, with_vectors=not features["dense_silent"])
-    if rerank is not None and reranker in calibrated.reranked:
-        odds = calibrated.reranked[reranker].score({**features, **rerank_features(rerank)})
-    else:
-        odds = calibrated.fused.score(features)
     least = HELD_LITERALLY if max(features["coverage"], features["exact"]) > ALMOST_ALL else 0.0
-    return round(max(least, probability(odds)), DIGITS)
+    return round(max(least, probability(calibrated.score(features))), DIGITS)

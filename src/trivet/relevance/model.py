@@ -13,13 +13,6 @@ from trivet.errors import TrivetError
 from trivet.fuse.linear import Linear
 
 
-class Calibrated(msgspec.Struct, frozen=True):
-    """`fused` judges by the legs and the words, `reranked` by a bundled reranker's score as well, by its name."""
-
-    fused: Linear
-    reranked: Mapping[str, Linear] = {}
-
-
 class RelevanceModel(msgspec.Struct, frozen=True):
     """A cosine of one embedder means nothing for another, so there is a model for each that is known by name.
 
@@ -27,13 +20,13 @@ class RelevanceModel(msgspec.Struct, frozen=True):
     `threshold` is the least probability of the best hit at which 19 of 20 answerable queries are still answered.
     """
 
-    embedders: Mapping[str, Calibrated]
-    other: Calibrated
-    words: Calibrated
+    embedders: Mapping[str, Linear]
+    other: Linear
+    words: Linear
     threshold: float
     manifest: Mapping[str, object]
 
-    def of(self, embedder: str | None, with_vectors: bool) -> Calibrated:
+    def of(self, embedder: str | None, with_vectors: bool) -> Linear:
         """`embedder` is an identity: a name, a slash and a fingerprint."""
         if not with_vectors:
             return self.words
