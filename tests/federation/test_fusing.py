@@ -153,6 +153,14 @@ def test_a_superseded_document_leads_to_its_successor(federation: Opened) -> Non
     assert (hit.id, hit.why.redirected_from) == (ids[1], (ids[0],))
 
 
+def test_quoted_words_alone_stay_exact(federation: Opened) -> None:
+    memory = federation(files=printing([{"id": "notes/2.md"}, {"id": "notes/0.md"}, {"id": "wiki/key"}]))
+    ids = filled(memory)
+    answer = memory.recall('"under the mat"', federated=True)
+    assert [hit.id for hit in answer.hits] == [ids[0]]
+    assert [hit.id for hit in answer.foreign] == ["wiki/key"]
+
+
 def test_secrets_in_a_query_are_not_told_to_members(federation: Opened) -> None:
     code = "import sys, json; print(json.dumps([{'id': 'told', 'text': ' '.join(sys.argv[1:])}]))"
     echo = {**printing([]), "command": [*printing([])["command"][:-1], code, "{query}", "{words}"]}

@@ -46,6 +46,13 @@ def test_a_query_cannot_become_an_option(federation: Opened) -> None:
     assert told(federation, "--pre=/bin/evil", command=command) == "pre=/bin/evil"
 
 
+def test_a_query_of_no_telling_words_finds_nothing_by_words(federation: Opened) -> None:
+    command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{words}"]
+    answer = federation(echo={"command": command, "time_limit_ms": PATIENT_MS}).recall("what is it", federated=True)
+    assert health_of(answer, "echo").answered
+    assert answer.foreign == ()
+
+
 def test_a_query_that_looks_like_a_placeholder_stays_what_it_is(federation: Opened) -> None:
     command = [*program(ECHO.replace("TOLD", "sys.argv[1]")), "{query}"]
     assert told(federation, "{fetch_k} {words}", command=command) == "{fetch_k} {words}"
@@ -123,10 +130,13 @@ def test_a_program_that_fails_says_why(federation: Opened) -> None:
         failing={"command": failing, "time_limit_ms": PATIENT_MS}, missing={"command": ["/no/such/program", "{query}"]}
     )
     answer = memory.recall("x", federated=True)
-    assert "status 3: no index here" in (health_of(answer, "failing").reason or "")
+    assert "status 3 (1 of 1 times" in (health_of(answer, "failing").reason or "")
+    assert "no index here" not in repr(answer)  # its words are for people, not for agents
+    findings = {finding.check: finding.detail for finding in memory.doctor()}
+    assert "it says: no index here" in findings["federation failing"]
     assert "/no/such/program cannot be started" in (health_of(answer, "missing").reason or "")
     again = memory.recall("x", federated=True)
-    assert "2 of 2 times" in (health_of(again, "failing").reason or "")
+    assert "3 of 3 times" in (health_of(again, "failing").reason or "")
 
 
 def test_members_are_asked_at_the_same_time(federation: Opened, tmp_path: Path) -> None:

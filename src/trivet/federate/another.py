@@ -36,6 +36,8 @@ class OtherTrivet:
             federation={},  # a circle of stores that ask each other would have no end
             recipe="default",
             rerank="off",
+            relevance_at_least=None,
+            expand=False,
             background=False,
         )
         self._engine: Engine | None = None
@@ -46,7 +48,7 @@ class OtherTrivet:
         try:
             answer = self._over_http(request) if is_server(self._settings.path) else recall(self._opened(), request)
         except TrivetError as error:
-            raise MemberFailed(str(error)) from None
+            raise MemberFailed(f"it refused ({type(error).__name__})", str(error)) from None
         return [_raw(hit) for hit in answer.hits]
 
     def close(self) -> None:

@@ -27,7 +27,8 @@ def _finding(heard: Heard) -> Finding:
     check = f"federation {heard.name}"
     if heard.reply is None:
         remedy = f"Mend [federation.{heard.name}] in trivet.toml or the system, or set enabled = false there."
-        return Finding(check=check, ok=False, detail=heard.health.reason or "", remedy=remedy)
+        said = f"; it says: {heard.quoted}" if heard.quoted else ""
+        return Finding(check=check, ok=False, detail=f"{heard.health.reason}{said}", remedy=remedy)
     what = "places" if heard.reply.ranks_only else "scores"
     found = f"{len(heard.reply.hits)} hits with {what} in {heard.health.took_ms:.0f} ms"
     return Finding(check=check, ok=True, detail="; ".join((found, *heard.reply.notes)))

@@ -28,7 +28,7 @@ from trivet.prior import importance_prior
 from trivet.recall import Decision, Retrieved, follow, recipe_of, retrieve
 from trivet.recipe import LEGS, Recipe
 from trivet.stopwords import STOP_WORDS
-from trivet.types import Answer, Filter, ForeignHit, Fused, Hit
+from trivet.types import Answer, Filter, ForeignHit, Fused, Hit, Ranking
 
 # Nobody has said how much a foreign hit matters, so it counts as much as a memory of which nobody has said it either.
 USUAL_IMPORTANCE = 0.5
@@ -90,12 +90,21 @@ class Gathering:
         found = self._placed(heard, own, filter)
         self.foreign = found.foreign
         health = [*own.health, *(one.health for one in heard)]
-        rankings = [*own.rankings, *found.rankings]
+        rankings = [*own.rankings, *(_narrowed(found, own) if own.narrowed else found.rankings)]
         return Retrieved(rankings, health, (*own.notes, *found.notes), own.narrowed, own.seeds)
 
     def _placed(self, heard: Sequence[Heard], own: Retrieved, filter: Filter) -> Placed:
         replies = {one.name: (one.member, one.reply) for one in heard if one.reply is not None}
         return placed(self._engine.store, replies, own.rankings, self._request, filter)
+
+
+def _narrowed(found: Placed, own: Retrieved) -> list[Ranking]:
+    """Where quoted words have left only memories that hold them, a member brings none of the others back."""
+    kept = {candidate.id for ranking in own.rankings for candidate in ranking.candidates} | found.foreign.keys()
+    return [
+        msgspec.structs.replace(ranking, candidates=tuple(one for one in ranking.candidates if one.id in kept))
+        for ranking in found.rankings
+    ]
 
 
 def asked_of(question: Question) -> Asked:

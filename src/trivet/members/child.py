@@ -19,7 +19,6 @@ from trivet.members.told import MemberFailed
 CHUNK_BYTES = 64 * 1024
 # The end of what it complained of is enough to tell what went wrong.
 COMPLAINT_BYTES = 4_096
-SHOWN_CHARACTERS = 200
 # Keys and passwords are not among them; a member names the others it needs.
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "SYSTEMROOT")
 
@@ -100,16 +99,14 @@ class Child:
         line, _, self._heard = self._heard.partition(b"\n")
         return bytes(line)
 
-    def complaint(self) -> str:
-        """How it ended and what it said of that; empty if all went well."""
+    def complaint(self) -> MemberFailed | None:
+        """How it ended and what it said of that; None if all went well."""
         try:
             code = self._process.wait(self._seconds_left())
         except subprocess.TimeoutExpired:
             raise MemberFailed("it did not end in time") from None
-        if code == 0:
-            return ""
-        said = " ".join(self._complaint.decode("utf-8", "replace").split())[-SHOWN_CHARACTERS:]
-        return f"it ended with status {code}{f': {said}' if said else ''}"
+        said = self._complaint.decode("utf-8", "replace")
+        return MemberFailed(f"it ended with status {code}", said) if code else None
 
     @property
     def status(self) -> int | None:

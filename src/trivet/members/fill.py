@@ -10,8 +10,8 @@ from urllib.parse import quote
 from trivet.member import FETCH_K, PLACEHOLDERS, QUERY, WORDS, Member
 from trivet.members.told import Asked
 
-# A regular expression that matches nothing, for a query without any word.
-NOTHING = "$^"
+# What means something else than itself in the regular expressions of grep -E and of rg alike.
+_special = re.compile(r"[\\.\[{()*+?^$|]")
 
 
 def filled_arguments(command: Sequence[str], member: Member, asked: Asked) -> list[str]:
@@ -44,7 +44,7 @@ def asks(parts: Sequence[str]) -> bool:
 
 def _values(member: Member, asked: Asked) -> dict[str, str]:
     """The words are joined as programs that search by regular expressions want them."""
-    words = "|".join(map(re.escape, asked.words)) or NOTHING
+    words = "|".join(_special.sub(r"\\\g<0>", word) for word in asked.words)
     return {QUERY: asked.query, WORDS: words, FETCH_K: str(member.fetch_k)}
 
 

@@ -41,8 +41,7 @@ def decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        shown = " ".join(text[:80].split())
-        raise MemberFailed(f"its answer is not JSON: {shown!r}" if shown else "it answered nothing") from None
+        raise MemberFailed("its answer is not JSON" if text.strip() else "it answered nothing", text) from None
 
 
 def _decoded_alone(line: str) -> Any:

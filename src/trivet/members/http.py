@@ -16,8 +16,6 @@ from trivet.members.key import key_of
 from trivet.members.read import raw_hits
 from trivet.members.told import Asked, MemberFailed, Raw
 
-SHOWN_CHARACTERS = 200
-
 
 def ask_http(member: Member, asked: Asked, end: float) -> Iterable[Raw]:
     return raw_hits(decoded(anyio.run(_answer, member, asked, end).decode("utf-8", "replace")), member)
@@ -29,7 +27,7 @@ async def _answer(member: Member, asked: Asked, end: float) -> bytes:
         try:
             return await _received(member, asked)
         except httpx2.HTTPError as error:
-            raise MemberFailed(f"it cannot be reached: {error or type(error).__name__}") from None
+            raise MemberFailed(f"it cannot be reached ({type(error).__name__})", str(error)) from None
     raise MemberFailed("it did not answer in time")
 
 
@@ -47,6 +45,5 @@ async def _received(member: Member, asked: Asked) -> bytes:
             if len(received) > member.most_bytes:
                 raise MemberFailed(f"its answer is larger than {member.most_bytes} bytes")
         if not response.is_success:
-            shown = " ".join(bytes(received).decode("utf-8", "replace").split())[:SHOWN_CHARACTERS]
-            raise MemberFailed(f"HTTP {response.status_code}: {shown}")
+            raise MemberFailed(f"it answered HTTP {response.status_code}", received.decode("utf-8", "replace"))
     return bytes(received)

@@ -18,7 +18,7 @@ from trivet.members.child import Child
 from trivet.members.fill import filled_value
 from trivet.members.formats import decoded
 from trivet.members.key import key_of
-from trivet.members.read import raw_hits
+from trivet.members.read import at, raw_hits
 from trivet.members.told import Asked, MemberFailed, Raw
 
 PROTOCOL = "2025-06-18"
@@ -50,13 +50,13 @@ def _result(child: Child, id: int, method: str, params: Any) -> Any:
         message = decoded(line.decode("utf-8", "replace")) if line.strip() else None
         if isinstance(message, dict) and message.get("id") == id and "method" not in message:
             return _answered(message)
-    raise MemberFailed(child.complaint() or "it ended without an answer")
+    raise child.complaint() or MemberFailed("it ended without an answer")
 
 
 def _answered(message: dict[str, Any]) -> Any:
     if "error" in message:
         error = message["error"]
-        raise MemberFailed(f"it refused: {error.get('message') if isinstance(error, dict) else error}")
+        raise MemberFailed("it refused", str(at(error, "message")))
     return message.get("result")
 
 
@@ -85,15 +85,16 @@ async def _at_address(member: Member, arguments: Any, end: float) -> Any:
                 result = await session.call_tool(member.tool, arguments)
                 return result.model_dump(mode="json", by_alias=True)
         except* Exception as failures:  # noqa: BLE001 - the transport may fail in any of its tasks, in any way
-            raise MemberFailed(f"it cannot be reached: {_first(failures)}") from None
+            first = _first(failures)
+            raise MemberFailed(f"it cannot be reached ({type(first).__name__})", str(first)) from None
     raise MemberFailed("it did not answer in time")
 
 
-def _first(failures: BaseExceptionGroup[Any]) -> str:
+def _first(failures: BaseExceptionGroup[Any]) -> BaseException:
     failure: BaseException = failures
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
-    return f"{type(failure).__name__}: {failure}"
+    return failure
 
 
 def _found(result: Any) -> Any:
@@ -104,6 +105,6 @@ def _found(result: Any) -> Any:
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     text = next((text for text in texts if isinstance(text, str)), "")
     if result.get("isError"):
-        raise MemberFailed(f"the tool failed: {' '.join(text.split())[:200]}")
+        raise MemberFailed("the tool failed", text)
     structured = result.get("structuredContent")
     return structured if structured is not None else decoded(text)

@@ -13,7 +13,7 @@ import msgspec
 
 from trivet.member import Kind, Member, check_members
 from trivet.members.names import Names
-from trivet.members.read import reply_of
+from trivet.members.read import clean, reply_of
 from trivet.members.told import Asked, MemberFailed, Raw, Reply
 from trivet.types import LegHealth
 
@@ -22,6 +22,7 @@ AT_ONCE = 4
 # A member ends by its own time limit; so much later it is given up, whatever it does.
 GRACE_SECONDS = 0.5
 LONGEST_REASON = 300
+LONGEST_QUOTED = 300
 
 Ask = Callable[[Member, Asked, float], Iterable[Raw]]
 
@@ -34,12 +35,13 @@ class Other(Protocol):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What became of asking one member: a reply, or none and why."""
+    """What became of asking one member: a reply, or none and why. `quoted` is what it said itself, for people."""
 
     name: str
     member: Member
     reply: Reply | None
     health: LegHealth
+    quoted: str = ""
 
 
 class Members:
@@ -79,23 +81,23 @@ class Members:
     def _heard(self, name: str, future: Future[Reply], started: float) -> Heard:
         member = self.declared[name]
         limit = started + member.time_limit_ms / 1000
-        reply, reason = None, None
+        reply, reason, quoted = None, "", ""
         try:
             reply = future.result(max(0.0, limit + GRACE_SECONDS - time.monotonic()))
         except FutureTimeout:
             reason = f"no answer within {member.time_limit_ms} ms"
         except MemberFailed as failure:
-            reason = str(failure)
+            reason, quoted = str(failure), failure.quoted
         except Exception as error:  # noqa: BLE001 - any failure of a member is its own alone, and is reported
-            reason = f"{type(error).__name__}: {error}"
+            reason, quoted = f"asking it failed ({type(error).__name__})", str(error)
         took = round((time.monotonic() - started) * 1000, 3)
         with self._guard:
             self.asked[name] += 1
             self.failed[name] += reply is None
             so_far = f"{self.failed[name]} of {self.asked[name]} times since the store was opened"
         if reply is None:
-            told = f"{(reason or '')[:LONGEST_REASON]} ({so_far})"
-            return Heard(name, member, None, LegHealth(leg=name, answered=False, took_ms=took, reason=told))
+            health = LegHealth(leg=name, answered=False, took_ms=took, reason=f"{reason[:LONGEST_REASON]} ({so_far})")
+            return Heard(name, member, None, health, " ".join(clean(quoted[:LONGEST_QUOTED]).split()))
         return Heard(name, member, reply, LegHealth(leg=name, answered=True, candidates=len(reply.hits), took_ms=took))
 
     def _work(

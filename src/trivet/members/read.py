@@ -111,10 +111,10 @@ def _number(given: Any) -> float | None:
 
 
 def _bounded(text: Any, most: int) -> str:
-    return _clean(text[:most]) if isinstance(text, str) else ""
+    return clean(text[:most]) if isinstance(text, str) else ""
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without what steers a terminal, and without halves of characters."""
     return _unprintable.sub("", text.encode("utf-8", "replace").decode())
 

@@ -13,7 +13,15 @@ Raw = dict[str, Any]
 
 
 class MemberFailed(Exception):
-    """A member gave no answer that can be used. The message is shown in the answer's health."""
+    """A member gave no answer that can be used. The message is shown in the answer's health.
+
+    It is in our words alone. What the member itself said is in `quoted`, which `trivet doctor` shows to people: an
+    agent would read it outside of what is marked as data.
+    """
+
+    def __init__(self, message: str, quoted: str = "") -> None:
+        super().__init__(message)
+        self.quoted = quoted
 
 
 class Asked(msgspec.Struct, frozen=True):
