@@ -50,6 +50,7 @@ class Arm(msgspec.Struct, frozen=True):
 BASE = "stock embedder"
 ARMS: Mapping[str, Arm] = {
     BASE: Arm("stock"),
+    "stock embedder, z-scores of words and vectors": Arm("stock", "convex(norm=zscore) | legs(lexical, dense)"),
     "stock embedder, dense alone": Arm("stock", "legs(dense)"),
     "bundled embedder": Arm("bundled"),
     "bundled embedder, dense alone": Arm("bundled", "legs(dense)"),
