@@ -82,9 +82,12 @@ def _from_lines(text: str) -> Mapping[str, str]:
 
 
 def _plain(uri: str) -> str:
-    """One writing for one file."""
+    """One writing for one file. What only looks like the address of one stays as it is."""
     if uri.startswith("file://"):
-        uri = unquote(urlsplit(uri).path)
+        try:
+            uri = unquote(urlsplit(uri).path)
+        except ValueError:
+            return uri
     while uri.startswith("./"):
         uri = uri[2:]
     return uri

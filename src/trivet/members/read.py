@@ -74,8 +74,8 @@ def reply_of(raw: Iterable[Raw], member: Member, names: Names) -> Reply:
 def _told(raw: Raw, member: Member, names: Names, wrong: Counter[str]) -> tuple[float | None, Told] | None:
     id = raw.get("id")
     number = isinstance(id, int) and not isinstance(id, bool)
-    name = str(id) if number else id
-    if not isinstance(name, str) or not 0 < len(name) <= ID_CHARACTERS or _control.search(name):
+    common, is_common = names.of(str(id), number) if number or _usable(id) else ("", False)
+    if not _usable(common):  # also after it was mapped: a URI may hide what a path must not hold
         wrong["without an id that can be used"] += 1
         return None
     given = raw.get("score")
@@ -88,7 +88,6 @@ def _told(raw: Raw, member: Member, names: Names, wrong: Counter[str]) -> tuple[
     if score is not None and member.floor is not None and score < member.floor:
         wrong[f"with a score below the floor of {member.floor:g}"] += 1
         return None
-    common, is_common = names.of(name, number)
     line, title = raw.get("line"), raw.get("title")
     return score, Told(
         id=common,
@@ -98,6 +97,10 @@ def _told(raw: Raw, member: Member, names: Names, wrong: Counter[str]) -> tuple[
         title=_bounded(title, TITLE_CHARACTERS) or None,
         line=line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else None,
     )
+
+
+def _usable(id: Any) -> bool:
+    return isinstance(id, str) and 0 < len(id) <= ID_CHARACTERS and not _control.search(id)
 
 
 def _number(given: Any) -> float | None:
