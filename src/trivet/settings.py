@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
+from trivet.member import Member
 from trivet.store.address import without_password
 
 CATEGORIES: tuple[str, ...] = (
@@ -34,6 +35,8 @@ CATEGORIES: tuple[str, ...] = (
 
 # Written with commas between the names in an environment variable.
 LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
+# Written as JSON there.
+TABLES = frozenset(("federation",))
 
 
 # Never shown, logged or sent anywhere but where they are for.
@@ -186,6 +189,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     hook_start_tokens: Annotated[
         int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
     ] = 1_000
+    federation: Annotated[
+        Mapping[str, Member],
+        Meta(description="Other retrieval systems, a table each, which a federated recall asks, too."),
+    ] = {}
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
 
     def __repr__(self) -> str:
@@ -207,6 +214,8 @@ def _shown(value: Any) -> Any:
     """An address of PostgreSQL may hold a password."""
     if isinstance(value, tuple):
         return tuple(_shown(one) for one in value)
+    if isinstance(value, Mapping):
+        return {name: member.kind for name, member in value.items()}
     return without_password(value) if isinstance(value, str) else value
 
 
@@ -262,12 +271,20 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in Settings.__struct_fields__:
         text = environment.get(f"TRIVET_{name.upper()}")
         if text is not None:
-            values[name] = _listed(text) if name in LISTS else text
+            read = _listed if name in LISTS else _tables if name in TABLES else str
+            values[name] = read(text)
     return values
 
 
 def _listed(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _tables(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"TRIVET_FEDERATION is not JSON: {error}. Tables are better kept in trivet.toml.") from None
 
 
 def _checked(values: Mapping[str, Any], origin: str) -> Settings:

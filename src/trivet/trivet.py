@@ -214,11 +214,17 @@ class Trivet:
         recipe: str | None = None,
         expand: bool | None = None,
         rerank: Rerank | None = None,
+        federated: bool = False,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-        return recall(self._engine, self._asked("recall", contract.Recall, locals()))
+        request = self._asked("recall", contract.RecallRequest, locals())
+        if request.federated:
+            from trivet.federate.recall import recall_federated
+
+            return recall_federated(self._engine, request)
+        return recall(self._engine, request)
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
@@ -542,11 +548,12 @@ class Trivet:
 
     @anywhere
     def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
         self._engine.demand_store()
+        from trivet.federate.doctor import findings
         from trivet.upkeep import doctor
 
-        return doctor(self._engine)
+        return (*doctor(self._engine), *findings(self._engine))
 
     @anywhere
     def reindex(

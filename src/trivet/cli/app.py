@@ -14,7 +14,7 @@ from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root
 # In the order of `trivet --help`.
 MODULES: dict[str, tuple[str, ...]] = {
     "write": ("remember",),
-    "find": ("recall", "get", "list"),
+    "find": ("recall", "fuse", "get", "list"),
     "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
     "look": ("history", "diff", "why-not", "stats"),
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
@@ -42,6 +42,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "gate": "lab",
         "sweep": "lab_search",
         "ablate": "lab_search",
+        "federation": "lab_federation",
         "report": "lab",
         "pool": "judge",
         "judge": "judge",

@@ -40,6 +40,10 @@ class Connection:
             return self._carry(call, arguments["lines"], arguments.get("progress"))
         return self._ask(call)
 
+    def ask(self, verb: str, arguments: Mapping[str, Any]) -> Any:
+        """What a verb of the contract answers, for those who have no facade."""
+        return self._ask(call_of(verb, arguments))
+
     def close(self) -> None:
         self._http.close()
 

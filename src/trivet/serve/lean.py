@@ -13,6 +13,7 @@ from trivet.serve.shapes import (
     WHOLE_CHARACTERS,
     Changed,
     Counted,
+    Elsewhere,
     Explained,
     Found,
     Got,
@@ -24,7 +25,21 @@ from trivet.serve.shapes import (
     Similar,
     Stored,
 )
-from trivet.types import Answer, Health, Hit, Link, Memory, Page, Remembered, Resolution, Source, Stats, Why, WhyNot
+from trivet.types import (
+    Answer,
+    ForeignHit,
+    Health,
+    Hit,
+    Link,
+    Memory,
+    Page,
+    Remembered,
+    Resolution,
+    Source,
+    Stats,
+    Why,
+    WhyNot,
+)
 
 # What an agent needs to choose a tag or scope that is in use; the rest is a tail of ones.
 MOST_USED = 30
@@ -51,6 +66,7 @@ def recalled(answer: Answer) -> Recalled:
     return Recalled(
         notice=NOTICE,
         hits=tuple(_found(hit) for hit in answer.hits),
+        foreign=tuple(_elsewhere(hit) for hit in answer.foreign),
         truncated=answer.truncated,
         nothing_relevant=answer.nothing_relevant,
         best_relevance=_likely(answer.best_relevance) if answer.nothing_relevant else None,
@@ -123,6 +139,18 @@ def _found(hit: Hit) -> Found:
         "resolved_by": tuple(_resolved(resolution) for resolution in hit.resolved_by),
     }
     return Found(**{**shared, **found})
+
+
+def _elsewhere(hit: ForeignHit) -> Elsewhere:
+    return Elsewhere(
+        systems=hit.systems,
+        id=hit.id,
+        rank=hit.rank,
+        score=round(hit.score, 3),
+        text=hit.text,
+        title=hit.title,
+        line=hit.line,
+    )
 
 
 def _likely(relevance: float | None) -> float | None:

@@ -8,6 +8,7 @@ from trivet.guard import MASK
 from trivet.serve.shapes import (
     Changed,
     Counted,
+    Elsewhere,
     Explained,
     Found,
     Got,
@@ -41,8 +42,13 @@ def stored_text(result: Stored, wrapper: Wrapper) -> str:
 
 
 def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
-    lines = [wrapper.notice] if result.hits else [_nothing(result)]
-    for hit in result.hits:
+    lines = [wrapper.notice] if result.hits or result.foreign else []
+    lines += [] if result.hits else [_nothing(result)]
+    together: list[Found | Elsewhere] = [*result.hits, *result.foreign]
+    for hit in sorted(together, key=lambda hit: hit.rank):
+        if isinstance(hit, Elsewhere):
+            lines += _elsewhere(hit, wrapper)
+            continue
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
         path = f"by way of {hit.path}\n" if hit.path else ""
@@ -56,6 +62,13 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
     if result.health:
         lines.append(f"Note: {result.health}.")
     return "\n".join(lines)
+
+
+def _elsewhere(hit: Elsewhere, wrapper: Wrapper) -> list[str]:
+    """Whatever another system chose stands inside, its id and title too."""
+    place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
+    told = "\n".join(part for part in (place, hit.title, hit.text) if part)
+    return [f"{hit.rank}. score {hit.score:g}, from another system: {', '.join(hit.systems)}", wrapper.wrap(told)]
 
 
 def _nothing(result: Recalled) -> str:
