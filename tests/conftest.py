@@ -31,7 +31,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
     home = tmp_path_factory.getbasetemp() / "home"
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+    # The last is where a resident process would be: none of the user's own is found.
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
 
 

@@ -19,12 +19,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from asked_otherwise import claimed, searched, surveyed
+from first_dialogues import dialogues as first_dialogues
 from overlap import EvaluationTexts, normalised, read_evaluation
 from synthetic_memories import FIRST_NAMES, Row, chats, dialogues, notes
 
 SEED = 7
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[a-z0-9]+")
+DOCSTRING = re.compile(r"(\"\"\"|\'\'\')(.*?)(?:\1|\Z)", re.S)
+SIGNATURE_END = re.compile(r"^(?:async )?def .*?:\s*\n", re.S | re.M)
+SUBJECT = re.compile(r"^(?:what|who|how|is|are|do|does)\b.*?(?:\b(?:of|for|with|by|cause|prevent)|\(are\)) ", re.I)
+DEFINED = re.compile(r"\bdef (\w+)")
 
 
 @dataclass(slots=True)
@@ -84,7 +90,20 @@ def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) ->
         "statement": lambda: statements([clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000),
         "technical_prose": lambda: capped(read(prose, True), 9_000),
         "code": lambda: capped(read(code, True), 20_000),
-        "memory_dialogue": lambda: Kind(*dialogues(SEED, 900)),
+        "code_search": lambda: searches(read(code, True), 14_000),
+        "claim": lambda: claims(
+            [
+                (clear("medquad", True), True, 4_500),
+                (read(prose, True), True, 3_000),
+                (clear("squad_v1.1", True), False, 1_500),
+                (clear("boolq", True), False, 1_500),
+            ]
+        ),
+        "survey": lambda: surveys(read(prose, True), 5_000),
+        "friends": plain("friendsqa", 3_000, False, detokenised),
+        "friends_window": lambda: windows(read(train / "friendsqa.json.xz", False, detokenised), 1, 5),
+        "memory_dialogue": lambda: Kind(*first_dialogues(SEED, 900)),
+        "memory_talk": lambda: Kind(*dialogues(SEED, 900)),
         "memory_chat": lambda: Kind(*chats(SEED + 1, 450)),
         "memory_note": lambda: Kind(*notes(SEED, 350)),
     }
@@ -156,6 +175,82 @@ def statements(kinds: Sequence[Kind], most: int) -> Kind:
             at = chance.choice(fitting)
             made.rows.append((parts[at].strip(), [len(made.texts)], []))
             made.texts.append(" ".join(parts[:at] + parts[at + 1 :]))
+    return made
+
+
+def searches(kind: Kind, most: int) -> Kind:
+    """Web searches -> whole functions, most of them with the docstring's first sentence or all of it."""
+    chance = random.Random(SEED)
+    made = Kind(mine=True)
+    sentence_of: list[str] = []
+    for (query, _, _), text in zip(kind.rows, kind.texts, strict=True):
+        found = DOCSTRING.search(text)
+        said = " ".join(found[2].split()) if found else query.removeprefix("python ")
+        sentence = re.split(r"(?<=[.!?])\s", said, maxsplit=1)[0]
+        sentence_of.append(re.sub(r"[`*]|:\w+:", "", sentence))
+        form = chance.random()
+        if found and form < 0.6:
+            text = text[: found.start(2)] + sentence + text[found.end(2) :]
+        elif not found and form < 0.85 and (end := SIGNATURE_END.search(text)):
+            said = f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}."
+            text = f'{text[: end.end()]}    """{said}"""\n{text[end.end() :]}'
+        made.texts.append(text)
+    order = list(range(len(kind.rows)))
+    chance.shuffle(order)
+    order.sort(key=lambda at: len(kind.texts[at]) > 900)
+    for at in order:
+        name = DEFINED.search(kind.texts[at])
+        query = searched(sentence_of[at], name[1] if name and name[1] != "func" else "", chance)
+        if len(set(query.split()) - {"python", "how", "to", "in"}) >= 2 and len(sentence_of[at].split()) >= 3:
+            made.rows.append((query, [at], kind.rows[at][2]))
+        if len(made.rows) == most:
+            break
+    return made
+
+
+def claims(sources: Sequence[tuple[Kind, bool, int]]) -> Kind:
+    """A sentence said otherwise asks for the rest of its passage; where a title is known, it heads the passage."""
+    chance = random.Random(SEED + 3)
+    made = Kind(mine=True)
+    for kind, titled, most in sources:
+        rows = list(kind.rows)
+        chance.shuffle(rows)
+        # What many passages say asks for none of them.
+        said = Counter(_letters(part) for text in kind.texts for part in SENTENCE_END.split(text))
+        seen: set[int] = set()
+        wanted = len(made.rows) + most
+        for query, positives, _ in rows:
+            if positives[0] in seen or len(made.rows) == wanted:
+                continue
+            seen.add(positives[0])
+            parts = SENTENCE_END.split(kind.texts[positives[0]])
+            fitting = [
+                at
+                for at, part in enumerate(parts)
+                if 7 <= len(part.split()) <= 32 and "?" not in part and said[_letters(part)] == 1
+            ]
+            if len(parts) < 3 or not fitting:
+                continue
+            at = chance.choice(fitting)
+            title = query.rstrip(" ?.") if titled and chance.random() < 0.6 else ""
+            subject = SUBJECT.sub("", title)
+            made.rows.append((claimed(parts[at], subject, chance), [len(made.texts)], []))
+            rest = " ".join(parts[:at] + parts[at + 1 :])
+            made.texts.append(f"{title}\n{rest}" if title else rest)
+    return made
+
+
+def surveys(kind: Kind, most: int) -> Kind:
+    """Long questions after a subject -> what is written about it, half of the time under its title."""
+    chance = random.Random(SEED + 4)
+    made = Kind(mine=True)
+    titles = {row[1][0]: row[0].rstrip(" .") for row in kind.rows}
+    for at, text in enumerate(kind.texts):
+        made.texts.append(f"{titles[at]} .\n{text}" if at in titles and chance.random() < 0.5 else text)
+    rows = [row for row in kind.rows if len(row[0].split()) >= 4]
+    for query, positives, negatives in chance.sample(rows, len(rows))[:most]:
+        if asked := surveyed(query, chance):
+            made.rows.append((asked, positives, negatives))
     return made
 
 
@@ -244,6 +339,10 @@ def detokenised(text: str) -> str:
     text = re.sub(r" (n't|'s|'re|'ve|'ll|'m|'d)\b", r"\1", text)
     text = re.sub(r"\s+([.,!?;:)\]%])", r"\1", re.sub(r"([(\[$])\s+", r"\1", text))
     return re.sub(r"\s+", " ", text).replace("#NOTE#:", "Note:").strip()
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z]+", "", text.lower())
 
 
 def _rarity(texts: Sequence[str]) -> dict[str, float]:

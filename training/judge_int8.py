@@ -65,7 +65,7 @@ def main() -> None:
         corpus = read_corpus(arguments.eval / f"{name}.json.xz", arguments.tokenizer)
         for model in ("reranker-6", "reranker-4"):
             run = session(arguments.models / model / "model.onnx")
-            scores = kept_scores(arguments.scores / f"scores-{model}-tuned.npz", corpus)
+            scores = kept_scores(arguments.scores / f"scores-{model}.npz", corpus)
             lists = kept_lists(arguments.lists, corpus)
             figures[f"{model}, {name}"] = against(corpus, lists, scores, run, arguments.queries)
             print(model, name, figures[f"{model}, {name}"], flush=True)

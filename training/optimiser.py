@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import torch
@@ -15,15 +16,22 @@ LARGEST_GRADIENT = 1.0
 class ClockedAdamW:
     """Warms up, then falls to zero in a line as the time runs out: a run always ends on time and annealed."""
 
-    def __init__(self, model: nn.Module, rate: float, seconds: float) -> None:
+    def __init__(self, model: nn.Module, rate: float, seconds: float, depth_decay: float = 1.0) -> None:
+        """`depth_decay`: a layer's rate as a share of the next one's; what lies below the layers counts as one more."""
         self._rate, self._seconds = rate, seconds
         self._started = time.monotonic()
         self._model = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._names = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
         self._masters = [parameter.detach().float().clone() for parameter in self._model]
+        depths = [_depth(name) for name in self._names]
+        top = max(depths)
         groups = [
-            {"params": [one for one in self._masters if one.ndim > 1], "weight_decay": DECAY},
-            {"params": [one for one in self._masters if one.ndim <= 1], "weight_decay": 0.0},
+            {
+                "params": [one for one, own in zip(self._masters, depths, strict=True) if (one.ndim > 1, own) == key],
+                "weight_decay": DECAY if key[0] else 0.0,
+                "share": depth_decay ** (top - key[1]),
+            }
+            for key in sorted({(one.ndim > 1, own) for one, own in zip(self._masters, depths, strict=True)})
         ]
         self._adam = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-8)
 
@@ -36,7 +44,7 @@ class ClockedAdamW:
         spent = self.spent
         share = spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP)
         for group in self._adam.param_groups:
-            group["lr"] = self._rate * max(share, 0.0)
+            group["lr"] = self._rate * group["share"] * max(share, 0.0)
         for master, parameter in zip(self._masters, self._model, strict=True):
             master.grad = parameter.grad.float() if parameter.grad is not None else None
             parameter.grad = None
@@ -49,3 +57,9 @@ class ClockedAdamW:
     def state(self) -> dict[str, Tensor]:
         """The float32 weights by name."""
         return {name: master.detach().cpu() for name, master in zip(self._names, self._masters, strict=True)}
+
+
+def _depth(name: str) -> int:
+    """0 for embeddings, n + 1 for layer n, and the head with the last layer."""
+    found = re.search(r"layers\.(\d+)\.", name)
+    return int(found[1]) + 1 if found else 0 if re.search(r"words|positions|segments|norm", name) else 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,9 @@ class Plan:
     shape: Shape = STOCK_SHAPE
     compiled: bool = False
     words_frozen: bool = False
+    depth_decay: float = 1.0
+    # The share of lists without their answer, which say only that nothing in them is one.
+    unanswered: float = 0.0
 
 
 def train_embedder(
@@ -71,20 +75,24 @@ def train_reranker(
     device = texts.device
     reranker = ready(Reranker(plan.shape), start, device, training=True, compiled=plan.compiled)
     reranker.encoder.words.weight.requires_grad_(not plan.words_frozen)
-    optimiser = ClockedAdamW(reranker, plan.rate, plan.seconds)
+    optimiser = ClockedAdamW(reranker, plan.rate, plan.seconds, plan.depth_decay)
     sampler = Sampler(kinds, plan)
     began, steps, seen = time.monotonic(), 0, 0
-    while optimiser.spent < 1:
-        batch = sampler.reranker_batch(soft)
-        columns = batch.passages.shape[1]
-        queries, passages = np.repeat(batch.queries, columns), batch.passages.reshape(-1)
-        scores = scored(reranker, texts, queries, passages).view(-1, columns)
-        loss = _listwise(scores, batch, plan, device)
-        loss.backward()
-        optimiser.step()
-        steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
-        if steps % SPOKEN_EVERY == 0 or steps == 3:
-            _tell("reranker", steps, loss, seen, began, optimiser.spent)
+    # The next batch is drawn while the device works on this one.
+    with ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(sampler.reranker_batch, soft)
+        while optimiser.spent < 1:
+            batch = coming.result()
+            coming = ahead.submit(sampler.reranker_batch, soft)
+            columns = batch.passages.shape[1]
+            queries, passages = np.repeat(batch.queries, columns), batch.passages.reshape(-1)
+            scores = scored(reranker, texts, queries, passages).view(-1, columns)
+            loss = _listwise(scores, batch, plan, device)
+            loss.backward()
+            optimiser.step()
+            steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
+            if steps % SPOKEN_EVERY == 0 or steps == 3:
+                _tell("reranker", steps, loss, seen, began, optimiser.spent)
     return {**start, **optimiser.state()}
 
 
@@ -102,6 +110,7 @@ class RerankerBatch:
     queries: np.ndarray
     passages: np.ndarray
     taught: np.ndarray | None
+    answered: np.ndarray
 
 
 class Sampler:
@@ -131,7 +140,7 @@ class Sampler:
         return batch
 
     def reranker_batch(self, soft: Sequence[Tensor] | None) -> RerankerBatch:
-        queries, passages, taught = [], [], []
+        queries, passages, taught, answered = [], [], [], []
         for at in self._chance.choice(len(self._kinds), self._plan.lists, p=self._weights):
             kind = self._kinds[at]
             row = self._rows[at].draw(1)[0]
@@ -139,9 +148,9 @@ class Sampler:
             answer = 0 if soft is not None else self._chance.integers(len(kind.positives[row]))
             easy = [self._other(kind, row) for _ in range(self._plan.easy)]
             queries.append(kind.queries[row])
-            passages.append(
-                [kind.positives[row][answer], *(self._number(kind, row, column) for column in columns), *easy]
-            )
+            answered.append(self._plan.unanswered == 0 or self._chance.random() >= self._plan.unanswered)
+            first = kind.positives[row][answer] if answered[-1] else self._other(kind, row)
+            passages.append([first, *(self._number(kind, row, column) for column in columns), *easy])
             if soft is not None:
                 # Easy negatives were never shown to the teachers: they are worth what the worst candidate is.
                 own = soft[at][row].numpy()
@@ -152,7 +161,12 @@ class Sampler:
                     *([low] * len(easy)),
                 ]
                 taught.append(np.nan_to_num(np.array(values, dtype=np.float32), nan=float(low)))
-        return RerankerBatch(np.array(queries), np.array(passages), np.array(taught) if soft is not None else None)
+        return RerankerBatch(
+            np.array(queries),
+            np.array(passages),
+            np.array(taught) if soft is not None else None,
+            np.array(answered, dtype=np.float32),
+        )
 
     def _hard(self, kind: Kind, row: int) -> np.ndarray:
         """Columns of candidates, drawn with a preference for the first; -1 stands for a random other passage."""
@@ -208,10 +222,11 @@ def _distilled(vectors: Tensor, batch: EmbedderBatch, soft: Sequence[Tensor], de
 
 def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> Tensor:
     targets = torch.zeros(len(scores), dtype=torch.int64, device=device)
-    hard = functional.cross_entropy(scores, targets)
+    answered = torch.as_tensor(batch.answered, device=device)
+    hard = (functional.cross_entropy(scores, targets, reduction="none") * answered).sum() / answered.sum().clamp(min=1)
     if batch.taught is None:
         wanted = torch.zeros_like(scores)
-        wanted[:, 0] = 1.0
+        wanted[:, 0] = answered
         return hard + POINTWISE_SHARE * functional.binary_cross_entropy_with_logits(scores, wanted)
     teacher = torch.as_tensor(batch.taught, device=device)
     soft = functional.kl_div(scores.log_softmax(1), teacher.softmax(1), reduction="batchmean")

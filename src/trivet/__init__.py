@@ -8,24 +8,26 @@ with Trivet.open() as memory:
         print(hit.score, hit.content)
 """
 
-from trivet.async_trivet import AsyncTrivet
-from trivet.errors import (
-    Conflict,
-    EmbedderError,
-    Forbidden,
-    InvalidInput,
-    LegFailed,
-    NotFound,
-    RerankerError,
-    SecretError,
-    StoreError,
-    TooMany,
-    TrivetError,
-    Unauthorised,
-)
-from trivet.settings import Settings, load_settings
-from trivet.trivet import Trivet
-from trivet.types import Answer, Hit, Link, Memory, Remembered, Source, Stats, WhyNot
+TYPE_CHECKING = False  # as typing has it, whose import would cost a hook more than its own work
+if TYPE_CHECKING:
+    from trivet.async_trivet import AsyncTrivet
+    from trivet.errors import (
+        Conflict,
+        EmbedderError,
+        Forbidden,
+        InvalidInput,
+        LegFailed,
+        NotFound,
+        RerankerError,
+        SecretError,
+        StoreError,
+        TooMany,
+        TrivetError,
+        Unauthorised,
+    )
+    from trivet.settings import Settings, load_settings
+    from trivet.trivet import Trivet
+    from trivet.types import Answer, Hit, Link, Memory, Remembered, Source, Stats, WhyNot
 
 __version__ = "0.1.0"
 
@@ -55,3 +57,25 @@ __all__ = [
     "WhyNot",
     "load_settings",
 ]
+
+_HOMES = {
+    "trivet.async_trivet": ("AsyncTrivet",),
+    "trivet.settings": ("Settings", "load_settings"),
+    "trivet.trivet": ("Trivet",),
+    "trivet.types": ("Answer", "Hit", "Link", "Memory", "Remembered", "Source", "Stats", "WhyNot"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Each name is looked up when it is first asked for, so that a hook can start without loading all of it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'trivet' has no attribute {name!r}")
+    from importlib import import_module
+
+    home = next((home for home, names in _HOMES.items() if name in names), "trivet.errors")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -162,6 +162,12 @@ class Recall(Selection, frozen=True, kw_only=True):
     ] = None
 
 
+class RecallRequest(Recall, frozen=True, kw_only=True):
+    federated: Annotated[
+        bool, Meta(description="Ask the other systems that the settings declare, too, and fuse what they find.")
+    ] = False
+
+
 class Get(Request, frozen=True, kw_only=True):
     id: Id
     reveal: Annotated[bool, Meta(description="Show sensitive content instead of masking it.")] = False
@@ -372,7 +378,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         name="recall",
-        request=Recall,
+        request=RecallRequest,
         result=Answer,
         summary="Find the memories that matter for a query, each with the reason why it was found.",
         needs="read",

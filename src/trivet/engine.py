@@ -13,6 +13,7 @@ from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.expand.expander import Expander
 from trivet.guard.keys import KeyRing, places_of
 from trivet.guard.protect import Guard
+from trivet.members.members import Members
 from trivet.opening import open_server, open_store
 from trivet.recipe import Recipe, parse_recipe
 from trivet.rerank.registry import Rerankers
@@ -36,15 +37,18 @@ class Shared(msgspec.Struct, frozen=True):
 
     embedder: Embedder | None
     rerankers: Rerankers
+    members: Members
     legs: SideBySide
     server: Server | None  # of PostgreSQL, where it keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
         server = open_server(settings) if is_postgres(settings.path) else None
-        return cls(load(settings.embedder), _rerankers(settings), SideBySide(settings.recalls_at_once), server)
+        legs = SideBySide(settings.recalls_at_once)
+        return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
 
     def close(self) -> None:
+        self.members.close()
         self.legs.stop()
         if self.server:
             self.server.close()
@@ -69,7 +73,11 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     expander: Expander
+<<<<<<< HEAD
     tally: Tally
+=======
+    members: Members
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -98,13 +106,15 @@ class Engine(msgspec.Struct, frozen=True):
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:
+            self.members.close()
             self.legs.stop()
         self.store.close()
 
 
 def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
-    recipe = parse_recipe(settings.recipe)
+    members = shared.members if shared else Members(settings.federation)
+    recipe = parse_recipe(settings.recipe, tuple(members.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
     rerankers = shared.rerankers if shared else _rerankers(settings)
     expander = _expander(settings)
@@ -126,7 +136,11 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         _guard(settings),
         rerankers,
         expander,
+<<<<<<< HEAD
         tally,
+=======
+        members,
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
         shares_legs=shared is not None,
     )
 

@@ -81,14 +81,15 @@ def recall(engine: Engine, request: Recall) -> Answer:
     return follow(engine, request).answer
 
 
-def follow(engine: Engine, request: Recall) -> Trail:
+def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> Trail:
+    """`by` is another way to retrieve than from our own legs alone."""
     with engine.store.moment():
-        return _follow(engine, request)
+        return _follow(engine, request, by or retrieve)
 
 
-def _follow(engine: Engine, request: Recall) -> Trail:
+def _follow(engine: Engine, request: Recall, by: Retrieve) -> Trail:
     watch = Stopwatch()
-    decision = decide(engine, request, watch, retrieve)
+    decision = decide(engine, request, watch, by)
     retrieved = decision.retrieved
     with watch.stage("present"):
         models = engine.embedding.models()
@@ -151,7 +152,8 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:
     """The recipe that this recall follows, with its reranking spelled out."""
-    recipe = parse_recipe(request.recipe) if request.recipe is not None else engine.recipe
+    members = tuple(engine.members.declared)
+    recipe = parse_recipe(request.recipe, members) if request.recipe is not None else engine.recipe
     step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
     return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
 

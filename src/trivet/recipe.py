@@ -78,7 +78,8 @@ DEFAULT = Recipe()
 
 
 @lru_cache(maxsize=256)
-def parse_recipe(text: str) -> Recipe:
+def parse_recipe(text: str, members: tuple[str, ...] = ()) -> Recipe:
+    """`members` are other systems, whose weights and norms a fusion may name as those of legs."""
     if text.strip() == "default":
         return DEFAULT
     steps: dict[str, object] = {}
@@ -86,16 +87,17 @@ def parse_recipe(text: str) -> Recipe:
         name = call.name if call.name in _STEPS else "fusion"
         if name in steps:
             raise InvalidInput(f"The recipe {text!r} has two {name} steps. Give each step once.")
-        steps[name] = _STEPS[name](call)
+        steps[name] = _fusion(call, members) if name == "fusion" else _STEPS[name](call)
     return msgspec.structs.replace(DEFAULT, **steps)
 
 
-def _fusion(call: Call) -> Fusion:
+def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
     try:
         fusion = fusion_from(call)
         named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
-        if unknown := sorted(named - set(LEGS)):
-            raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(LEGS)}")
+        legs = (*LEGS, *members)
+        if unknown := sorted(named - set(legs)):
+            raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(legs)}")
         return fusion
     except InvalidInput as error:
         steps = ", ".join(name for name in _STEPS if name != "fusion")

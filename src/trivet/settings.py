@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
+from trivet.member import Member
 from trivet.store.address import without_password
 
 CATEGORIES: tuple[str, ...] = (
@@ -34,6 +35,8 @@ CATEGORIES: tuple[str, ...] = (
 
 # Written with commas between the names in an environment variable.
 LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
+# Written as JSON there.
+TABLES = frozenset(("federation",))
 
 
 # Never shown, logged or sent anywhere but where they are for.
@@ -184,6 +187,35 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Literal["admin", "loopback"],
         Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
     ] = "admin"
+    resident: Annotated[
+        Literal["off", "use", "hooks", "always"],
+        Meta(
+            description="The resident process: off (never used), use (where it runs), hooks (which start it too), or "
+            "always (the command line and MCP start it too)."
+        ),
+    ] = "hooks"
+    resident_idle_seconds: Annotated[
+        float, Meta(ge=0, le=10**9, description="The resident process ends when nobody asked for so long; 0: never.")
+    ] = 3_600.0
+    resident_memory_mb: Annotated[
+        int, Meta(ge=1, le=10**6, description="The resident process ends when it has more than this in memory.")
+    ] = 1_024
+    hook_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="After so long a hook gives up and says nothing.")
+    ] = 3_000
+    hook_memories: Annotated[
+        int, Meta(ge=0, le=50, description="Most memories that a hook adds to a prompt; 0: none.")
+    ] = 5
+    hook_bytes: Annotated[
+        int, Meta(ge=0, le=10**6, description="Most bytes that a hook adds to a prompt or at a session's start.")
+    ] = 8_192
+    hook_start_tokens: Annotated[
+        int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
+    ] = 1_000
+    federation: Annotated[
+        Mapping[str, Member],
+        Meta(description="Other retrieval systems, a table each, which a federated recall asks, too."),
+    ] = {}
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
 
     def __repr__(self) -> str:
@@ -205,6 +237,8 @@ def _shown(value: Any) -> Any:
     """An address of PostgreSQL may hold a password."""
     if isinstance(value, tuple):
         return tuple(_shown(one) for one in value)
+    if isinstance(value, Mapping):
+        return {name: member.kind for name, member in value.items()}
     return without_password(value) if isinstance(value, str) else value
 
 
@@ -257,15 +291,23 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for field in msgspec.structs.fields(Settings):
-        text = environment.get(f"TRIVET_{field.name.upper()}")
+    for name in Settings.__struct_fields__:
+        text = environment.get(f"TRIVET_{name.upper()}")
         if text is not None:
-            values[field.name] = _listed(text) if field.name in LISTS else text
+            read = _listed if name in LISTS else _tables if name in TABLES else str
+            values[name] = read(text)
     return values
 
 
 def _listed(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _tables(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"TRIVET_FEDERATION is not JSON: {error}. Tables are better kept in trivet.toml.") from None
 
 
 def _checked(values: Mapping[str, Any], origin: str) -> Settings:

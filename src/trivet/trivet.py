@@ -7,7 +7,7 @@ from functools import wraps
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -55,9 +55,22 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
-    from trivet.client.connection import Connection
     from trivet.engine import Engine
     from trivet.graph.values import Kind as ConceptKind
+
+
+class Elsewhere(Protocol):
+    """Who does the verbs where it is not this process: a server, or this user's resident process."""
+
+    @property
+    def address(self) -> str | None: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any: ...
+
+    def close(self) -> None: ...
 
 
 R = TypeVar("R", bound=contract.Request)
@@ -81,7 +94,7 @@ def anywhere(method: Callable[Concatenate[Trivet, P], T]) -> Callable[Concatenat
 class Trivet:
     """A memory. Open it with `Trivet.open()`; use it as a context manager or call `close()`."""
 
-    _server: Connection | None = None
+    _server: Elsewhere | None = None
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -120,8 +133,13 @@ class Trivet:
     def _connected(cls, settings: Settings) -> Self:
         from trivet.client.connection import Connection
 
+        return cls.through(Connection(settings))
+
+    @classmethod
+    def through(cls, elsewhere: Elsewhere) -> Self:
+        """A memory whose verbs are done by somebody else."""
         trivet = cls.__new__(cls)
-        trivet._server = Connection(settings)
+        trivet._server = elsewhere
         return trivet
 
     @property
@@ -131,7 +149,12 @@ class Trivet:
     @property
     def server(self) -> str | None:
         """The address of the server that this object speaks to; None for a store of one's own."""
-        return None if self._server is None else self._server.settings.path
+        return None if self._server is None else self._server.address
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Who does the verbs, if it is not this object."""
+        return self._server
 
     @property
     @anywhere
@@ -202,13 +225,23 @@ class Trivet:
         recipe: str | None = None,
         expand: bool | None = None,
         rerank: Rerank | None = None,
+        federated: bool = False,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
+<<<<<<< HEAD
         answer = recall(self._engine, self._asked("recall", contract.Recall, locals()))
         self._engine.tally.note(hit.id for hit in answer.hits)
         return answer
+=======
+        request = self._asked("recall", contract.RecallRequest, locals())
+        if request.federated:
+            from trivet.federate.recall import recall_federated
+
+            return recall_federated(self._engine, request)
+        return recall(self._engine, request)
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
@@ -624,11 +657,16 @@ class Trivet:
 
     @anywhere
     def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes and the embedder; each problem comes with its remedy."""
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
         self._engine.demand_store()
+<<<<<<< HEAD
         from trivet.doctor import doctor
+=======
+        from trivet.federate.doctor import findings
+        from trivet.upkeep import doctor
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
 
-        return doctor(self._engine)
+        return (*doctor(self._engine), *findings(self._engine))
 
     @anywhere
     def reindex(

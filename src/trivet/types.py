@@ -198,6 +198,23 @@ class Hit(Value, frozen=True, kw_only=True):
     relevance: float = 0.0
 
 
+class ForeignHit(Value, frozen=True, kw_only=True):
+    """A hit of another system that is no memory of ours. Its text is that system's, bounded and not to be trusted.
+
+    `id` is what systems have in common, a URI or a path, or else what the system calls it. `rank` counts all hits of
+    the answer, memories included.
+    """
+
+    systems: tuple[str, ...]
+    id: str
+    text: str
+    score: float
+    rank: int
+    legs: Mapping[str, Contribution]
+    title: str | None = None
+    line: int | None = None
+
+
 class LegHealth(Value, frozen=True, kw_only=True):
     """Whether a leg answered, how many candidates it gave, and if not, why not."""
 
@@ -239,6 +256,7 @@ class Answer(Value, frozen=True, kw_only=True):
     truncated: bool = False
     nothing_relevant: bool = False
     best_relevance: float | None = None
+    foreign: tuple[ForeignHit, ...] = ()  # of other systems, where they were asked too
     asked: tuple[str, ...] = ()  # besides the query: its parts or rewrites, where the first answer was unsure
 
 

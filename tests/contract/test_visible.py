@@ -163,3 +163,27 @@ def test_many_filters_do_not_mix(store: Store, read: str) -> None:
     for _ in range(2):
         for one in memories:
             assert READS[read](store, model, Filter(scope=one.scope)) == [one.id]
+
+
+def test_memories_by_their_sources_tell_whether_the_filter_shows_them(store: Store) -> None:
+    shown = memory("relay", source="notes/a.md", scope="team")
+    hidden = memory("relay", source="notes/a.md", scope="other", sensitive=True)
+    named = memory("relay", scope="team")
+    gone = memory("relay", source="notes/b.md", scope="team")
+    add(store, shown, hidden, named, gone, memory("relay", source="notes/a.md.bak"))
+    replace(store, msgspec.structs.replace(gone, state="deleted"), "forget")
+    told = store.memories.of_sources(["notes/a.md", "notes/b.md", named.id, "notes/none.md"], Filter(scope="team"))
+    by_id = {one.id: (one.source, one.shown, one.sensitive, one.deleted) for one in told}
+    assert by_id == {
+        shown.id: ("notes/a.md", True, False, False),
+        hidden.id: ("notes/a.md", False, True, False),
+        named.id: (None, True, False, False),
+        gone.id: ("notes/b.md", False, False, True),
+    }
+
+
+def test_memories_of_others_are_not_found_by_their_sources(store: Store) -> None:
+    mine, theirs = (memory("relay", source="notes/a.md", owner=owner) for owner in ("ana", "ben"))
+    add(store, mine, theirs)
+    told = store.seen_by("ana").memories.of_sources(["notes/a.md", theirs.id], Filter(viewer="ana"))
+    assert [one.id for one in told] == [mine.id]

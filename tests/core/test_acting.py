@@ -90,7 +90,7 @@ OF_THE_STORE: dict[str, Callable[[Trivet], Any]] = {
     "tidy": lambda it: it.tidy(),
     "budgets": lambda it: it.budgets(),
 }
-OTHERWISE = {"open", "server", "of", "acting_as", "close", "settings", "engine"}
+OTHERWISE = {"open", "server", "elsewhere", "through", "of", "acting_as", "close", "settings", "engine"}
 
 
 def test_no_method_is_forgotten() -> None:

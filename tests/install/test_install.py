@@ -130,7 +130,7 @@ def test_hooks_of_claude_code_run_ours_beside_others(trivet: CommandLine, home: 
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     assert set(hooks) == {"SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"}
     assert hooks["Stop"][0]["hooks"][0]["command"] == "say done"
-    assert f"hook stop --path '{home}/my store.db'" in hooks["Stop"][1]["hooks"][0]["command"]
+    assert f"hook_client.py stop --path '{home}/my store.db'" in hooks["Stop"][1]["hooks"][0]["command"]
     server = json.loads((home / ".claude.json").read_text())["mcpServers"]["trivet"]
     assert server["args"] == ["mcp", "--path", str(home / "my store.db")]
     trivet("install", "claude-code", "--yes")
@@ -217,7 +217,7 @@ def test_the_plugin_folder(trivet: CommandLine, home: Path, tmp_path: Path) -> N
     ]
     assert json.loads((folder / files[0]).read_text())["name"] == "trivet"
     hooks = json.loads((folder / "hooks/hooks.json").read_text())["hooks"]
-    assert "hook prompt" in hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
+    assert "hook_client.py prompt" in hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
     for name in files:
         if name.endswith(".md"):
             assert (folder / name).read_text().startswith("---\n")

@@ -83,7 +83,7 @@ def test_a_request_without_reveal_is_otherwise_the_same() -> None:
     smaller = agent_tools()["memory_recall"].request
     assert msgspec.structs.asdict(contract.check(smaller, {"query": "q"})) == {
         name: value
-        for name, value in msgspec.structs.asdict(contract.check(contract.Recall, {"query": "q"})).items()
+        for name, value in msgspec.structs.asdict(contract.check(contract.RecallRequest, {"query": "q"})).items()
         if name != "reveal"
     }
 

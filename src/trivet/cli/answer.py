@@ -9,8 +9,8 @@ import msgspec
 
 from trivet.cli.output import Line, line
 from trivet.cli.views import about, preview
-from trivet.cli.why import health_lines, why_line
-from trivet.types import Answer, Hit
+from trivet.cli.why import health_lines, legs_line, why_line
+from trivet.types import Answer, ForeignHit, Hit
 
 BAR_CELLS = 10
 PASSAGE_CHARACTERS = 320
@@ -29,12 +29,13 @@ def as_json(answer: Answer) -> dict[str, Any]:
 def as_lines(answer: Answer) -> Iterator[Line]:
     if answer.hits and answer.nothing_relevant:
         yield line((f"Probably nothing relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
-    for hit in answer.hits:
-        yield from hit_lines(hit)
+    together: list[Hit | ForeignHit] = [*answer.hits, *answer.foreign]
+    for hit in sorted(together, key=lambda hit: hit.rank):
+        yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
     if not answer.hits and answer.best_relevance is not None:
         yield line(f"Nothing relevant here: the likeliest candidate is only {likely(answer)} likely to be. ",
                    ("--relevance-at-least 0 shows it.", "dim"))  # fmt: skip
-    elif not answer.hits:
+    elif not answer.hits and not answer.foreign:
         yield line("Nothing was found. `trivet list` shows what is stored.")
     if answer.asked:
         yield line((f"The first answer was unsure; also asked: {'; '.join(answer.asked)}", "dim"))
@@ -64,6 +65,24 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
     for resolution in hit.resolved_by:
         text = preview(resolution.content, RESOLUTION_CHARACTERS)
         yield line(("resolved by ", "green"), (resolution.id, "cyan"), f": {text}", indent=INDENT)
+    yield line("")
+
+
+def foreign_lines(hit: ForeignHit) -> Iterator[Line]:
+    """What another system says, marked as such before anything of it is read."""
+    place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
+    yield line(
+        (f"{hit.rank:>2}  ", "bold"),
+        (score_bar(hit.score), "green"),
+        (f" {hit.score:.2f}        ", "green"),
+        (f"from {', '.join(hit.systems)}: ", "magenta"),
+        (preview(hit.title or place), "bold"),
+    )
+    if hit.text:
+        yield line(preview(hit.text, PASSAGE_CHARACTERS), indent=INDENT)
+    if hit.title:
+        yield line((preview(place), "dim"), indent=INDENT)
+    yield line(("why: ", "bold dim"), (legs_line(hit.legs), "dim"), indent=INDENT)
     yield line("")
 
 

@@ -14,7 +14,7 @@ from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root
 # In the order of `trivet --help`.
 MODULES: dict[str, tuple[str, ...]] = {
     "write": ("remember",),
-    "find": ("recall", "get", "list"),
+    "find": ("recall", "fuse", "get", "list"),
     "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
     "look": ("history", "diff", "why-not", "stats"),
     "secrets": ("reveal", "redact", "audit", "rotate-keys"),
@@ -28,6 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tidy": ("tidy",),
     "serve": ("serve", "mcp", "demo"),
     "install": ("install", "uninstall"),
+    "resident": ("up", "down", "status", "hook"),
     "accounts": ("user", "key"),
     "tune": ("tune",),
     "lab": ("lab",),
@@ -45,6 +46,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "gate": "lab",
         "sweep": "lab_search",
         "ablate": "lab_search",
+        "federation": "lab_federation",
         "report": "lab",
         "pool": "judge",
         "judge": "judge",

@@ -80,20 +80,37 @@ def command(
 
 
 def operation(
-    name: str, *, more: str = "", example: str, extra: Sequence[inspect.Parameter] = ()
+    name: str,
+    *,
+    more: str = "",
+    example: str,
+    extra: Sequence[inspect.Parameter] = (),
+    verb: str = "",
+    summary: str = "",
+    settled: Sequence[str] = (),
 ) -> Callable[[Handler], Handler]:
+<<<<<<< HEAD
     """A command for an operation of the contract, which gives its options; the function gets what was typed."""
     verb = BY_NAME[name.replace("-", "_").replace(" ", "_")]
+=======
+    """A command for an operation of the contract, which gives its options; the function gets what was typed.
+
+    One that is a way to use an operation of another name says which `verb`, and which of its fields are `settled`.
+    """
+    verb_of = BY_NAME[verb or name.replace("-", "_")]
+    told = summary or verb_of.summary
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
 
     def register(function: Handler) -> Handler:
         def handle(session: Session, **values: Any) -> Status:
             extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
-            return function(session, arguments_of(verb.request, values), **extras)
+            given = {**dict.fromkeys(settled), **values}
+            return function(session, arguments_of(verb_of.request, given), **extras)
 
         def parameters() -> list[inspect.Parameter]:
-            return [*parameters_of(verb.request), *extra]
+            return [*(one for one in parameters_of(verb_of.request) if one.name not in settled), *extra]
 
-        ENTRIES[name] = Entry(name, verb.summary, _help(verb.summary, more, example), handle, parameters)
+        ENTRIES[name] = Entry(name, told, _help(told, more, example), handle, parameters)
         return function
 
     return register

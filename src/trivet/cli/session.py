@@ -23,7 +23,9 @@ class Session:
 
     @cached_property
     def memory(self) -> Trivet:
-        return Trivet.open(self.path, background=False)
+        from trivet.resident.reach import open_memory
+
+        return open_memory(self.path, background=False)
 
     @property
     def file(self) -> Path:
@@ -48,13 +50,19 @@ class Session:
         A server that holds the store does it by itself.
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
-        from trivet.cli.progress import LateProgress
-        from trivet.upkeep import read_now
+        from trivet.resident.reach import is_warm
 
         if self.memory.server:
             return
-        engine = self.memory.engine
         try:
+            if is_warm(self.memory):
+                self.memory.drain()
+                _tell_trouble(self.memory.stats().last_error)
+                return
+            from trivet.cli.progress import LateProgress
+            from trivet.upkeep import read_now
+
+            engine = self.memory.engine
             if not engine.embedding.local:
                 read_now(engine)
                 return
@@ -63,12 +71,16 @@ class Session:
         except TrivetError as error:
             _warn_not_embedded(str(error))
             return
-        if engine.worker.last_error:
-            _warn_not_embedded(engine.worker.last_error)
+        _tell_trouble(engine.worker.last_error)
 
     def close(self) -> None:
         if "memory" in self.__dict__:
             self.memory.close()
+
+
+def _tell_trouble(error: str | None) -> None:
+    if error:
+        _warn_not_embedded(error)
 
 
 def _warn_not_embedded(reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trivet.cli.output import one_line
 from trivet.types import Contribution, Health, PathStep, Why
@@ -30,6 +30,11 @@ def _evidence(leg: Contribution, why: Why) -> str:
     if leg.leg == "graph" and why.path:
         return f" ({path_line(why.path)})"
     return ""
+
+
+def legs_line(legs: Mapping[str, Contribution]) -> str:
+    """The place in each system's list, such as: notes #1, wiki #3."""
+    return ", ".join(f"{leg} #{part.rank}" for leg, part in sorted(legs.items()) if part.rank is not None)
 
 
 def path_line(path: Sequence[PathStep]) -> str:

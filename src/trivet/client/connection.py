@@ -24,6 +24,10 @@ class Connection:
         self._http = httpx2.Client(**options(settings))
         self._wait = wait
 
+    @property
+    def address(self) -> str:
+        return self.settings.path
+
     def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What `method` of the facade does, done by the server."""
         arguments = arguments_of(method, args, kwargs)
@@ -35,6 +39,10 @@ class Connection:
         if method.__name__ == "import_":
             return self._carry(call, arguments["lines"], arguments.get("progress"))
         return self._ask(call)
+
+    def ask(self, verb: str, arguments: Mapping[str, Any]) -> Any:
+        """What a verb of the contract answers, for those who have no facade."""
+        return self._ask(call_of(verb, arguments))
 
     def close(self) -> None:
         self._http.close()

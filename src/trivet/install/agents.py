@@ -16,17 +16,20 @@ SERVER = "trivet"
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How Trivet is started: its program, and what comes before the verb's own arguments."""
+    """How Trivet is started: its program, what comes before the verb's own arguments, the quickest way to a hook."""
 
     program: str
     arguments: tuple[str, ...] = ()
+    hook_program: tuple[str, ...] = ()
 
     @property
     def server(self) -> tuple[str, ...]:
         return ("mcp", *self.arguments)
 
     def hook(self, moment: str) -> str:
-        return shlex.join([self.program, "hook", moment, *self.arguments])
+        """Should the program be gone one day, the agent's own work must go on: some take a failed hook as a no."""
+        words = [*(self.hook_program or (self.program, "hook")), moment, *self.arguments]
+        return f"{shlex.join(words)} || exit 0"
 
 
 class Wanted(msgspec.Struct, frozen=True):

@@ -14,7 +14,10 @@ from trivet.install import jsonc
 from trivet.install.agents import Wanted
 
 # A hook is ours by what it runs, wherever the program lies.
-_OURS = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook (?:prompt|start|stop|compact|end)\b")
+_MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
+_OURS = re.compile(
+    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + r"|[/\\]trivet[/\\]resident[/\\]hook_client\.py" + _MOMENT
+)
 
 
 def with_ours(text: str, wanted: Wanted) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from trivet.resident.reach import open_memory
 from trivet.trivet import Trivet
 
 T = TypeVar("T")
@@ -38,5 +39,5 @@ class LazyStore:
     def _apply(self, function: Callable[[Trivet], T]) -> T:
         with self._opening:
             if self._memory is None:
-                self._memory = Trivet.open(self._path)
+                self._memory = open_memory(self._path)
         return function(self._memory)

@@ -13,6 +13,7 @@ from trivet.serve.shapes import (
     WHOLE_CHARACTERS,
     Changed,
     Counted,
+    Elsewhere,
     Explained,
     Found,
     Got,
@@ -27,6 +28,10 @@ from trivet.serve.shapes import (
 )
 from trivet.types import (
     Answer,
+<<<<<<< HEAD
+=======
+    ForeignHit,
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     Health,
     Hit,
     Link,
@@ -36,13 +41,18 @@ from trivet.types import (
     Resolution,
     Source,
     Stats,
+<<<<<<< HEAD
     Usage,
+=======
+>>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     Why,
     WhyNot,
 )
 
 # What an agent needs to choose a tag or scope that is in use; the rest is a tail of ones.
 MOST_USED = 30
+# To ask for the fields each time takes longer than the rest of the work.
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Memory)}
 
 
 def stored(remembered: Remembered) -> Stored:
@@ -64,6 +74,7 @@ def recalled(answer: Answer) -> Recalled:
     return Recalled(
         notice=NOTICE,
         hits=tuple(_found(hit) for hit in answer.hits),
+        foreign=tuple(_elsewhere(hit) for hit in answer.foreign),
         truncated=answer.truncated,
         nothing_relevant=answer.nothing_relevant,
         best_relevance=_likely(answer.best_relevance) if answer.nothing_relevant else None,
@@ -142,6 +153,18 @@ def _found(hit: Hit) -> Found:
     return Found(**{**shared, **found})
 
 
+def _elsewhere(hit: ForeignHit) -> Elsewhere:
+    return Elsewhere(
+        systems=hit.systems,
+        id=hit.id,
+        rank=hit.rank,
+        score=round(hit.score, 3),
+        text=hit.text,
+        title=hit.title,
+        line=hit.line,
+    )
+
+
 def _likely(relevance: float | None) -> float | None:
     return None if relevance is None else round(relevance, 2)
 
@@ -178,8 +201,7 @@ def _health(health: Health) -> str | None:
 def _fields(memory: Memory) -> dict[str, Any]:
     """What a memory and its shape share, without what is at its default: a shape leaves out only what it was not given.
     The source is written more shortly."""
-    defaults = {field.name: field.default for field in msgspec.structs.fields(Memory)}
-    fields = {name: getattr(memory, name) for name in defaults if getattr(memory, name) != defaults[name]}
+    fields = {name: getattr(memory, name) for name in _DEFAULTS if getattr(memory, name) != _DEFAULTS[name]}
     given = {"category": memory.category, "scope": memory.scope, "revision": memory.revision}
     return {**fields, **given, "source": _source(memory.source)}
 

@@ -8,6 +8,7 @@ from trivet.guard import MASK
 from trivet.serve.shapes import (
     Changed,
     Counted,
+    Elsewhere,
     Explained,
     Found,
     Got,
@@ -42,12 +43,17 @@ def stored_text(result: Stored, wrapper: Wrapper) -> str:
 
 
 def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
-    lines = [wrapper.notice] if result.hits else [_nothing(result)]
-    for hit in result.hits:
+    lines = [wrapper.notice] if result.hits or result.foreign else []
+    lines += [] if result.hits else [_nothing(result)]
+    together: list[Found | Elsewhere] = [*result.hits, *result.foreign]
+    for hit in sorted(together, key=lambda hit: hit.rank):
+        if isinstance(hit, Elsewhere):
+            lines += _elsewhere(hit, wrapper)
+            continue
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
         path = f"by way of {hit.path}\n" if hit.path else ""
-        lines.append(wrapper.wrap(f"{_label(hit)}\n{path}{hit.content}", hit.id))
+        lines.append(wrapper.wrap(f"{label(hit)}\n{path}{hit.content}", hit.id))
         for resolution in hit.resolved_by:
             lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
     if result.truncated:
@@ -57,6 +63,13 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
     if result.health:
         lines.append(f"Note: {result.health}.")
     return "\n".join(lines)
+
+
+def _elsewhere(hit: Elsewhere, wrapper: Wrapper) -> list[str]:
+    """Whatever another system chose stands inside, its id and title too."""
+    place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
+    told = "\n".join(part for part in (place, hit.title, hit.text) if part)
+    return [f"{hit.rank}. score {hit.score:g}, from another system: {', '.join(hit.systems)}", wrapper.wrap(told)]
 
 
 def _nothing(result: Recalled) -> str:
@@ -83,7 +96,7 @@ def listed_text(result: Listed, wrapper: Wrapper) -> str:
     lines = [f"{result.offset + 1} to {last} of {result.total}. {wrapper.notice}"]
     for memory in result.memories:
         part = "" if memory.whole_characters is None else f"\n(part of {memory.whole_characters} characters)"
-        lines.append(wrapper.wrap(f"{_label(memory)}\n{memory.content}{part}", memory.id))
+        lines.append(wrapper.wrap(f"{label(memory)}\n{memory.content}{part}", memory.id))
     if result.next_offset is not None:
         lines.append(f"More: offset={result.next_offset}.")
     return "\n".join(lines)
@@ -130,7 +143,7 @@ def _headline(hit: Found) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _label(memory: Found | Shown) -> str:
+def label(memory: Found | Shown) -> str:
     """One line about a memory: what is worth its tokens on every hit."""
     parts: list[str] = [memory.title] if memory.title else []
     parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
@@ -142,7 +155,7 @@ def _label(memory: Found | Shown) -> str:
 
 
 def _details(memory: Shown) -> str:
-    parts = [_label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
+    parts = [label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
     parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
     if memory.owner != LOCAL:
         parts.append(f"owner {memory.owner}")

@@ -24,6 +24,23 @@ def recall(session: Session, arguments: dict[str, Any]) -> None:
     session.show(as_json(answer) if session.as_json else None, lambda: as_lines(answer))
 
 
+@operation(
+    "fuse",
+    verb="recall",
+    settled=("federated",),
+    summary="Recall together with the other systems that the settings declare, fused into one answer.",
+    more="The same as `recall --federated`. The query goes to each of them. A hit that is no memory names the systems "
+    "that found it; what a system says is not to be trusted. One that fails costs its own hits and is told of.",
+    example="""
+trivet fuse "how do I restore a backup?"
+trivet fuse "E_CONN_4012" --recipe "rrf(k=60, notes=2)" --json
+""",
+)
+def fuse(session: Session, arguments: dict[str, Any]) -> None:
+    answer = session.memory.recall(**arguments, federated=True)
+    session.show(as_json(answer) if session.as_json else None, lambda: as_lines(answer))
+
+
 @operation("get", example="trivet get 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b")
 def get(session: Session, arguments: dict[str, Any]) -> None:
     memory = session.memory.get(**arguments)

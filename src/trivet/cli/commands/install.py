@@ -16,6 +16,7 @@ from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput
 from trivet.install.agents import AgentName, Launch, wanted
+from trivet.resident import hook_client
 from trivet.settings import data_folder
 
 if TYPE_CHECKING:
@@ -144,7 +145,13 @@ def _launch(session: Session) -> Launch:
     beside = Path(sys.argv[0]).resolve()
     program = str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
     path = Path(session.path).expanduser().resolve() if session.path and "://" not in session.path else session.path
-    return Launch(program, ("--path", str(path)) if path else ())
+    return Launch(program, ("--path", str(path)) if path else (), _hook_program())
+
+
+def _hook_program() -> tuple[str, ...]:
+    """Python alone, with nothing of what it loads by itself: a hook runs before every prompt (decision 0018)."""
+    script = Path(hook_client.__file__)
+    return (sys.executable, "-S", "-I", str(script)) if sys.executable and script.is_file() else ()
 
 
 def _folder(project: Path | None) -> Path | None:

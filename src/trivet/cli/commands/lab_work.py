@@ -14,6 +14,7 @@ from trivet.lab.bench import Bench, open_bench
 from trivet.lab.compare import Comparison
 from trivet.lab.extra import MEASURING, need
 from trivet.lab.family import against
+from trivet.lab.federation import Federation, measure_federation
 from trivet.lab.grades import write_grades
 from trivet.lab.run import Arm, run_arm, slug, write_arm
 from trivet.lab.shelf import find_dataset
@@ -22,7 +23,9 @@ from trivet.lab.sweep import sweep as sweep_points
 from trivet.lab.sweep_file import Sweep, encode_sweep, summarise
 from trivet.lab.values import Dataset
 from trivet.lab.written import PER_QUERY, read_arm
+from trivet.member import check_members
 from trivet.recipe import parse_recipe
+from trivet.settings import load_settings
 
 
 class RanArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +87,35 @@ def ablate_config(name: str, config: str, embedder: str) -> list[Ablation]:
         Ablation(name=part, recipe=arm.recipe, overall=arm.measured.overall, against_whole=comparison)
         for part, arm, comparison in zip(recipes, arms, compared, strict=True)
     ]
+
+
+def measure_member(
+    name: str,
+    member: str,
+    config: str,
+    fetch_k: Sequence[int],
+    weights: Sequence[float],
+    k: int,
+    out: Path | None,
+    embedder: str,
+) -> Federation:
+    need(*MEASURING)
+    declared = load_settings().federation
+    check_members(declared)
+    if member not in declared:
+        known = ", ".join(declared) or "none"
+        raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
+    parse_recipe(config, (member,))
+    if out is not None:
+        writable(out.parent)
+    with (
+        _opened(find_dataset(name), embedder) as bench,
+        LateProgress(f"asking {member}", lambda _: len(bench.dataset.queries)) as progress,
+    ):
+        result = measure_federation(bench, member, declared[member], config, fetch_k, weights, k, progress)
+    if out is not None:
+        write_whole(out, [msgspec.json.format(msgspec.json.encode(result), indent=1).decode()])
+    return result
 
 
 def varied(options: Sequence[str]) -> dict[str, list[str]]:

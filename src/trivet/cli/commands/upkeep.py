@@ -16,7 +16,7 @@ from trivet.cli.session import Session
 
 @command(
     "doctor",
-    "Check the store, its indexes and the embedder; each problem comes with its remedy.",
+    "Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.",
     more="The exit status is 5 if there is a problem.",
     example="trivet doctor",
 )

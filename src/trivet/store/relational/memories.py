@@ -10,7 +10,7 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, Forbidden, NotFound
-from trivet.store.base import Added, Document, Entry, Sealed
+from trivet.store.base import Added, Document, Entry, Sealed, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Row
 from trivet.store.relational.graph_traces import clear_graph
@@ -168,6 +168,24 @@ class RelationalMemories:
                 self._database.read().execute(self._database.sql.visible("changed_keys"), parameters).fetchone()
                 is not None
             )
+
+    def of_sources(self, names: Sequence[str], filter: Filter) -> tuple[Sourced, ...]:
+        """The memories, in any state, that came from one of these sources or have one of these ids."""
+        parameters = {**filter_parameters(filter, now()), "names": as_json(names)}
+        with self._database.errors():
+            rows = self._database.read().execute(self._database.sql.visible("of_sources"), parameters).fetchall()
+        return tuple(
+            Sourced(
+                id=row["id"],
+                source=row["source_uri"],
+                start_line=row["source_start_line"],
+                end_line=row["source_end_line"],
+                deleted=row["state"] == "deleted",
+                sensitive=bool(row["sensitive"]),
+                shown=bool(row["shown"]),
+            )
+            for row in rows
+        )
 
     def tags(self, filter: Filter, limit: int) -> tuple[Count, ...]:
         return self._counts("tags", filter, limit)

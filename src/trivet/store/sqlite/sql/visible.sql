@@ -28,6 +28,13 @@ WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
 -- name: categories
 SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
 
+-- name: of_sources
+-- Those that came from a source or have an id, and whether the filter lets them through.
+SELECT m.id, m.source_uri, m.source_start_line, m.source_end_line, m.state, m.sensitive, ({visible}) AS shown
+FROM memory AS m
+WHERE (m.source_uri IN (SELECT value FROM json_each(:names)) OR m.id IN (SELECT value FROM json_each(:names)))
+AND {readable};
+
 -- name: predicate
 {readable}
 AND (:scope IS NULL OR m.scope = :scope OR substr(m.scope, 1, length(:scope) + 1) = :scope || '/')

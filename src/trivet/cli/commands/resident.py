@@ -1,0 +1,146 @@
+"""The resident process: started, ended, looked at; and the hooks of agents that it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.failure import STOPPED
+from trivet.cli.output import Line, line, write_text
+from trivet.cli.session import Session
+from trivet.errors import Conflict, StoreError
+from trivet.settings import load_settings
+
+
+@command(
+    "up",
+    "Start the resident process, which keeps the model and the indexes warm for every program of yours.",
+    more="The command line, `trivet mcp` and the hooks of agents use it where it runs, and work without it. It listens "
+    "on a socket that is yours alone, and ends when it is idle for long or has more than resident_memory_mb in memory.",
+    example="trivet up --background\ntrivet up --systemd > ~/.config/systemd/user/trivet-resident.service",
+)
+def up(
+    session: Session,
+    background: Annotated[bool, typer.Option("--background", help="Return as soon as it answers.")] = False,
+    systemd: Annotated[bool, typer.Option("--systemd", help="Print a unit for systemd, and start nothing.")] = False,
+    ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
+) -> int:
+    if systemd:
+        from trivet.cli.unit import unit_text
+
+        write_text(unit_text(session.path))
+        return 0
+    if background:
+        return _up_in_background(session)
+    return _up_here(session, ready)
+
+
+@command(
+    "down",
+    "End the resident process, after it has answered what it was asked.",
+    more="One that no longer answers is killed, which the store bears.",
+    example="trivet down",
+)
+def down(session: Session) -> int:
+    from trivet.cli.ending import end_resident
+
+    ended = end_resident()
+    told = {None: "It did not run.", "ended": "It has ended.", "killed": "It did not answer, and was killed."}[ended]
+    session.show({"ended": ended}, lambda: [line(told)])
+    return 0
+
+
+@command(
+    "status",
+    "Show the resident process and what became of the agents' hooks.",
+    more="The exit status is 1 if it does not run.",
+    example="trivet status",
+)
+def status(session: Session) -> int:
+    from trivet.cli.ending import asked_status
+    from trivet.hooks.failures import failures
+
+    found, failed = asked_status(), failures()
+    value = {"running": found is not None, "resident": found, "hook_failures": failed}
+    session.show(value, lambda: _told(found, failed))
+    return 0 if found is not None else STOPPED
+
+
+@command(
+    "hook",
+    "Answer a hook of an agent.",
+    more="The agent's JSON comes on standard input; what it is to read goes to standard output. Whatever goes wrong, "
+    "it is silent and exits with 0; `trivet status` counts the failures. `trivet install` sets the hooks up.",
+    example="trivet hook prompt < what-the-agent-said.json",
+)
+def hook(
+    session: Session,
+    moment: Annotated[
+        str, typer.Argument(help="start, prompt, stop, compact or end; also session-start, pre-compact, session-end.")
+    ],
+) -> int:
+    from trivet.resident.hook_client import main
+
+    return main([moment, *(["--path", session.path] if session.path else [])])
+
+
+def _up_here(session: Session, ready: int | None) -> int:
+    from trivet.hooks.answer import answer
+    from trivet.resident.place import made_folder, socket_file
+    from trivet.resident.reach import READY, whole_path
+    from trivet.resident.server import Server, set_up_logs
+
+    made_folder()
+    set_up_logs()
+    settings = whole_path(load_settings(path=session.path), Path.cwd())
+    if ready is not None:
+        os.chdir("/")  # in the background it holds no folder of the user's
+
+    def tell() -> None:
+        if ready is not None:
+            os.write(ready, READY)
+            os.close(ready)
+        else:
+            session.show(
+                {"socket": socket_file()}, lambda: [line(f"Trivet is up, at {socket_file()}. Ctrl-C ends it.")]
+            )
+
+    return Server(settings, answer).run(tell)
+
+
+def _up_in_background(session: Session) -> int:
+    from trivet.resident.place import LOG, holder, made_folder
+    from trivet.resident.reach import start
+
+    folder = made_folder()
+    if (running := holder()) is not None:
+        raise Conflict(f"The resident process runs already, as process {running}.")
+    if not start(load_settings(path=session.path)):
+        raise StoreError(f"The resident process did not come up. {folder / LOG} says why.")
+    session.show({"pid": holder()}, lambda: [line(f"Trivet is up, as process {holder()}.")])
+    return 0
+
+
+def _told(found: Any, failed: Any) -> Iterator[Line]:
+    if found is None:
+        yield line("The resident process does not run. `trivet up --background` starts it; hooks do so by themselves.")
+    else:
+        yield line(f"Up for {found.seconds:.0f} s, as process {found.pid}, version {found.version}.")
+        yield line(f"memory        {found.memory_mb:.0f} of {found.memory_limit_mb} MB")
+        limit = f"ends after {found.idle_limit_seconds:.0f} s" if found.idle_limit_seconds else "never ends by itself"
+        yield line(f"idle          for {found.idle_seconds:.0f} s; {limit}")
+        yield line(f"stores        {', '.join(found.stores)}")
+        yield line(f"calls         {found.calls}, of which {found.failed} failed")
+        yield line(f"hooks         {_counts(found.hooks) or 'none yet'}")
+    if failed.count:
+        yield line((f"hooks failed  {failed.count} times ({_counts(failed.moments)})", "yellow"))
+        yield line((f"the last time at {failed.last_at}: {failed.last}", "yellow"), indent=14)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))

@@ -1,0 +1,87 @@
+"""Which memories a conversation has been shown. Ids alone are kept, of few conversations, in a file each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from trivet.settings import data_folder
+
+MOST_CONVERSATIONS = 200
+# Of a conversation; when it has been shown more, the earliest may come again.
+MOST_SHOWN = 1_000
+# Written where the agent's program cut the conversation short: what stands before it is no longer in sight.
+COMPACTED = "compacted"
+
+
+class Seen:
+    """The file outlives the resident process, so that another one, or none, goes on where it left off."""
+
+    def __init__(self, environment: Mapping[str, str], session: str) -> None:
+        self._folder = data_folder(environment) / "hooks" / "seen"
+        name = hashlib.blake2b(session.encode(), digest_size=16).hexdigest()
+        self._file = self._folder / name if session else None
+
+    def shown(self) -> frozenset[str]:
+        """What is in sight of the agent's model now."""
+        rows = self._rows()
+        return frozenset(rows[_last(rows, COMPACTED) + 1 :])
+
+    def lost(self) -> tuple[str, ...]:
+        """What was in sight before the conversation was cut short, the latest first."""
+        rows = self._rows()
+        end = _last(rows, COMPACTED)
+        before = rows[:end] if end >= 0 else rows
+        return tuple(dict.fromkeys(reversed(before[_last(before, COMPACTED) + 1 :])))
+
+    def add(self, ids: Iterable[str]) -> None:
+        self._append(list(ids))
+
+    def compact(self) -> None:
+        """Told twice for one cut, before and after it, it holds once."""
+        rows = self._rows()
+        if rows and rows[-1] != COMPACTED:
+            self._append([COMPACTED])
+
+    def forget(self) -> None:
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+    def _rows(self) -> list[str]:
+        if self._file is None:
+            return []
+        try:
+            return self._file.read_text(encoding="ascii", errors="replace").split()[-MOST_SHOWN:]
+        except FileNotFoundError:
+            return []
+
+    def _append(self, rows: list[str]) -> None:
+        if self._file is None or not rows:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = not self._file.exists()
+        handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(handle, "".join(f"{row}\n" for row in rows).encode())
+        finally:
+            os.close(handle)
+        if new:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        files = sorted(self._folder.iterdir(), key=_age)
+        for file in files[: max(0, len(files) - MOST_CONVERSATIONS)]:
+            file.unlink(missing_ok=True)
+
+
+def _age(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:  # dropped by another hook just now
+        return 0.0
+
+
+def _last(rows: list[str], mark: str) -> int:
+    return len(rows) - 1 - rows[::-1].index(mark) if mark in rows else -1

@@ -1,0 +1,108 @@
+"""Another retrieval system, as the settings declare it: how it is asked, where its hits lie, what its ids mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from trivet.errors import InvalidInput
+
+Kind = Literal["command", "http", "trivet", "mcp"]
+# What a command prints: one JSON document, a hit a line, `rg --json`, or `path:line:text` as `grep -n` prints it.
+Format = Literal["json", "jsonl", "rg", "lines"]
+
+NAME = re.compile(r"[a-z][a-z0-9_-]*")
+# Names that a trace uses already, or that the grammar of fusions gives another meaning.
+TAKEN = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
+QUERY, WORDS, FETCH_K = "{query}", "{words}", "{fetch_k}"
+PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
+SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "cmd.exe", "powershell", "pwsh"))
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of `command`, `http`, `trivet` and `mcp` says what it is. Paths into JSON are written with dots."""
+
+    command: tuple[str, ...] = ()
+    http: str = ""
+    trivet: str = ""
+    mcp: tuple[str, ...] | str = ()
+
+    enabled: bool = True
+    users: bool = False  # whether users of a server may have it asked, too
+    fetch_k: Annotated[int, Meta(ge=1, le=1000)] = 30
+    weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
+    time_limit_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2_000
+    most_bytes: Annotated[int, Meta(ge=1024, le=2**28)] = 8 * 2**20
+    scope: str = ""  # where its own hits belong, for a recall within a scope
+
+    format: Format = "json"
+    environment: tuple[str, ...] = ()  # names of variables that a program gets besides PATH and the like
+    method: Literal["", "GET", "POST"] = ""
+    body: Any = None
+    key_env: str = ""  # the variable that holds the key, which is sent as a bearer token
+    tool: str = ""
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=lambda: {"query": QUERY})
+
+    hits: str = "hits"
+    id: str = "id"
+    score: str = "score"
+    text: str = "text"
+    title: str = "title"
+    line: str = "line"
+    lower_is_better: bool = False
+    floor: float | None = None  # the least score it can give; 0, or its last score where that is below
+
+    map: str = ""  # a file that says which URI an id means
+    rewrite: Mapping[str, str] = {}  # prefixes of its ids, and what they are called here
+
+    @property
+    def kind(self) -> Kind:
+        kinds: tuple[Kind, ...] = ("command", "http", "trivet", "mcp")
+        return next(kind for kind in kinds if getattr(self, kind))
+
+
+def check_members(members: Mapping[str, Member]) -> None:
+    for name, member in members.items():
+        try:
+            _check(name, member)
+        except InvalidInput as error:
+            raise InvalidInput(f"The setting federation.{name}: {error}") from None
+
+
+def _check(name: str, member: Member) -> None:
+    if not NAME.fullmatch(name) or name in TAKEN:
+        raise InvalidInput(
+            f"the name {name!r} cannot be that of a system: use a-z, 0-9, '_' and '-', beginning with a letter, and "
+            f"none of {', '.join(sorted(TAKEN))}."
+        )
+    said = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(member, kind)]
+    if len(said) != 1:
+        raise InvalidInput(
+            f"say in one way how to ask it: command, http, trivet or mcp. Here it is {' and '.join(said) or 'none'}."
+        )
+    if member.kind == "mcp" and not member.tool:
+        raise InvalidInput("name the tool that searches, such as tool = 'search'.")
+    if member.kind == "http" and not member.http.startswith(("http://", "https://")):
+        raise InvalidInput("http must be an address that begins with http:// or https://.")
+    _check_program(member.command or (member.mcp if isinstance(member.mcp, tuple) else ()))
+
+
+def _check_program(command: tuple[str, ...]) -> None:
+    """A query inside a shell's script would be run as a part of it."""
+    if not command:
+        return
+    if any(mark in command[0] for mark in PLACEHOLDERS):
+        raise InvalidInput("the program itself cannot be taken from the query.")
+    if PurePath(command[0]).name.lower() not in SHELLS:
+        return
+    script = next((place for place, part in enumerate(command) if part.startswith("-") and "c" in part), None)
+    if script is not None and any(mark in "".join(command[script : script + 2]) for mark in PLACEHOLDERS):
+        raise InvalidInput(
+            "the query would be run as a part of the shell's script. Give it as an argument instead: "
+            '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
+        )

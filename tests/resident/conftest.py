@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .home import SETTINGS, Home, end_resident, start_resident
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """With a short name: the address of a socket holds few characters."""
+    folder = Path(tempfile.mkdtemp(prefix="trivet-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def home(folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """Where nothing runs yet."""
+    _set(monkeypatch, folder, path)
+    home = Home(folder, path)
+    yield home
+    home.end()
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where a resident process runs for all tests that only ask it; each has a store of its own in it."""
+    folder = Path(tempfile.mkdtemp(prefix="trivet-"))
+    settings = str(tmp_path_factory.getbasetemp() / "home" / "xdg_config_home")
+    environment = {**os.environ, **SETTINGS, "XDG_CONFIG_HOME": settings, "XDG_RUNTIME_DIR": str(folder)}
+    process = start_resident({**environment, "TRIVET_PATH": str(folder / "first.db")})
+    yield folder
+    end_resident(process)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def warm(shared_folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """Where the shared resident process runs."""
+    _set(monkeypatch, shared_folder, path)
+    return Home(shared_folder, path)
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, folder: Path, path: Path) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("XDG_DATA_HOME", str(path.parent / "data"))
+    monkeypatch.setenv("TRIVET_PATH", str(path))
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)

@@ -1,0 +1,147 @@
+"""Other ways of asking for the same text: web searches for code, claims and surveys for prose. Templates of our own."""
+
+from __future__ import annotations
+
+import random
+import re
+
+ARTICLES = frozenset({"a", "an", "the", "this", "that", "given", "specified", "its", "their", "all", "any", "some"})
+FILLERS = frozenset({"of", "for", "to", "from", "in", "on", "with", "into", "by", "and", "or", "as", "if"})
+# What people type instead of what docstrings say.
+OTHER_WORDS = {
+    "return": ("get", "find", "obtain", ""), "returns": ("get", "get the", ""), "compute": ("calculate", "get", "find"),
+    "calculate": ("compute", "get"), "create": ("make", "build", "generate"), "construct": ("build", "create", "make"),
+    "remove": ("delete", "drop", "strip"), "delete": ("remove",), "convert": ("change", "turn", "transform"),
+    "check": ("test", "determine", "see"), "determine": ("check", "find out"), "retrieve": ("get", "fetch"),
+    "fetch": ("get", "download"), "generate": ("create", "make", "produce"), "initialize": ("set up", "start"),
+    "string": ("str", "text"), "strings": ("text", "str"), "dictionary": ("dict", "map"), "integer": ("int", "number"),
+    "directory": ("folder", "dir", "path"), "list": ("array", "list"), "array": ("numpy array", "list", "array"),
+    "iterate": ("loop",), "parse": ("read", "extract"), "write": ("save", "output"), "load": ("read", "open"),
+    "read": ("load", "open"), "display": ("show", "print"), "draw": ("plot", "show"), "plot": ("draw", "graph"),
+    "element": ("item", "value"), "elements": ("items", "values"), "sequence": ("list", "iterable"),
+    "obtain": ("get",), "set": ("change", "set"), "add": ("append", "insert"), "split": ("divide", "break"),
+    "join": ("combine", "merge"), "merge": ("combine", "join"), "replace": ("substitute", "change"),
+    "sort": ("order", "sort"), "select": ("choose", "filter"), "duplicate": ("copy", "repeated"), "copy": ("clone",),
+    "execute": ("run", "call"), "evaluate": ("run", "compute"), "whether": ("if",), "number": ("count", "number"),
+}  # fmt: skip
+INVERTED = {
+    "increases": "decreases", "increase": "decrease", "reduces": "increases", "high": "low", "higher": "lower",
+    "more": "less", "most": "few", "common": "rare", "rare": "common", "can": "cannot", "is": "is not",
+    "are": "are not", "often": "rarely", "usually": "never", "before": "after", "early": "late",
+}  # fmt: skip
+LEADS = re.compile(
+    r"^(however|therefore|thus|moreover|also|in addition|for example|for instance|furthermore|additionally|"
+    r"instead|then|hence|in general|generally|typically|usually|note that|in particular|but|and|so)\b,?\s+",
+    re.I,
+)
+PRONOUN = re.compile(r"^(it|this|they|these|this condition|the condition|this method|this function)\b", re.I)
+# Verb of a summary: what is done, doing it.
+VERBS = {
+    "compute": ("computed", "computing"), "computes": ("computed", "computing"), "return": ("obtained", "obtaining"),
+    "returns": ("obtained", "obtaining"), "estimate": ("estimated", "estimating"), "fit": ("fitted", "fitting"),
+    "calculate": ("calculated", "calculating"), "calculates": ("calculated", "calculating"),
+    "create": ("constructed", "constructing"), "creates": ("constructed", "constructing"),
+    "construct": ("constructed", "constructing"), "find": ("found", "finding"), "finds": ("found", "finding"),
+    "apply": ("applied", "applying"), "applies": ("applied", "applying"), "generate": ("generated", "generating"),
+    "convert": ("converted", "converting"), "evaluate": ("evaluated", "evaluating"), "solve": ("solved", "solving"),
+    "perform": ("performed", "performing"), "determine": ("determined", "determining"), "test": ("tested", "testing"),
+    "transform": ("transformed", "transforming"), "get": ("obtained", "obtaining"), "define": ("defined", "defining"),
+    "minimize": ("minimized", "minimizing"), "integrate": ("integrated", "integrating"), "check": ("tested", "testing"),
+    "select": ("selected", "selecting"), "predict": ("predicted", "predicting"),
+    "simulate": ("simulated", "simulating"),
+    "approximate": ("approximated", "approximating"), "measure": ("measured", "measuring"),
+}  # fmt: skip
+THINGS = (
+    "what is known about {}", "what work has been done on {}", "are there any papers dealing with {}",
+    "what are the properties of {}", "what theory describes {}", "results available on {}",
+)  # fmt: skip
+DEEDS = (
+    "how can {} be {done}", "what methods are available for {doing} {}", "has anyone {done} {}",
+    "is there a simple way of {doing} {}", "what has been done about {doing} {}", "can {} be {done}",
+    "what are the existing solutions for {doing} {}",
+)  # fmt: skip
+
+
+def searched(sentence: str, name: str, chance: random.Random) -> str:
+    """What one would type into a web search to find a Python function that does this."""
+    plain = re.sub(r"[^\w\s./+-]", " ", sentence.lower()).strip(" .")
+    words = [word.strip(".") for word in plain.split()][:14]
+    if words and words[0].endswith("s") and not words[0].endswith("ss"):
+        words[0] = words[0].removesuffix("s")
+    named = _words(name)
+    if len(named) >= 2 and chance.random() < 0.25:
+        words = named if chance.random() < 0.5 else words[: len(words) // 2 + 1] + named
+    changed: list[str] = []
+    for word in words:
+        others = OTHER_WORDS.get(word)
+        if others and chance.random() < 0.5:
+            changed.extend(chance.choice(others).split())
+        elif word in ARTICLES:
+            changed.extend([word] if chance.random() < 0.15 else [])
+        else:
+            changed.append(word)
+    kept = _fewer(changed, chance, chance.choice((0.0, 0.2, 0.35)))
+    kept = list(dict.fromkeys(kept))[: chance.randint(5, 10)]
+    while kept and kept[-1] in FILLERS | ARTICLES:
+        kept.pop()
+    query = " ".join(kept)
+    form = chance.random()
+    if form < 0.3:
+        return f"python {query}"
+    if form < 0.5:
+        return f"{query} python" if chance.random() < 0.5 else f"{query} in python"
+    if form < 0.62:
+        return f"how to {query} in python"
+    if form < 0.72:
+        return f"python how to {query}"
+    if form < 0.8:
+        return f"python function to {query}"
+    return query
+
+
+def claimed(sentence: str, subject: str, chance: random.Random) -> str:
+    """A sentence as a claim of its own: shorter, now and then turned into its opposite, which asks for the same."""
+    text = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", sentence.strip())
+    text = LEADS.sub("", text)
+    if subject:
+        text = PRONOUN.sub(lambda found: subject, text)
+    words = text.rstrip(".").split()
+    if chance.random() < 0.3:
+        places = [at for at, word in enumerate(words) if word.lower() in INVERTED]
+        if places:
+            at = chance.choice(places)
+            words[at] = INVERTED[words[at].lower()]
+    if chance.random() < 0.5 and len(words) > 12:
+        cuts = [at for at, word in enumerate(words[5:-1], 6) if word.endswith((",", ";", ":"))]
+        if cuts:
+            words = words[: chance.choice(cuts)]
+    words = _fewer(words, chance, chance.choice((0.0, 0.1, 0.2)))
+    text = " ".join(words).strip(" ,;:")
+    return text[:1].upper() + text[1:] + ("." if chance.random() < 0.7 else "")
+
+
+def surveyed(summary: str, chance: random.Random) -> str:
+    """A summary as the long question of somebody looking for papers; empty where it is neither thing nor known deed."""
+    words = re.sub(r"\s+", " ", summary.strip().rstrip(".")).split()
+    words = [*words[:1], *(_fewer(words[1:], chance, chance.choice((0.0, 0.1, 0.25))))]
+    verb = VERBS.get(words[0].lower())
+    thing = " ".join(words[1:] if verb else words)
+    thing = thing[:1].lower() + thing[1:]
+    end = chance.choice((" .", "?", ""))
+    if verb is None:
+        if words[0].lower() not in {"the", "a", "an"} and not words[0].endswith(
+            ("tion", "al", "ed", "ic", "ing", "ar")
+        ):
+            return ""
+        return chance.choice(THINGS).format(thing) + end
+    done, doing = verb
+    return chance.choice(DEEDS).format(thing, done=done, doing=doing) + end
+
+
+def _fewer(words: list[str], chance: random.Random, share: float) -> list[str]:
+    """Without some of the words, short ones first to go."""
+    return [word for word in words if chance.random() >= share * (1.4 if len(word) <= 3 else 0.8)]
+
+
+def _words(name: str) -> list[str]:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", name).strip().lower().split()
