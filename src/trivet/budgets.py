@@ -15,7 +15,13 @@ MEGABYTE = 2**20
 def budgets(engine: Engine) -> tuple[Budget, ...]:
     settings = engine.settings
     return (
-        Budget(name="memory of this process", unit="MB", used=_megabytes(memory_in_use()), setting=""),
+        Budget(
+            name="memory of this process",
+            unit="MB",
+            used=_megabytes(memory_in_use()),
+            allowed=settings.resident_memory_mb,  # over it the resident process ends itself
+            setting="resident_memory_mb",
+        ),
         disk(engine),
         Budget(
             name="language model for the graph",

@@ -23,6 +23,7 @@ MEGABYTE = 2**20
 # Of so many sealed secrets the keys are tried.
 SECRETS_LOOKED_AT = 10_000
 
+OTHER_SYSTEM = "Its hits are missing from federated recalls."
 MATTERS: Mapping[str, str] = {
     "database file": "Memories may be lost or wrong answers given.",
     "file in its place": "What this process writes would be lost.",
@@ -68,7 +69,10 @@ def doctor(engine: Engine) -> tuple[Finding, ...]:
 
 
 def explained(finding: Finding) -> Finding:
-    return finding if finding.ok else msgspec.structs.replace(finding, matters=MATTERS.get(finding.check))
+    if finding.ok:
+        return finding
+    matters = OTHER_SYSTEM if finding.check.startswith("federation ") else MATTERS.get(finding.check)
+    return msgspec.structs.replace(finding, matters=matters)
 
 
 def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
@@ -96,7 +100,8 @@ def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
 
 
 def _budgets(engine: Engine) -> Finding:
-    over = [one for one in budgets(engine) if one.exceeded]
+    # Memory is the resident process's own affair, which is seldom the one that asks here.
+    over = [one for one in budgets(engine) if one.exceeded and one.setting != "resident_memory_mb"]
     detail = "; ".join(f"{one.name}: {one.used:g} of {one.allowed:g} {one.unit}" for one in over)
     remedy = f"Allow more ({', '.join(one.setting for one in over)}), or run `trivet tidy --dry-run`." if over else None
     return Finding(check="budgets", ok=not over, detail=detail or "within them", remedy=remedy)

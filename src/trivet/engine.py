@@ -73,11 +73,8 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     expander: Expander
-<<<<<<< HEAD
     tally: Tally
-=======
     members: Members
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -136,11 +133,8 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         _guard(settings),
         rerankers,
         expander,
-<<<<<<< HEAD
         tally,
-=======
         members,
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
         shares_legs=shared is not None,
     )
 

@@ -230,18 +230,15 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.recall import recall
 
-<<<<<<< HEAD
-        answer = recall(self._engine, self._asked("recall", contract.Recall, locals()))
-        self._engine.tally.note(hit.id for hit in answer.hits)
-        return answer
-=======
         request = self._asked("recall", contract.RecallRequest, locals())
         if request.federated:
             from trivet.federate.recall import recall_federated
 
-            return recall_federated(self._engine, request)
-        return recall(self._engine, request)
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
+            answer = recall_federated(self._engine, request)
+        else:
+            answer = recall(self._engine, request)
+        self._engine.tally.note(hit.id for hit in answer.hits)
+        return answer
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
@@ -659,14 +656,10 @@ class Trivet:
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
         self._engine.demand_store()
-<<<<<<< HEAD
-        from trivet.doctor import doctor
-=======
+        from trivet.doctor import doctor, explained
         from trivet.federate.doctor import findings
-        from trivet.upkeep import doctor
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
 
-        return (*doctor(self._engine), *findings(self._engine))
+        return (*doctor(self._engine), *(explained(finding) for finding in findings(self._engine)))
 
     @anywhere
     def reindex(

@@ -89,17 +89,12 @@ def operation(
     summary: str = "",
     settled: Sequence[str] = (),
 ) -> Callable[[Handler], Handler]:
-<<<<<<< HEAD
-    """A command for an operation of the contract, which gives its options; the function gets what was typed."""
-    verb = BY_NAME[name.replace("-", "_").replace(" ", "_")]
-=======
     """A command for an operation of the contract, which gives its options; the function gets what was typed.
 
     One that is a way to use an operation of another name says which `verb`, and which of its fields are `settled`.
     """
-    verb_of = BY_NAME[verb or name.replace("-", "_")]
+    verb_of = BY_NAME[verb or name.replace("-", "_").replace(" ", "_")]
     told = summary or verb_of.summary
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
 
     def register(function: Handler) -> Handler:
         def handle(session: Session, **values: Any) -> Status:

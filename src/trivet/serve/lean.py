@@ -28,10 +28,7 @@ from trivet.serve.shapes import (
 )
 from trivet.types import (
     Answer,
-<<<<<<< HEAD
-=======
     ForeignHit,
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     Health,
     Hit,
     Link,
@@ -41,10 +38,7 @@ from trivet.types import (
     Resolution,
     Source,
     Stats,
-<<<<<<< HEAD
     Usage,
-=======
->>>>>>> e72acde4f913ef3f9527bd72a1688dd57161b48e
     Why,
     WhyNot,
 )
