@@ -10,11 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.failure import STOPPED
+from trivet.cli.failure import STOPPED, warn
 from trivet.cli.output import Line, line, write_text
 from trivet.cli.session import Session
-from trivet.errors import Conflict, StoreError
+from trivet.errors import Conflict, StoreError, TrivetError
 from trivet.settings import load_settings
+from trivet.store.address import is_postgres, is_server
+from trivet.types import Budget
 
 
 @command(
@@ -57,7 +59,7 @@ def down(session: Session) -> int:
 
 @command(
     "status",
-    "Show the resident process and what became of the agents' hooks.",
+    "Show the resident process, what became of the agents' hooks, and what is used of every budget.",
     more="The exit status is 1 if it does not run.",
     example="trivet status",
 )
@@ -66,8 +68,11 @@ def status(session: Session) -> int:
     from trivet.hooks.failures import failures
 
     found, failed = asked_status(), failures()
-    value = {"running": found is not None, "resident": found, "hook_failures": failed}
-    session.show(value, lambda: _told(found, failed))
+    used, trouble = _budgets(session)
+    value = {"running": found is not None, "resident": found, "hook_failures": failed, "budgets": used}
+    session.show({**value, "store_error": trouble}, lambda: [*_told(found, failed), *map(_budget, used)])
+    if trouble:
+        warn(trouble)
     return 0 if found is not None else STOPPED
 
 
@@ -140,6 +145,26 @@ def _told(found: Any, failed: Any) -> Iterator[Line]:
     if failed.count:
         yield line((f"hooks failed  {failed.count} times ({_counts(failed.moments)})", "yellow"))
         yield line((f"the last time at {failed.last_at}: {failed.last}", "yellow"), indent=14)
+
+
+def _budgets(session: Session) -> tuple[tuple[Budget, ...], str | None]:
+    """Of a store that is there; to look at it must not make one, and a broken one must not hide the rest."""
+    path = load_settings(path=session.path).path
+    if is_server(path) or (not is_postgres(path) and not Path(path).expanduser().exists()):
+        return (), None
+    try:
+        used = session.memory.budgets()
+    except TrivetError as error:
+        return (), str(error)
+    # That of the resident process is told with it; that of this one, which is about to end, tells nothing.
+    return tuple(one for one in used if one.setting != "resident_memory_mb"), None
+
+
+def _budget(one: Budget) -> Line:
+    if one.allowed == 0:
+        return line(f"{one.name}: not in use")
+    allowed = f" of {one.allowed:g}" if one.allowed is not None else ""
+    return line((f"{one.name}: {one.used:g}{allowed} {one.unit}", "yellow" if one.exceeded else ""))
 
 
 def _counts(counts: dict[str, int]) -> str:

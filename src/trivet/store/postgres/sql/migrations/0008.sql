@@ -43,3 +43,6 @@ CREATE TABLE feedback (
     PRIMARY KEY (tenant, memory, actor, query),
     FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
 );
+
+-- What a federated hit names is looked up by where it came from.
+CREATE INDEX memory_by_source ON memory (tenant, source_uri) WHERE source_uri IS NOT NULL;

@@ -36,3 +36,6 @@ CREATE TABLE feedback (
     at TEXT NOT NULL,
     PRIMARY KEY (memory, actor, query)
 ) WITHOUT ROWID;
+
+-- What a federated hit names is looked up by where it came from.
+CREATE INDEX memory_by_source ON memory (source_uri) WHERE source_uri IS NOT NULL;
