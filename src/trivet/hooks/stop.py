@@ -1,4 +1,4 @@
-"""When the agent has answered: what its user said that is worth keeping is proposed or stored. The agent hears nothing."""
+"""When the agent has answered: what its user said that is worth keeping is proposed or stored; nobody is told."""
 
 from __future__ import annotations
 

@@ -63,13 +63,17 @@ class Bench:
 
 
 def open_bench(
-    dataset: Dataset, folder: Path | None = None, embedder: str = "bundled", progress: Progress | None = None
+    dataset: Dataset,
+    folder: Path | None = None,
+    embedder: str = "bundled",
+    progress: Progress | None = None,
+    **settings: Any,
 ) -> Bench:
     """The store of a dataset, made on first use and kept: loading is the slow part, and never changes."""
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    settings = Settings(path=str(folder / _file_name(dataset, embedder)), embedder=embedder, background=False)
-    trivet = Trivet.open(settings=settings)
+    path = str(folder / _file_name(dataset, embedder))
+    trivet = Trivet.open(settings=Settings(path=path, embedder=embedder, background=False, **settings))
     try:
         _load(dataset, trivet, progress)
     except BaseException:
