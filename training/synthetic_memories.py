@@ -449,8 +449,8 @@ def _conversation(chance: random.Random) -> tuple[list[Turn], list[tuple[str, li
     waiting: list[tuple[int, str, str]] = []
     for number, teller in facts:
         frame, name, other = FRAMES[number], speakers[teller], speakers[1 - teller]
-        slots = _slots(chance, name, other)
-        statement = _filled(chance.choice(frame.statements), slots)
+        slots = slots_of(chance, name, other)
+        statement = filled(chance.choice(frame.statements), slots)
         found = _question(chance, frame, statement, slots)
         if found is not None:
             questions.append((found[0], number, name, found[1]))
@@ -492,13 +492,13 @@ def _exchange(
     if before < 0.3:
         turns.append(Turn(f"{other}: {chance.choice(SMALL_TALK).format(o=name)}"))
     elif before < 0.6 and question is not None:
-        turns.append(Turn(f"{other}: {_tidy(chance.choice(OPENINGS).format(o=name) + _to_the_face(question, name))}"))
+        turns.append(Turn(f"{other}: {tidy(chance.choice(OPENINGS).format(o=name) + _to_the_face(question, name))}"))
     said = " ".join(statement for _, _, statement in told)
     said = chance.choice(OPENINGS).format(o=other) + said + chance.choice(CLOSINGS).format(o=other)
-    turns.append(Turn(f"{name}: {_tidy(said)}", tuple(told)))
+    turns.append(Turn(f"{name}: {tidy(said)}", tuple(told)))
     if chance.random() < 0.6:
-        echo = _filled(chance.choice(frame.echoes), slots)
-        turns.append(Turn(f"{other}: {_tidy(echo + chance.choice(CLOSINGS).format(o=name))}"))
+        echo = filled(chance.choice(frame.echoes), slots)
+        turns.append(Turn(f"{other}: {tidy(echo + chance.choice(CLOSINGS).format(o=name))}"))
     return turns
 
 
@@ -523,7 +523,7 @@ def _question(
     for question in questions:
         named = [slots[slot] for slot in _particulars(question)]
         if all(value in statement for value in named) and _tells(statement, question, slots):
-            return _filled(question, slots), named
+            return filled(question, slots), named
     return None
 
 
@@ -538,7 +538,7 @@ def _particulars(question: str) -> list[str]:
     return [slot for slot in re.findall(r"\{(\w+)\}", question) if slot not in ("n", "pos", "object_third")]
 
 
-def _slots(chance: random.Random, name: str, other: str) -> dict[str, str]:
+def slots_of(chance: random.Random, name: str, other: str) -> dict[str, str]:
     slots = {slot: chance.choice(values) for slot, values in SLOTS.items()}
     for slot in ("when", "reason", "hobby", "company", "remedy"):
         slots[f"{slot}_cap"] = slots[slot][:1].upper() + slots[slot][1:]
@@ -548,11 +548,11 @@ def _slots(chance: random.Random, name: str, other: str) -> dict[str, str]:
     return slots | {"n": name, "o": other, "pos": possessive, "object_third": third, "other_name": friend}
 
 
-def _filled(template: str, slots: Mapping[str, str]) -> str:
+def filled(template: str, slots: Mapping[str, str]) -> str:
     return template.format_map(slots)
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
@@ -567,7 +567,7 @@ def _notes_of_a_store(chance: random.Random) -> Iterator[tuple[str, str]]:
             one for one in questions if set(re.findall(r"\{(\w+)\}", one)) <= set(re.findall(r"\{(\w+)\}", statement))
         ]
         if fitting:
-            yield _filled(statement, slots), _filled(chance.choice(fitting), slots)
+            yield filled(statement, slots), filled(chance.choice(fitting), slots)
 
 
 def _identifiers(chance: random.Random) -> dict[str, str]:

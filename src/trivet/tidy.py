@@ -144,8 +144,8 @@ def _unused(engine: Engine, shelf: Shelf, days: int, named: bool) -> tuple[list[
     engine.tally.write_down()
     since = engine.store.usage.since()
     if since is None or since > before:
-        told = f"since {since[:10]}" if since else "not at all yet"
-        return [], f"What recall shows is counted {told}; never recalled can be told after {days} days of it."
+        told = f"is counted since {since[:10]}" if since else "was never counted yet"
+        return [], f"What recall shows {told}; what it never shows can be told after {days} days of counting."
     shown = engine.store.usage.shown()
     found = []
     for memory in shelf.memories.values():
