@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
-from trivet.store.address import is_postgres
+from trivet.store.address import is_postgres, is_unknown
 from trivet.store.base import Store
 from trivet.store.sqlite import SqliteStore
 from trivet.tenants import check_tenant, tenant_file
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 def open_store(settings: Settings, server: Server | None = None) -> Store:
     """`server` is one that is open already, shared by many tenants; else the store opens one and closes it."""
+    if is_unknown(settings.path):
+        raise InvalidInput(
+            "The path of the store looks like an address, and is neither postgresql://USER@HOST/DATABASE nor "
+            "https://HOST. For a file of that name, write ./ before it."
+        )
     if not is_postgres(settings.path):
         return SqliteStore(tenant_file(settings), settings.busy_time_limit_ms)
     check_tenant(settings.tenant)

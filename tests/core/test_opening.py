@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trivet import Settings, StoreError, Trivet
+from trivet import InvalidInput, Settings, StoreError, Trivet
 
 from .conftest import Opened
 
@@ -133,6 +133,16 @@ def test_a_device_is_no_store(open_trivet: Opened) -> None:
     with pytest.raises(StoreError, match="device"):
         open_trivet(Path("/dev/null"))
     assert not Path("/dev/null-journal").exists()
+
+
+@pytest.mark.parametrize("address", ["postgresql:/trivet@/test", "postgrsql://db/trivet", "sqlite:///memory.db"])
+def test_an_address_that_is_none_makes_no_file(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="looks like an address"):
+        Trivet.open(Path(address), embedder="none")
+    with pytest.raises(InvalidInput, match="looks like an address"):
+        Trivet.open(address, embedder="none")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, path: Path) -> None:

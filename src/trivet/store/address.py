@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRET = ("password", "sslpassword")
 _HIDDEN = "***"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # two letters at least: C:/ is a drive
 
 
 def is_postgres(address: str) -> bool:
@@ -17,6 +19,11 @@ def is_postgres(address: str) -> bool:
 def is_server(address: str) -> bool:
     """Whether a server of ours keeps the store, and is spoken to over HTTP."""
     return address.lower().startswith(("http://", "https://"))
+
+
+def is_unknown(address: str) -> bool:
+    """Whether it looks like an address and is none we know: misspelt, or made a `Path`, which drops a slash."""
+    return bool(_ADDRESS.match(address)) and not is_postgres(address) and not is_server(address)
 
 
 def without_password(address: str) -> str:
