@@ -57,6 +57,12 @@ def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -
     assert hit["why"]["legs"]["lexical"]["rank"] == 1
 
 
+def test_a_hit_and_a_list_say_where_it_stands(trivet: CommandLine) -> None:
+    trivet("remember", "Lunch is at noon.", "--source", "notes/day.md", "--start-line", "3", "--end-line", "5")
+    assert "notes/day.md:3-5" in trivet("recall", "lunch").out
+    assert "notes/day.md:3-5" in trivet("list").out
+
+
 def test_recall_for_people_says_why(trivet: CommandLine, staging: str) -> None:
     out = trivet("recall", "port of staging").out
     assert "Staging port" in out

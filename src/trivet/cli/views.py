@@ -23,12 +23,13 @@ def preview(text: str, longest: int = PREVIEW) -> str:
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
 
-def about(memory: Memory, indent: int = 0, with_id: bool = True) -> Line:
-    """One line on what a memory is: id, time, category, scope, state, tags."""
+def about(memory: Memory, indent: int = 0, with_id: bool = True, with_source: bool = True) -> Line:
+    """One line on what a memory is: id, time, category, scope, state, tags, source."""
     facts = [memory.created_at[:DAY], memory.category, memory.scope]
     facts += [memory.state] if memory.state != "active" else []
     facts += ["sensitive"] if memory.sensitive else []
     facts += [" ".join(f"#{tag}" for tag in memory.tags)] if memory.tags else []
+    facts += [preview(_source(memory))] if with_source and memory.source else []
     shown_id = [(f"{memory.id}  ", "cyan")] if with_id else []
     return line(*shown_id, (" · ".join(facts), "dim"), indent=indent)
 
@@ -38,7 +39,7 @@ def memory(memory: Memory, links: Sequence[Link] = ()) -> Iterator[Line]:
         yield line((memory.title, "bold"))
     yield line(memory.content)
     yield line("")
-    yield about(memory)
+    yield about(memory, with_source=False)
     facts = {
         "importance": f"{memory.importance:g}",
         "confidence": f"{memory.confidence:g}",
