@@ -70,7 +70,7 @@ def status(session: Session) -> int:
     found, failed = asked_status(), failures()
     used, trouble = _budgets(session)
     value = {"running": found is not None, "resident": found, "hook_failures": failed, "budgets": used}
-    session.show({**value, "store_error": trouble}, lambda: [*_told(found, failed), *map(_budget, used)])
+    session.show({**value, "store_error": trouble}, lambda: [*_told(found, failed), *_budget_lines(used)])
     if trouble:
         warn(trouble)
     return 0 if found is not None else STOPPED
@@ -143,7 +143,12 @@ def _told(found: Any, failed: Any) -> Iterator[Line]:
         yield line(f"calls         {found.calls}, of which {found.failed} failed")
         yield line(f"hooks         {_counts(found.hooks) or 'none yet'}")
     if failed.count:
-        yield line((f"hooks failed  {failed.count} times ({_counts(failed.moments)})", "yellow"))
+        yield line(
+            (
+                f"hooks failed  {failed.count} {'time' if failed.count == 1 else 'times'} ({_counts(failed.moments)})",
+                "yellow",
+            )
+        )
         yield line((f"the last time at {failed.last_at}: {failed.last}", "yellow"), indent=14)
 
 
@@ -160,11 +165,12 @@ def _budgets(session: Session) -> tuple[tuple[Budget, ...], str | None]:
     return tuple(one for one in used if one.setting != "resident_memory_mb"), None
 
 
-def _budget(one: Budget) -> Line:
-    if one.allowed == 0:
-        return line(f"{one.name}: not in use")
-    allowed = f" of {one.allowed:g}" if one.allowed is not None else ""
-    return line((f"{one.name}: {one.used:g}{allowed} {one.unit}", "yellow" if one.exceeded else ""))
+def _budget_lines(used: tuple[Budget, ...]) -> Iterator[Line]:
+    for number, one in enumerate(used):
+        allowed = f" of {one.allowed:g}" if one.allowed is not None else ""
+        told = "not in use" if one.allowed == 0 else f"{one.used:g}{allowed} {one.unit}"
+        label = "" if number else "budgets"
+        yield line(f"{label:<14}", (f"{one.name}: {told}", "yellow" if one.exceeded else ""))
 
 
 def _counts(counts: dict[str, int]) -> str:
