@@ -73,6 +73,19 @@ def test_the_command_line_says_which_system_failed(
     assert findings["federation wiki"]["remedy"]
 
 
+def test_a_foreign_hit_is_not_called_irrelevant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configured(tmp_path, monkeypatch, "")
+    monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wiki": printing([{"id": "wiki/whale"}])}))
+    assert main(["remember", "The shed is blue."]) == 0
+    asked = "how deep do blue whales dive under the ice of the northern ocean"
+    assert main(["fuse", asked]) == 0
+    assert "Probably no memory is relevant here" in capsys.readouterr().out
+    assert main(["fuse", asked, "--relevance-at-least", "0.5"]) == 0
+    assert "No memory is relevant here" in capsys.readouterr().out
+
+
 def test_an_environment_variable_holds_the_systems_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,14 +27,17 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def as_lines(answer: Answer) -> Iterator[Line]:
+    nothing = (
+        "no memory is" if answer.foreign else "nothing"
+    )  # how likely a foreign hit is to be relevant, nobody knows
     if answer.hits and answer.nothing_relevant:
-        yield line((f"Probably nothing relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
+        yield line((f"Probably {nothing} relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
     together: list[Hit | ForeignHit] = [*answer.hits, *answer.foreign]
     for hit in sorted(together, key=lambda hit: hit.rank):
         yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
     if not answer.hits and answer.best_relevance is not None:
-        yield line(f"Nothing relevant here: the likeliest candidate is only {likely(answer)} likely to be. ",
-                   ("--relevance-at-least 0 shows it.", "dim"))  # fmt: skip
+        said = f"{nothing.capitalize()} relevant here: the likeliest candidate is only {likely(answer)} likely to be. "
+        yield line(said, ("--relevance-at-least 0 shows it.", "dim"))
     elif not answer.hits and not answer.foreign:
         yield line("Nothing was found. `trivet list` shows what is stored.")
     if answer.asked:

@@ -12,9 +12,9 @@ from trivet.cli.session import Session
 
 @operation(
     "recall",
-    more="Put words in double quotes to have them matched exactly. Each hit shows its score beside the other candidates, "
-    "and how likely it is to be relevant at all. The answer says if a part of the machinery did not work, or if memories "
-    "are not embedded yet. Finding nothing is no error.",
+    more="Put words in double quotes to have them matched exactly. Each hit shows its score beside the other "
+    "candidates, and how likely it is to be relevant at all. The answer says if a part of the machinery did not work, "
+    "or if memories are not embedded yet. Finding nothing is no error.",
     example="""
 trivet recall "which port is staging on?" --limit 3
 trivet recall "E_CONN_4012" --scope acme --json
