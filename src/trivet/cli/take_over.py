@@ -54,9 +54,10 @@ def _summary(system: Foreign, kinds: Counter[str]) -> Iterator[Line]:
 def _preview(system: Foreign, found: Sequence[Found], kinds: Counter[str]) -> Iterator[Line]:
     yield from _summary(system, kinds)
     for one in found[:EXAMPLES]:
-        content = "[sensitive]" if one.sensitive else one_line(_masked(one.content))[:160]
-        yield line(("for example ", "dim"), f"{one.category} {list(one.tags)} {one_line(one.title)}", indent=4)
-        yield line(content, indent=8)
+        title, content = (one_line(_masked(text)) for text in (one.title, one.content))
+        facts = [one.category, " ".join(f"#{tag}" for tag in one.tags), "sensitive" if one.sensitive else title]
+        yield line(("for example ", "dim"), " · ".join(filter(None, facts)), indent=4)
+        yield line("[sensitive]" if one.sensitive else content[:160], indent=8)
     yield line("Nothing was written. Leave --dry-run out to import them.")
 
 
