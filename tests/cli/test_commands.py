@@ -20,6 +20,7 @@ def test_without_a_command_the_help_is_shown(trivet: CommandLine) -> None:
     assert result.status == 0
     assert "trivet remember" in result.out
     assert "why-not" in result.out
+    assert "..." not in result.out.partition("Commands:")[2], "a sentence is cut off"
 
 
 def test_remember_shows_the_id(trivet: CommandLine) -> None:
@@ -75,7 +76,7 @@ def test_recall_of_nothing_is_no_error(trivet: CommandLine) -> None:
     assert trivet.json("recall", "anything")["hits"] == []
     result = trivet("recall", "anything")
     assert result.status == 0
-    assert "Nothing was found" in result.out
+    assert result.out == "Nothing was found. The store is empty.\n"
 
 
 def test_recall_reads_its_query_and_filters(trivet: CommandLine, staging: str) -> None:

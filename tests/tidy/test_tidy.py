@@ -156,4 +156,4 @@ def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.Monkey
     assert "1 memories are back." in trivet("tidy", "--undo").out
     assert trivet("tidy", "--yes", "--dry-run").status == 2
     assert trivet("feedback", second, "useful").status == 0
-    assert "1 times useful" in trivet("usage", second).out
+    assert "useful once" in trivet("usage", second).out

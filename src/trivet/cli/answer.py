@@ -39,7 +39,8 @@ def as_lines(answer: Answer) -> Iterator[Line]:
         said = f"{nothing.capitalize()} relevant here: the likeliest candidate is only {likely(answer)} likely to be. "
         yield line(said, ("--relevance-at-least 0 shows it.", "dim"))
     elif not answer.hits and not answer.foreign:
-        yield line("Nothing was found. `trivet list` shows what is stored.")
+        hint = "`trivet list` shows what is stored." if answer.health.memories else "The store is empty."
+        yield line(f"Nothing was found. {hint}")
     if answer.asked:
         yield line((f"The first answer was unsure; also asked: {'; '.join(answer.asked)}", "dim"))
     if answer.truncated:

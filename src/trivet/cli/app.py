@@ -152,7 +152,11 @@ def root_command() -> Any:
 
 def _group(callback: Callable[..., None], help: str, commands: LazyCommands, completion: bool = True) -> Any:
     app = typer.Typer(add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.callback(invoke_without_command=True, help=help, context_settings=_SETTINGS)(callback)
+    first_sentence = help.partition("\n")[0]  # without it the list of commands cuts it off in the middle
+    settled = app.callback(
+        invoke_without_command=True, help=help, short_help=first_sentence, context_settings=_SETTINGS
+    )
+    settled(callback)
     group: Any = get_command(app)
     group.commands = commands
     return group

@@ -73,7 +73,8 @@ def _look_or_drop(session: Session, dropped: str | None) -> int:
 
     if dropped is None:
         known = vaults(session.memory)
-        session.show(known, lambda: [line((vault.name, "bold"), f"  {vault.root}") for vault in known])
+        listed = [line((vault.name, "bold"), f"  {vault.root}") for vault in known]
+        session.show(known, lambda: listed or [line("Nothing was taken in yet.")])
         return 0
     count = drop(session.memory, dropped)
     told = f"{count} memories of {dropped} are forgotten."

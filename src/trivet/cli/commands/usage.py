@@ -30,5 +30,9 @@ def usage(session: Session, arguments: dict[str, Any]) -> None:
 
 def _line(counts: Usage) -> Line:
     last = f", last on {counts.last_shown[:10]}" if counts.last_shown else ""
-    said = f"{counts.useful} times useful, {counts.not_useful} times not"
-    return line((counts.id, "cyan"), f"  shown {counts.shown} times{last}; {said}")
+    said = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
+    return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {said}")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
