@@ -133,12 +133,7 @@ def shown(ingested: Ingested) -> Iterator[Line]:
     if not (ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems):
         yield line("No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested.")
         return
-    would = "Would have: " if ingested.dry_run else ""
-    yield line(
-        f"{would}{ingested.stored} stored, {ingested.updated} updated, {ingested.moved} moved, "
-        f"{ingested.forgotten} forgotten, {ingested.unchanged} unchanged in {ingested.files_read} files read; "
-        f"{ingested.files_unchanged} files unchanged, {ingested.files_gone} gone."
-    )
+    yield line(_summary(ingested))
     if ingested.links_added or ingested.links_removed:
         yield line(f"{ingested.links_added} links made, {ingested.links_removed} taken back.")
     if ingested.left_forgotten:
@@ -149,3 +144,18 @@ def shown(ingested: Ingested) -> Iterator[Line]:
         yield line((f"{done}, and replaced in the texts: {counts}.", "yellow"))
     for problem in ingested.problems:
         yield line((f"Left out: {problem}.", "red"))
+
+
+def _summary(ingested: Ingested) -> str:
+    """What has come of memories and files, without the zeros."""
+    memories = ("stored", "updated", "moved", "forgotten", "unchanged")
+    done = ", ".join(f"{count} {name}" for name in memories if (count := getattr(ingested, name)))
+    would = "Would have: " if ingested.dry_run and done else ""
+    read = f" in {_files(ingested.files_read)} read" if ingested.files_read else ""
+    others = {"unchanged": ingested.files_unchanged, "gone": ingested.files_gone}
+    beside = "".join(f"; {_files(count)} {name}" for name, count in others.items() if count)
+    return f"{would}{done or 'Nothing new'}{read}{beside}."
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
