@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trivet.guard.private import private_spans
+from trivet.guard.private import without_private
 
 # Longer ones are pasted, or say too much for one memory.
 SHORTEST, LONGEST = 12, 400
@@ -50,15 +50,7 @@ def sentences(message: str) -> Iterator[tuple[str, str]]:
 
 def own_words(message: str) -> str:
     """The message without what its author did not write or does not want read."""
-    message = _without_private(message)
+    message = without_private(message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"
     return _quoted_line.sub("", _not_said.sub("\n", message))
-
-
-def _without_private(message: str) -> str:
-    kept, position = [], 0
-    for start, stop in private_spans(message):
-        kept.append(message[position:start])
-        position = stop
-    return "\n".join([*kept, message[position:]])

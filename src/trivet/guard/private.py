@@ -23,3 +23,12 @@ def private_spans(text: str) -> list[tuple[int, int]]:
             if not depth:
                 spans.append((start, tag.end()))
     return [*spans, (start, len(text))] if depth else spans
+
+
+def without_private(text: str) -> str:
+    """The text with a new line in place of each private span."""
+    kept, position = [], 0
+    for start, stop in private_spans(text):
+        kept.append(text[position:start])
+        position = stop
+    return "\n".join([*kept, text[position:]])
