@@ -19,7 +19,7 @@ from trivet.ingest.values import Options, Part
 from trivet.ingest.walk import Text
 
 # What a reader may meet in a file that is not what it seems to be.
-_UNEXPECTED = (AttributeError, KeyError, TypeError, ValueError, IndexError)
+_UNEXPECTED = (OverflowError, AttributeError, KeyError, TypeError, ValueError, IndexError)
 
 
 class Opened(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -38,13 +39,18 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note taken apart. Lines count from 0 in `rows`, which come after `offset` lines of front matter."""
+    """A note taken apart. Lines count from 0 in `rows`, which come after `offset` lines of front matter.
+
+    `starts` are the lines of `inline`, in order: a note may have many thousands of sections.
+    """
 
     title: str
     front: Mapping[str, Any]
     rows: Sequence[str]
     offset: int
     tokens: Sequence[Token]
+    inline: Sequence[Token]
+    starts: Sequence[int]
     sections: Sequence[Section]
 
 
@@ -64,12 +70,16 @@ def take_apart(name: str, front: Mapping[str, Any], body: str, offset: int) -> N
     headings = list(_headings(tokens))
     opening = headings[0] if headings and headings[0][0] == 1 and not "".join(rows[: headings[0][2]]).strip() else None
     title = text_of(front.get("title")) or (opening[1] if opening else "") or name.rpartition("/")[2].rpartition(".")[0]
-    return Note(title, front, rows, offset, tokens, list(_sections(headings, len(rows), opening is not None)))
+    inline = [token for token in tokens if token.map and token.type == "inline"]
+    inline.sort(key=_start)
+    starts = [_start(token) for token in inline]
+    sections = list(_sections(headings, len(rows), opening is not None))
+    return Note(title, front, rows, offset, tokens, inline, starts, sections)
 
 
 def parts_of(note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]) -> Iterator[Part]:
     """A text of a section as one part, or more if it is long. `mark` tells it from others of the same section."""
-    inline = [token for token in note.tokens if token.map and token.type == "inline" and _within(token.map, lines)]
+    inline = note.inline[bisect_left(note.starts, lines[0]) : bisect_left(note.starts, lines[1])]
     about = _about(note, section, inline)
     fields = _fields(note, section, inline)
     for number, piece in enumerate(pieces(text), 1):
@@ -162,8 +172,8 @@ def _plain(token: Token) -> str:
     return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline")).strip()
 
 
-def _within(lines: Sequence[int], span: tuple[int, int]) -> bool:
-    return span[0] <= lines[0] < span[1]
+def _start(token: Token) -> int:
+    return token.map[0] if token.map else 0
 
 
 def _text(note: Note, start: int, stop: int) -> str:
