@@ -66,7 +66,9 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
     if dry_run:
         return Tidy(findings=findings, notes=tuple(notes))
     run = new_id()
-    return Tidy(findings=findings, forgotten=_forget(engine, shelf, run, findings), dry_run=False, run=run, notes=tuple(notes))
+    return Tidy(
+        findings=findings, forgotten=_forget(engine, shelf, run, findings), dry_run=False, run=run, notes=tuple(notes)
+    )
 
 
 def undo_last(engine: Engine) -> Tidy:
