@@ -220,3 +220,67 @@ def test_a_note_of_many_sections_is_read_in_a_moment() -> None:
     assert time.perf_counter() - start < 6
     assert len(parts) == 4_000
     assert parts[9].fields["tags"] == ("tag2",)
+
+
+LONG = f"open words <private>{'filler words ' * 3_000}Zanzibar</private> open words"
+NOTE = """# Diary
+
+open words <private>
+
+## Zanzibar
+
+Zanzibar #zanzibar [[Zanzibar]] </private>
+
+## After
+
+open words
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("note.md", NOTE),
+        ("heading.md", "# A\n\nopen words\n\n## B <private>\n\nZanzibar\n\n</private> open words\n"),
+        ("long.txt", LONG),
+        (
+            "talk.jsonl",
+            json.dumps({"sessionId": "1", "type": "user", "uuid": "2", "message": {"content": LONG}}) + "\n",
+        ),
+    ],
+)
+def test_what_is_private_is_so_in_every_memory_that_is_made_of_it(
+    memory: Trivet, write: Write, take: Take, name: str, text: str
+) -> None:
+    write(name, text)
+    done = take()
+    assert not done.problems
+    kept = memory.list(limit=100).memories
+    assert sum("open words" in one.content for one in kept) == 2
+    assert not [one for one in kept if "zanzibar" in str(one).lower()]
+    assert take().problems == (), "and the ledger can be read again"
+
+
+def test_a_private_part_over_several_points_is_refused(write: Write, take: Take) -> None:
+    write("CLAUDE.md", "<private>\n- one\n- two\n</private>\n")
+    (problem,) = take().problems
+    assert "Mark each of them" in problem
+
+
+def test_a_mark_that_is_never_closed_does_not_break_the_ledger(write: Write, take: Take) -> None:
+    write("open.md", "# About <private> marks\n\nwords\n")
+    take()
+    assert take().problems == ()
+
+
+def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, write: Write, take: Take) -> None:
+    write("zanzibar.md", "words")
+    private = "<private>#zanzibar [[Zanzibar]] [x](zanzibar.md)</private>"
+    write("a.md", f"# A\n\n## B <private>zanzibar</private>\n\n#open {private}")
+    take()
+    (kept,) = (one for one in memory.list().memories if "open" in one.tags)
+    assert kept.tags == ("open",)
+    assert "zanzibar" not in str(kept).lower()
+    assert not memory.links(kept.id)
+    (part,) = (one for one in memory.engine.store.vaults.parts("notes") if one.id == kept.id)
+    assert "zanzibar" not in str(part).lower()

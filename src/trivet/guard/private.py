@@ -25,6 +25,14 @@ def private_spans(text: str) -> list[tuple[int, int]]:
     return [*spans, (start, len(text))] if depth else spans
 
 
+def open_marks(text: str) -> int:
+    """How many marks are still open at its end, for whoever takes a text apart."""
+    depth = 0
+    for tag in _TAG.finditer(text):
+        depth = max(0, depth - 1) if tag["end"] else depth + 1
+    return depth
+
+
 def without_private(text: str) -> str:
     """The text with a new line in place of each private span."""
     kept, position = [], 0

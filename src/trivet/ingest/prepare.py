@@ -71,8 +71,17 @@ def _prepared(engine: Engine, part: Part, options: Options) -> Prepared:
         place=clean(part.place),
         content=digest(part.content.encode()),
         said=digest(f"{part.content}\n{beside}".encode()),
-        about=clean(msgspec.json.encode(part.about).decode()),
+        about=msgspec.json.encode(_cleaned(msgspec.to_builtins(part.about), clean)).decode(),
     )
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """Text by text: a private mark that is never closed reaches to the end of its own text, not of all of them."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {name: _cleaned(inner, clean) for name, inner in value.items()}
+    return [_cleaned(inner, clean) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
