@@ -202,11 +202,12 @@ def test_a_curation_that_makes_no_sense_changes_nothing(opened: Opened, answer: 
 def test_curation_shows_neither_secrets_nor_what_is_somebody_elses(opened: Opened) -> None:
     """The store of a server has many users, and one that was filled before the guard was there may hold anything."""
     secret = github("stored")
-    rights = frozenset(("read", "write"))
     with says(json.dumps({"action": "add", "id": None, "content": "x", "reason": "new"})) as server:
         before = opened(secrets="off")
         ana, bea = (
-            before.acting_as(Caller(tenant="default", user=name, role="writer", key="k", rights=rights))
+            before.acting_as(
+                Caller(tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write")))
+            )
             for name in ("ana", "bea")
         )
         ana.remember(f"The staging database of the shop has the token {secret}.")

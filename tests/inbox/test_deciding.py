@@ -197,7 +197,8 @@ def test_the_same_proposed_twice_at_once_waits_once(opened: Opened, monkeypatch:
     def meanwhile(engine: Engine, text: str) -> tuple[Near, ...]:
         monkeypatch.setattr(propose, "near", near)
         assert other.inbox_propose(PORT).status == "waiting"
-        return near(engine, text)
+        found: tuple[Near, ...] = near(engine, text)
+        return found
 
     monkeypatch.setattr(propose, "near", meanwhile)
     assert memory.inbox_propose(PORT).status == "waits already"
