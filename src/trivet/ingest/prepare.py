@@ -36,7 +36,7 @@ def prepare(engine: Engine, path: str, text: Text, options: Options) -> Opened:
         raise InvalidInput("its name looks like a secret, and names are shown everywhere. Rename it")
     try:
         format = format_of(path, text.text)
-        parts = tuple(_numbered(format.read(path, text.text)))
+        parts = tuple(numbered(format.read(path, text.text)))
     except _UNEXPECTED as error:
         raise InvalidInput(f"it is not what its first lines promise ({type(error).__name__}: {error})") from None
     return Opened(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
@@ -51,7 +51,7 @@ def stamps(options: Options) -> frozenset[str]:
     return frozenset(stamp_of(format, options) for format in FORMATS)
 
 
-def _numbered(parts: Iterator[Part]) -> Iterator[Part]:
+def numbered(parts: Iterator[Part]) -> Iterator[Part]:
     """In their order, and no two in the same place: of headings that say the same, the second is `... (2)`."""
     seen: Counter[str] = Counter()
     for order, part in enumerate(parts):
