@@ -27,11 +27,15 @@ from texts import memories, named_queries, queries
 from trivet import Trivet
 from trivet.embed import load
 from trivet.rerank.presets import PRESETS
+from trivet.rerank.registry import load as load_reranker
+from trivet.rerank.spec import RerankSpec
 
 BULK = 1_500
 QUERIES = 300
 COLD_RUNS = 15
 RERANKED = 60
+PAIRS = 20
+SENTENCE = "the staging database of the harbour office listens on port and is copied every night to a shelf in Bremen"
 BARE = "from trivet.embed import load; load('bundled').embed_query({query!r})"
 
 Figures = dict[str, Any]
@@ -50,6 +54,8 @@ def main() -> None:
         print(f"{size:,} memories", flush=True)
         result["sizes"][str(size)] = _measure_size(path)
         _show(result["sizes"][str(size)])
+    result["rerankers"] = _rerankers()
+    print("rerankers", result["rerankers"])
     result["bulk"] = _bulk(options.work)
     print("bulk", result["bulk"])
     result["cold"] = {str(size): _cold(options.work / f"{size}.db") for size in options.sizes}
@@ -134,6 +140,25 @@ def _graph(trivet: Trivet) -> Figures:
         "load_ms": round(statistics.median(loads)),
         "change_ms": round(statistics.median(taken_in), 3),
     }
+
+
+def _rerankers() -> Figures:
+    """Twenty memories of some sixty tokens read beside a query of twelve, and one embedding of that query, in turns."""
+    embedder = load("bundled")
+    assert embedder is not None
+    words = SENTENCE.split()
+    texts = [" ".join(words[(number + at) % len(words)] for at in range(54)) for number in range(PAIRS)]
+    query = "which port does the staging database of the harbour listen on"
+    figures: Figures = {}
+    for name in PRESETS:
+        reranker = load_reranker(RerankSpec(name))
+        reranker.score(query, texts, float("inf"))
+        bare, read = [], []
+        for number in range(RERANKED):
+            bare.append(_milliseconds(lambda number=number: embedder.embed_query(f"{query} {number}")))  # type: ignore[misc]
+            read.append(_milliseconds(lambda: reranker.score(query, texts, float("inf"))))  # noqa: B023
+        figures[name] = _summary(read, statistics.median(bare))
+    return figures
 
 
 def _bulk(work: Path) -> Figures:

@@ -3,8 +3,8 @@
 What `synthetic_memories.py` makes is denser and taught rerankers less; the embedder learned from that.
 
 Every text is our own, so nothing here has a licence of someone else's. A question about a person is answered by one
-turn of that person, told in the first person; hard negatives are the other turns of the same conversation: echoes of the
-other speaker, small talk, and other facts about the same person. The same event told by the other speaker is rarely
+turn of that person, told in the first person; hard negatives are the other turns of the same conversation: echoes of
+the other speaker, small talk, and other facts about the same person. The same event told by the other speaker is rarely
 among them: a question that names the wrong person should still find the event.
 """
 

@@ -79,7 +79,7 @@ def undo_last(engine: Engine) -> Tidy:
     run = entries[0].detail.partition(" ")[0]
     ids = [str(entry.memory) for entry in entries if entry.detail.startswith(run)]
     gone = {id: one for id, one in engine.store.memories.get_many(ids).items() if one.state == "deleted"}
-    with engine.store.vaults.together():
+    with engine.store.together():
         for id in gone:
             restore(engine, contract.Restore(id=id))
     note = f"{len(gone)} memories are back." if gone else "They are all back already."
@@ -90,7 +90,7 @@ def _forget(engine: Engine, shelf: Shelf, run: str, findings: Iterable[Tidied]) 
     """One transaction, with the record that undoing it goes by. What lost its file comes back with it, as if an ingest
     had found it gone."""
     done = 0
-    with engine.store.vaults.together():
+    with engine.store.together():
         for finding in findings:
             if finding.act == "forget":
                 forget(engine, contract.Forget(id=finding.id))

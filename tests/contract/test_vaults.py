@@ -62,7 +62,7 @@ def test_what_is_written_together_is_there_together_or_not_at_all(store: Store, 
     one = memory("one")
 
     def write() -> None:
-        with store.vaults.together():
+        with store.together():
             add(store, one)
             store.vaults.note_file("notes", FILE, [part(one.id)], [])
             raise KeyboardInterrupt
@@ -70,7 +70,7 @@ def test_what_is_written_together_is_there_together_or_not_at_all(store: Store, 
     with pytest.raises(KeyboardInterrupt):
         write()
     assert (open_store().memories.get_many([one.id]), open_store().vaults.files("notes")) == ({}, ())
-    with store.vaults.together():
+    with store.together():
         add(store, one)
         store.vaults.note_file("notes", FILE, [part(one.id)], [])
     assert (len(open_store().memories.get_many([one.id])), open_store().vaults.files("notes")) == (1, (FILE,))

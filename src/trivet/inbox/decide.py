@@ -24,12 +24,12 @@ CONFIDENCE = 0.8
 
 def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
     """In one transaction. What was accepted before stays as it is; what was rejected may be accepted after all."""
-    with engine.store.vaults.together():
+    with engine.store.together():
         return tuple(_accept(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
 
 
 def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
-    with engine.store.vaults.together():
+    with engine.store.together():
         return tuple(_reject(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
 
 

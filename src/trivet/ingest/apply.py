@@ -80,7 +80,7 @@ def work_of(
 
 def apply(engine: Engine, vault: Vault, work: Work) -> None:
     opened, vaults = work.opened, engine.store.vaults
-    with vaults.together():
+    with engine.store.together():
         engine.store.memories.add_many(work.added)
         for memory, old in work.changed:
             rewrite(engine, memory, "ingest", unless=old)
@@ -96,7 +96,7 @@ def apply(engine: Engine, vault: Vault, work: Work) -> None:
 def apply_gone(engine: Engine, vault: Vault, path: str, gone: Sequence[KnownPart]) -> int:
     """A file that is not there any more. Returns how many memories were forgotten."""
     count = _living(engine, gone)
-    with engine.store.vaults.together():
+    with engine.store.together():
         _forget(engine, gone)
         engine.store.vaults.forget_file(vault.name, path, [part.id for part in gone])
     return count

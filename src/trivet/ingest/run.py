@@ -52,7 +52,7 @@ def drop(memory: Trivet, name: str) -> int:
         known = ", ".join(one.name for one in vaults(memory)) or "none yet"
         raise NotFound(f"There is no vault {name} in this store. Known: {known}.")
     engine = _engine(memory)
-    with engine.store.vaults.together():
+    with engine.store.together():
         count = apply_gone(engine, Vault(name, Path(vault.root), "", Options()), "", engine.store.vaults.parts(name))
         engine.store.vaults.drop(name)
     return count

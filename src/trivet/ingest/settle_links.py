@@ -30,7 +30,7 @@ def settle_links(engine: Engine, vault: str) -> Settled:
     if not possible and not unwanted:
         return Settled()
     problems: list[str] = []
-    with vaults.together():
+    with engine.store.together():
         made = [link for link in possible if _link(engine, link, problems)]
         removed = sum(_unlink(engine, link) for link in unwanted)
         vaults.note_links(vault, made, unwanted)

@@ -27,5 +27,5 @@ class Preset:
 
 PRESETS: dict[str, Preset] = {
     "fast": Preset("reranker-fast", top=20, blend=BLEND),
-    "best": Preset("reranker", top=30, blend=0.6),
+    "best": Preset("reranker", top=30, blend=BLEND),
 }

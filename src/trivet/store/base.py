@@ -390,7 +390,6 @@ class Audit(Protocol):
 class Vaults(Protocol):
     """What was ingested from files. It is read and written by whoever has the store."""
 
-    def together(self) -> AbstractContextManager[None]: ...
     def vaults(self) -> tuple[KnownVault, ...]: ...
     def keep(self, vault: KnownVault) -> None: ...
     def drop(self, name: str) -> None: ...
@@ -476,6 +475,9 @@ class Store(Protocol):
     def upkeep(self) -> Upkeep: ...
     def moment(self) -> AbstractContextManager[None]:
         """Reads within it know every write that was acknowledged before it began, and need not look for later ones."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is written within it, by any part of the store, is one transaction."""
 
     def seen_by(self, user: str) -> Store:
         """The same store as a user of a server sees it: reads are limited in SQL, writes checked and on the record.

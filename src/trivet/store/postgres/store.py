@@ -33,6 +33,8 @@ from trivet.store.relational.visible import Visibility
 class PostgresStore(Bound):
     """The memories of one tenant. A process opens the server once and a store for each tenant on it."""
 
+    _database: Database
+
     def __init__(self, server: Server | str, tenant: str = "default", closes_server: bool = False) -> None:
         opened = Server(server) if isinstance(server, str) else server
         self._own_server = opened if closes_server or isinstance(server, str) else None

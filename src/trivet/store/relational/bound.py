@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Self
 
@@ -22,6 +24,7 @@ from trivet.store.relational.visible import Visibility
 class Bound:
     """What a store inherits. The indexes are the same for all and ask for the same user by the filter."""
 
+    _database: Database
     _visibility: Visibility
     _any_links: AnyLinks
     _memories: type[RelationalMemories] = RelationalMemories
@@ -30,6 +33,12 @@ class Bound:
         seen = copy(self)
         seen._bind(self._seen_database(user))
         return seen
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is written within, by any part of the store, is one transaction."""
+        with self._database.write():
+            yield
 
     def _seen_database(self, user: str) -> SeenDatabase:
         raise NotImplementedError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,12 +14,6 @@ class RelationalVaults:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._sql = database.sql("vaults")
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """What is written within, by any part of the store, is one transaction."""
-        with self._database.write():
-            yield
 
     def vaults(self) -> tuple[KnownVault, ...]:
         with self._database.errors():

@@ -25,6 +25,7 @@ from trivet.store.sqlite.vectors import SqliteVectorIndex
 
 
 class SqliteStore(Bound):
+    _database: Database
     _memories = SqliteMemories
 
     def __init__(self, path: Path, busy_time_limit_ms: int = 10_000) -> None:
