@@ -44,7 +44,7 @@ def propose(engine: Engine, request: InboxPropose) -> Proposed:
     if stored is not None:
         return Proposed(status="stored already", same_as=stored.memory.id, redacted=redacted)
     proposal = _proposal(engine, request, content, close, bool(redacted))
-    with engine.store.vaults.together():  # two agents may have been told the same, and be here at the same time
+    with engine.store.together():  # two agents may have been told the same, and be here at the same time
         known = engine.store.inbox.same(said)
         if known is not None:
             return _told(known, redacted)
