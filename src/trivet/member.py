@@ -21,7 +21,11 @@ NAME = re.compile(r"[a-z][a-z0-9_-]*")
 TAKEN = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
 QUERY, WORDS, FETCH_K = "{query}", "{words}", "{fetch_k}"
 PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
-SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "cmd.exe", "powershell", "pwsh"))
+SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh"))
+# These take all that follows for one script, other than what comes after the name of a file.
+WHOLE_LINE = frozenset(("cmd", "powershell", "pwsh"))
+_RUNS = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*|--command.*")
+_HAS_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,11 +102,25 @@ def _check_program(command: tuple[str, ...]) -> None:
         return
     if any(mark in command[0] for mark in PLACEHOLDERS):
         raise InvalidInput("the program itself cannot be taken from the query.")
-    if PurePath(command[0]).name.lower() not in SHELLS:
-        return
-    script = next((place for place, part in enumerate(command) if part.startswith("-") and "c" in part), None)
-    if script is not None and any(mark in "".join(command[script : script + 2]) for mark in PLACEHOLDERS):
+    if any(mark in part for part in _scripts(command) for mark in PLACEHOLDERS):
         raise InvalidInput(
             "the query would be run as a part of the shell's script. Give it as an argument instead: "
             '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
         )
+
+
+def _scripts(command: tuple[str, ...]) -> tuple[str, ...]:
+    """What a shell would run, also one that another program starts, as `env` and `nice` do."""
+    names = [PurePath(part).name.lower().removesuffix(".exe") for part in command]
+    shell = next((place for place, name in enumerate(names) if name in SHELLS), len(command))
+    rest = command[shell + 1 :]
+    if rest and names[shell] in WHOLE_LINE:
+        return rest[: next((place for place, part in enumerate(rest) if part.lower() == "-file"), len(rest))]
+    option = next((place for place, part in enumerate(rest) if _RUNS.fullmatch(part)), len(rest))
+    # Options may stand between -c and the script, and some of them have a value.
+    script = next((place for place in range(option + 1, len(rest)) if _is_script(rest, place)), len(rest))
+    return rest[option : script + 1]
+
+
+def _is_script(rest: tuple[str, ...], place: int) -> bool:
+    return not rest[place].startswith(("-", "+")) and not _HAS_VALUE.fullmatch(rest[place - 1])

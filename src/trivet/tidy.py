@@ -35,6 +35,7 @@ class Shelf(msgspec.Struct, frozen=True):
 
     memories: dict[str, Memory]
     files: dict[str, Path]
+    origins: dict[str, tuple[str, str]]  # the vault, and the path in it
     roots_gone: dict[str, Path]
     linked: frozenset[str]
 
@@ -65,7 +66,9 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
     if dry_run:
         return Tidy(findings=findings, notes=tuple(notes))
     run = new_id()
-    return Tidy(findings=findings, forgotten=_forget(engine, run, findings), dry_run=False, run=run, notes=tuple(notes))
+    return Tidy(
+        findings=findings, forgotten=_forget(engine, shelf, run, findings), dry_run=False, run=run, notes=tuple(notes)
+    )
 
 
 def undo_last(engine: Engine) -> Tidy:
@@ -83,31 +86,49 @@ def undo_last(engine: Engine) -> Tidy:
     return Tidy(findings=(), dry_run=False, run=run, notes=(note,))
 
 
-def _forget(engine: Engine, run: str, findings: Iterable[Tidied]) -> int:
-    """One transaction, with the record that undoing it goes by."""
+def _forget(engine: Engine, shelf: Shelf, run: str, findings: Iterable[Tidied]) -> int:
+    """One transaction, with the record that undoing it goes by. What lost its file comes back with it, as if an ingest
+    had found it gone."""
     done = 0
     with engine.store.together():
         for finding in findings:
             if finding.act == "forget":
                 forget(engine, contract.Forget(id=finding.id))
                 engine.store.audit.note(ACT, finding.id, f"{run} {finding.kind}")
+                if finding.kind == "orphan":
+                    vault, path = shelf.origins[finding.id]
+                    engine.store.vaults.forget_file(vault, path, [finding.id])
                 done += 1
     return done
+
+
+def _is_there(file: Path) -> bool:
+    """Also one that we may not look at."""
+    try:
+        file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _shelf(engine: Engine) -> Shelf:
     memories = {one.id: one for one in engine.store.memories.everything() if one.state != "deleted"}
     files: dict[str, Path] = {}
+    origins: dict[str, tuple[str, str]] = {}
     roots_gone: dict[str, Path] = {}
     for vault in engine.store.vaults.vaults():
-        root = Path(vault.root)
-        for part in engine.store.vaults.parts(vault.name):
+        root, parts = Path(vault.root), engine.store.vaults.parts(vault.name)
+        for part in parts:
             files[part.id] = root if root.is_file() else root / part.path
-            if not root.exists():
-                roots_gone[part.id] = root
+            origins[part.id] = (vault.name, part.path)
+        # A disk that is not mounted looks like a folder from which everything was deleted.
+        if not any(_is_there(file) for file in {files[part.id] for part in parts}):
+            roots_gone |= {part.id: root for part in parts}
     links = engine.store.links.everything()
     linked = frozenset(id for link in links for id in (link.source, link.target))
-    return Shelf(memories, files, roots_gone, linked)
+    return Shelf(memories, files, origins, roots_gone, linked)
 
 
 def _duplicates(shelf: Shelf) -> Iterator[Tidied]:
@@ -164,9 +185,9 @@ def _orphans(engine: Engine, shelf: Shelf) -> Iterator[Tidied]:
         if memory is None:
             continue
         if id in shelf.roots_gone:
-            reason = f"its folder {shelf.roots_gone[id]} is not there; `trivet ingest --list` shows it"
+            reason = f"nothing of {shelf.roots_gone[id]} is there; `trivet ingest --list` shows it"
             yield _tidied("orphan", memory, reason, "look")
-        elif not file.exists():
+        elif not _is_there(file):
             yield _tidied("orphan", memory, f"its file {file} is gone", "forget")
     dead: Counter[str] = Counter()
     for link in engine.store.links.everything():

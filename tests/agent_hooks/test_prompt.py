@@ -10,6 +10,7 @@ import pytest
 
 from resident.home import Home, context_of, prompt
 from trivet import Settings, Trivet
+from trivet.hooks.prompt import _question
 from trivet.hooks.seen import MOST_CONVERSATIONS, Seen
 
 PORT = "The staging database listens on port 6543."
@@ -27,6 +28,21 @@ def test_what_matters_is_told_with_its_id_and_reason(warm: Home) -> None:
     assert f'id="{id}"' in told
     assert "words: port staging database listen" in told.replace("listens", "listen")
     assert "green tea" not in told
+
+
+def test_what_is_private_in_a_long_prompt_is_not_asked_with(warm: Home) -> None:
+    """The cut may take its first mark away."""
+    warm.remember(PORT)
+    words = f"<private>{'filler words ' * 300} {QUESTION}</private>"
+    assert warm.prompt(f"Please look at this long paste of mine: {words}") == ""
+    assert PORT in warm.prompt(f"{words} {QUESTION}")
+
+
+def test_a_long_prompt_is_not_cut_within_a_word() -> None:
+    """Half a key is not known for one."""
+    key = "k" * 40
+    text = f"{'word ' * 298}{key} {'filler ' * 500}{key} {'word ' * 96}"
+    assert set(_question(text).split()) == {"word"}
 
 
 def test_nothing_relevant_means_nothing(warm: Home) -> None:

@@ -13,6 +13,7 @@ from lab.chat_server import ChatServer, chat_server
 from trivet import InvalidInput, Trivet
 from trivet.capture import curate, learn, read_waiting
 from trivet.capture.background import in_background
+from trivet.types import Caller
 
 from .conftest import Opened
 from .conversations import Conversation
@@ -196,3 +197,24 @@ def test_a_curation_that_makes_no_sense_changes_nothing(opened: Opened, answer: 
     found = memory.inbox_show(id)
     assert found.content == "The relay has listened on port 7002 since May."
     assert found.action in ("add", "supersede")
+
+
+def test_curation_shows_neither_secrets_nor_what_is_somebody_elses(opened: Opened) -> None:
+    """The store of a server has many users, and one that was filled before the guard was there may hold anything."""
+    secret = github("stored")
+    with says(json.dumps({"action": "add", "id": None, "content": "x", "reason": "new"})) as server:
+        before = opened(secrets="off")
+        ana, bea = (
+            before.acting_as(
+                Caller(tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write")))
+            )
+            for name in ("ana", "bea")
+        )
+        ana.remember(f"The staging database of the shop has the token {secret}.")
+        bea.remember("The staging database of the shop is Bea's alone.")
+        ana.inbox_propose("The staging database of the shop runs on port 6543.")
+        curate(opened(capture_llm=server.spec))
+        sent = heard(server)
+        assert "has the token" in sent
+        assert secret not in sent
+        assert "Bea" not in sent

@@ -95,6 +95,17 @@ def test_limits_hold_for_all_hits_together(federation: Opened) -> None:
     assert all(hit.score >= 0.4 for hit in in_order(high))
 
 
+def test_a_foreign_hit_that_is_too_long_for_the_budget_costs_itself_alone(federation: Opened) -> None:
+    memory = federation(wiki=printing([{"id": "wiki/key", "text": "word " * 400}], weight=1000))
+    filled(memory)
+    assert memory.recall("key mat", federated=True).foreign[0].rank == 1
+    short = memory.recall("key mat", token_budget=50, federated=True)
+    assert short.truncated
+    assert not short.foreign
+    assert short.hits
+    assert short.hits[0].rank == 1
+
+
 def test_a_sort_puts_foreign_hits_after_memories(federation: Opened) -> None:
     memory = federation(wiki=printing([{"id": "wiki/key"}], weight=1000))
     filled(memory)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from trivet.errors import InvalidInput
+from trivet.member import Member, check_members
 
 from .conftest import Opened
 from .systems import PATIENT_MS, SHORT_MS, health_of, printing, program, saying
@@ -64,6 +65,35 @@ def test_a_query_inside_a_shell_script_is_refused(federation: Opened) -> None:
     assert "federation.bad" in str(refused.value)
     script = ["sh", "-c", 'printf \'{"hits": [{"id": "x", "text": "%s"}]}\' "$1"', "sh", "{query}"]
     assert told(federation, "a; touch b", command=script) == "a; touch b"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "--norc", "-c", "grep -rn {query} notes"],
+        ["bash", "-c", "-e", "grep -rn {query} notes"],
+        ["bash", "-c", "-o", "pipefail", "grep -rn {words} notes"],
+        ["nice", "env", "-i", "/bin/sh", "-ec", "grep -rn {query} notes"],
+        ["fish", "--command=grep -rn {query} notes"],
+        ["pwsh", "-NoProfile", "-Command", "Search {query}"],
+        ["cmd.exe", "/c", "findstr", "{query}"],
+    ],
+)
+def test_a_shell_may_be_told_in_many_ways_to_run_a_script(federation: Opened, command: list[str]) -> None:
+    with pytest.raises(InvalidInput, match="part of the shell's script"):
+        federation(bad={"command": command})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash", "--norc", "-c", 'grep -rn -e "$1" notes', "bash", "{words}"],
+        ["bash", "search.sh", "{query}"],
+        ["pwsh", "-ExecutionPolicy", "Bypass", "-File", "search.ps1", "{query}"],
+    ],
+)
+def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
+    check_members({"good": Member(command=tuple(command))})
 
 
 def test_keys_of_ours_are_not_in_its_environment(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

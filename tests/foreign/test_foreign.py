@@ -13,6 +13,8 @@ import pytest
 from cli.running import CommandLine
 from trivet import Trivet
 from trivet.foreign.names import SystemName
+from trivet.foreign.systems import SYSTEMS
+from trivet.guard.private import without_private
 from trivet.types import Memory
 
 UUID = "6b0c1f5e-8f5b-4d0a-9a57-2d9f4f1c7a11"
@@ -300,3 +302,23 @@ def test_a_wrong_file_is_refused_and_nothing_written(
 def test_options_that_go_with_from_alone(trivet: CommandLine, tmp_path: Path) -> None:
     file = _text(tmp_path / "x.jsonl", '{"content": "x"}')
     assert trivet("import", str(file), "--dry-run").status == 2
+
+
+def test_of_a_basic_memory_note_nothing_private_is_shown_and_nothing_of_the_same_name_is_lost(tmp_path: Path) -> None:
+    text = "# N\n\n## A\n\nfirst\n\n## A\n\nsecond\n\n<private>\n- [fact] zanzibar #zanzibar\n</private>\n"
+    (tmp_path / "n.md").write_text(text)
+    found = list(SYSTEMS["basic-memory"].read(tmp_path))
+    assert len({one.key for one in found}) == len(found) == 2
+    assert not [one for one in found if "zanzibar" in f"{without_private(one.content)}{one.tags}"]
+
+
+@pytest.mark.parametrize(
+    ("system", "name", "text"),
+    [
+        ("mcp-memory", "m.jsonl", '{"type":"entity","name":"Ana"}\n{"type":"relation","from":["x"],"to":"Ana"}\n'),
+        ("agentmemory", "a.json", json.dumps({"memories": [{"id": "1", "content": "x", "supersedes": "[" * 60_000}]})),
+    ],
+)
+def test_odd_values_are_done_without(tmp_path: Path, system: SystemName, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert len(list(SYSTEMS[system].read(tmp_path / name))) == 1

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
 
 from cli.running import CommandLine
 from trivet import Conflict, InvalidInput, NotFound, Trivet
+from trivet.engine import Engine
 from trivet.errors import Forbidden
 from trivet.ids import new_id
+from trivet.inbox.near import Near
 from trivet.types import Caller
 
 from .conftest import Opened
 
+propose = importlib.import_module("trivet.inbox.propose")  # the package has a function of this name
 PORT = "The staging database listens on port 6543."
 OTHER = "The staging database listens on port 6544."
 
@@ -183,3 +187,19 @@ def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.Monkey
     assert refused.status != 0
     assert "There is no proposal" in refused.err
     assert "capture_llm" in trivet("inbox", "curate").err
+
+
+def test_the_same_proposed_twice_at_once_waits_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process proposes it while this one still looks for what is near."""
+    memory, other = opened(), opened()
+    near = propose.near
+
+    def meanwhile(engine: Engine, text: str) -> tuple[Near, ...]:
+        monkeypatch.setattr(propose, "near", near)
+        assert other.inbox_propose(PORT).status == "waiting"
+        found: tuple[Near, ...] = near(engine, text)
+        return found
+
+    monkeypatch.setattr(propose, "near", meanwhile)
+    assert memory.inbox_propose(PORT).status == "waits already"
+    assert memory.inbox_list().total == 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,23 @@ from trivet import Trivet
 from trivet.errors import InvalidInput
 from trivet.ingest import Options, ingest
 from trivet.ingest.changes import Changes
+from trivet.ingest.readers.markdown import read_markdown
 from trivet.ingest.vault import settle
 from trivet.ingest.walk import Looked, look
 
 from .conftest import Take, Write, everything
 
 SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
+
+
+# A moment that no calendar has.
+LATE = json.dumps(
+    {
+        "author": {"role": "user"},
+        "create_time": 1e30,
+        "content": {"content_type": "text", "parts": ["See you at the end of time."]},
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +43,7 @@ SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
         ("nul.txt", "a\x00b", "NUL"),
         ("chat.json", '[{"mapping": ', "not JSON"),
         ("chat2.json", '[{"mapping": {"a": {"message": {"author": 3}}}, "current_node": "a"}]', "promise"),
+        ("chat3.json", f'[{{"mapping": {{"a": {{"message": {LATE}}}}}, "current_node": "a"}}]', "promise"),
         ("x.jsonl", '{"sessionId": "1", "type": "user"}\nnot json\n{}\n', "line 2 is not JSON"),
         (f"{SECRET}.md", "text", "looks like a secret"),
         ("mirror.md", "---\ntrivet: 1\nid: nonsense\n---\ntext", "not a UUID"),
@@ -148,6 +162,7 @@ def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
 KILLED = """
 import os, sys
 from trivet import Trivet
+from trivet.ingest.readers.markdown import read_markdown
 from trivet.ingest import Options, ingest
 from trivet.ingest.changes import Changes
 from trivet.ingest.vault import settle
@@ -196,3 +211,76 @@ def test_a_move_that_is_killed_halfway_keeps_the_id(path: Path, write: Write, va
     with Trivet.open(path, embedder="none", background=False) as memory:
         ingest(memory, vault)
         assert {text: memory.id for text, memory in everything(memory).items()} == before
+
+
+def test_a_note_of_many_sections_is_read_in_a_moment() -> None:
+    note = "".join(f"## Part {number}\n\nWords with a #tag{number % 7} in them.\n\n" for number in range(4_000))
+    start = time.perf_counter()
+    parts = list(read_markdown("many.md", note))
+    assert time.perf_counter() - start < 6
+    assert len(parts) == 4_000
+    assert parts[9].fields["tags"] == ("tag2",)
+
+
+LONG = f"open words <private>{'filler words ' * 3_000}Zanzibar</private> open words"
+NOTE = """# Diary
+
+open words <private>
+
+## Zanzibar
+
+Zanzibar #zanzibar [[Zanzibar]] </private>
+
+## After
+
+open words
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("note.md", NOTE),
+        ("heading.md", "# A\n\nopen words\n\n## B <private>\n\nZanzibar\n\n</private> open words\n"),
+        ("long.txt", LONG),
+        (
+            "talk.jsonl",
+            json.dumps({"sessionId": "1", "type": "user", "uuid": "2", "message": {"content": LONG}}) + "\n",
+        ),
+    ],
+)
+def test_what_is_private_is_so_in_every_memory_that_is_made_of_it(
+    memory: Trivet, write: Write, take: Take, name: str, text: str
+) -> None:
+    write(name, text)
+    done = take()
+    assert not done.problems
+    kept = memory.list(limit=100).memories
+    assert sum("open words" in one.content for one in kept) == 2
+    assert not [one for one in kept if "zanzibar" in str(one).lower()]
+    assert take().problems == (), "and the ledger can be read again"
+
+
+def test_a_private_part_over_several_points_is_refused(write: Write, take: Take) -> None:
+    write("CLAUDE.md", "<private>\n- one\n- two\n</private>\n")
+    (problem,) = take().problems
+    assert "Mark each of them" in problem
+
+
+def test_a_mark_that_is_never_closed_does_not_break_the_ledger(write: Write, take: Take) -> None:
+    write("open.md", "# About <private> marks\n\nwords\n")
+    take()
+    assert take().problems == ()
+
+
+def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, write: Write, take: Take) -> None:
+    write("zanzibar.md", "words")
+    private = "<private>#zanzibar [[Zanzibar]] [x](zanzibar.md)</private>"
+    write("a.md", f"# A\n\n## B <private>zanzibar</private>\n\n#open {private}")
+    take()
+    (kept,) = (one for one in memory.list().memories if "open" in one.tags)
+    assert kept.tags == ("open",)
+    assert "zanzibar" not in str(kept).lower()
+    assert not memory.links(kept.id)
+    (part,) = (one for one in memory.engine.store.vaults.parts("notes") if one.id == kept.id)
+    assert "zanzibar" not in str(part).lower()

@@ -225,3 +225,11 @@ def test_the_plugin_folder(trivet: CommandLine, home: Path, tmp_path: Path) -> N
     assert trivet("install", "claude-code", "--plugin", str(tmp_path)).status == 4
     assert trivet("install", "zed", "--plugin", str(folder)).status == 2
     assert settings(home) == {}
+
+
+def test_uninstall_leaves_files_alone_that_hold_nothing_of_ours(trivet: CommandLine, home: Path) -> None:
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text('{"hooks": {"Stop": []}}')
+    assert trivet("uninstall", "claude-code", "--yes").status == 0
+    assert file.read_text() == '{"hooks": {"Stop": []}}'

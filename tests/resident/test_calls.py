@@ -19,9 +19,11 @@ import pytest
 
 import trivet
 from cli.running import CommandLine
-from trivet import InvalidInput, NotFound, Trivet
+from trivet import InvalidInput, NotFound, Settings, Trivet
 from trivet.cli.ending import asked_status
+from trivet.member import Member
 from trivet.resident import hook_client
+from trivet.resident.calls import surroundings
 from trivet.resident.remote import Resident, is_older
 from trivet.types import Answer
 
@@ -262,3 +264,17 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert set(trivet.__all__) <= set(dir(trivet))
     assert all(getattr(trivet, name) for name in trivet.__all__)
     assert Path(hook_client.__file__).is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("TRIVET_LLM_API_KEY", {"capture_llm": "openai:small@http://127.0.0.1:1/v1"}),
+        ("WIKI_PASS", {"federation": {"wiki": Member(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}}),
+        ("NOTES", {"federation": {"notes": Member(command=("notes", "{query}"), environment=("NOTES",))}}),
+    ],
+)
+def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:
+    """With another key than the process has, a program does its work itself."""
+    one, other = (surroundings(Settings(**settings), {name: value}) for value in ("one", "other"))
+    assert one != other

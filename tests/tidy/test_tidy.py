@@ -128,6 +128,30 @@ def test_what_lost_its_file_is_an_orphan(memory: Trivet, tmp_path: Path) -> None
     assert memory.list().total == 1
 
 
+def test_a_folder_with_none_of_its_files_may_be_a_disk_that_is_not_mounted(memory: Trivet, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").write_text("# A\n\nApples are red.\n")
+    ingest(memory, vault)
+    (vault / "a.md").rename(tmp_path / "a.md")
+    assert list(found(memory.tidy(dry_run=False), "orphan").values()) == ["look"]
+    assert memory.list().total == 1
+
+
+def test_an_orphan_comes_back_with_its_file(memory: Trivet, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").write_text("# A\n\nApples are red.\n")
+    (vault / "b.md").write_text("# B\n\nBananas are bent.\n")
+    ingest(memory, vault)
+    (vault / "b.md").rename(tmp_path / "b.md")
+    (gone,) = found(memory.tidy(dry_run=False), "orphan")
+    assert memory.get(gone).state == "deleted"
+    (tmp_path / "b.md").rename(vault / "b.md")
+    assert ingest(memory, vault).stored == 1
+    assert memory.get(gone).state == "active"
+
+
 def test_links_that_lead_to_what_was_forgotten_are_shown(memory: Trivet) -> None:
     problem, solution = memory.remember("It leaks.").id, memory.remember("Tighten the nut.").id
     memory.link(problem, "resolved-by", solution)

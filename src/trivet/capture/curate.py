@@ -12,6 +12,7 @@ import msgspec
 
 from trivet.capture.model import BadAnswer, Model, NotAsked
 from trivet.clock import now
+from trivet.engine import Engine
 from trivet.errors import TrivetError
 from trivet.inbox.near import near
 from trivet.likeness import essence
@@ -47,7 +48,7 @@ def curate(memory: Trivet) -> Curated:
     engine = memory.engine
     model, done, problems = Model(engine), 0, []
     for proposal in engine.store.inbox.uncurated(AT_ONCE):
-        close = {one.memory.id: one.memory for one in near(engine, proposal.content) if not one.memory.sensitive}
+        close = _close(engine, proposal)
         try:
             changed = _changed(proposal, model.ask(INSTRUCTION, _question(proposal, close)), close)
         except NotAsked as error:
@@ -65,6 +66,16 @@ def curate(memory: Trivet) -> Curated:
             continue
         done += 1
     return Curated(curated=done, problems=tuple(problems))
+
+
+def _close(engine: Engine, proposal: Proposal) -> dict[str, Memory]:
+    """What the model may see: memories of the proposer's own, without secrets from before anything looked for them."""
+    own = (one.memory for one in near(engine, proposal.content) if one.memory.owner == proposal.owner)
+    return {
+        memory.id: msgspec.structs.replace(memory, content=engine.guard.masked(memory.content)[0])
+        for memory in own
+        if not memory.sensitive
+    }
 
 
 def _question(proposal: Proposal, close: Mapping[str, Memory]) -> dict[str, Any]:

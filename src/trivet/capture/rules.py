@@ -66,8 +66,10 @@ _HABIT = (
     r"answer|review|"
     r"document|sign|tag|pin|import|hire|pay|round|publish|quote)"
 )
-# What may come before what was decided.
-_FIRST = r"^(?:(?:ok|okay|so|and|well|after [^,]{3,60}?,?|i talked (?:with|to) [^,]{2,40}? and|in the end)[,]?\s+)*"
+_FILLERS = r"(?:(?:ok|okay|so|and|well|in the end),?\s+)*"
+# What may come before what was decided. Of the open-ended ones a single one: repeated, they could divide a sentence
+# among themselves in more ways than there is time for.
+_FIRST = rf"^{_FILLERS}(?:(?:after [^,]{{3,60}}?|i talked (?:with|to) [^,]{{2,40}}? and),?\s+{_FILLERS})?"
 
 RULES: tuple[Rule, ...] = (
     _rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trivet.guard.private import private_spans
+from trivet.guard.private import without_private
 
 # Longer ones are pasted, or say too much for one memory.
 SHORTEST, LONGEST = 12, 400
@@ -23,7 +23,8 @@ _not_said = re.compile(
     r"|[\"“][^\"“”\n]{20,400}[\"”]",
     re.DOTALL | re.IGNORECASE,
 )
-_quoted_line = re.compile(r"^\s*(?:>|\||\$ |\+|-{2,}|={2,}|#include|at \w).*$", re.MULTILINE)
+# Blanks of its own line alone: looked for across lines, many empty ones would take for ever.
+_quoted_line = re.compile(r"^[^\S\n]*(?:>|\||\$ |\+|-{2,}|={2,}|#include|at \w).*$", re.MULTILINE)
 _log = re.compile(
     r"Traceback|\b\w*(?:Error|Exception)\b:|\b(?:WARN|ERROR|INFO|DEBUG|FATAL)\b|^\s*\[?\d{4}-\d\d-\d\d[ T]|"
     r"\b0x[0-9a-f]{6,}"
@@ -49,8 +50,7 @@ def sentences(message: str) -> Iterator[tuple[str, str]]:
 
 def own_words(message: str) -> str:
     """The message without what its author did not write or does not want read."""
-    for start, stop in reversed(private_spans(message)):
-        message = f"{message[:start]}\n{message[stop:]}"
+    message = without_private(message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"
     return _quoted_line.sub("", _not_said.sub("\n", message))

@@ -149,11 +149,14 @@ def _foreign_hit(fused: Fused, foreign: Foreign, recipe: Recipe) -> ForeignHit:
 
 
 def _within(hits: Sequence[Hit | ForeignHit], budget: int | None) -> tuple[Sequence[Hit | ForeignHit], bool]:
+    """One that is too long makes room for the next: what somebody else says must not cost the memories behind it."""
     if budget is None:
         return hits, False
+    kept: list[Hit | ForeignHit] = []
     left = budget
-    for place, hit in enumerate(hits):
-        left -= estimate_tokens(hit.content if isinstance(hit, Hit) else hit.text)
-        if left < 0:
-            return hits[:place], True
-    return hits, False
+    for hit in hits:
+        tokens = estimate_tokens(hit.content if isinstance(hit, Hit) else hit.text)
+        if tokens <= left:
+            kept.append(hit)
+            left -= tokens
+    return kept, len(kept) < len(hits)

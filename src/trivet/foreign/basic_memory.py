@@ -11,8 +11,10 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.foreign.values import Foreign, Found
+from trivet.guard.private import private_spans
 from trivet.ingest.front_matter import split_front_matter, text_of
 from trivet.ingest.links import Directory
+from trivet.ingest.prepare import numbered
 from trivet.ingest.readers.markdown import read_markdown
 from trivet.ingest.values import Part
 from trivet.ingest.walk import look
@@ -47,7 +49,7 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
     permalink = text_of(front.get("permalink")) or name.removesuffix(".md")
     moment = datetime.fromtimestamp(text.modified / 10**9, UTC).isoformat()
     order = 0
-    for part in read_markdown(name, text.text):
+    for part in numbered(read_markdown(name, text.text)):
         for number, (place, content, tags) in enumerate(_pieces(part)):
             order += 1
             key = f"{permalink}#{place}"
@@ -70,7 +72,12 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
 
 def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """What is left beside observations comes first: relations are links, and say it in the note's own words too."""
-    observations = [one for one in _OBSERVATION.finditer(part.content) if one["category"] not in _CHECKBOXES]
+    hidden = private_spans(part.content)
+    observations = [
+        one
+        for one in _OBSERVATION.finditer(part.content)
+        if one["category"] not in _CHECKBOXES and not any(a < one.end() and one.start() < b for a, b in hidden)
+    ]
     rest = part.content
     for one in observations:
         rest = rest.replace(one[0], "", 1)

@@ -31,7 +31,7 @@ def texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             decoded = msgspec.json.decode(value) if value.lstrip().startswith("[") else value.split(",")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             decoded = value.split(",")
         value = decoded
     items = value if isinstance(value, list) else []

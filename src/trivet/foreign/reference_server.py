@@ -26,7 +26,7 @@ def read(path: Path) -> Iterator[Found]:
     entities = {str(entry["name"]): entry for entry in entries if entry.get("type") == "entity" and entry.get("name")}
     relations: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in entries:
-        if entry.get("type") == "relation" and entry.get("from") in entities:
+        if entry.get("type") == "relation" and str(entry.get("from")) in entities:
             relations[str(entry["from"])].append(entry)
     if text.strip() and not entities:
         raise InvalidInput(f"{path} holds no entities. Name the server's memory.json or memory.jsonl.")

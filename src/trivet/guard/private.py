@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_TAG = re.compile(r"<\s*(?P<end>/?)\s*private\b[^<>]*>", re.IGNORECASE)
+# Not `/?\s*`: two stretches of blanks side by side would be divided in every way there is.
+_TAG = re.compile(r"<\s*(?:(?P<end>/)\s*)?private\b[^<>]*>", re.IGNORECASE)
 
 
 def private_spans(text: str) -> list[tuple[int, int]]:
@@ -22,3 +23,20 @@ def private_spans(text: str) -> list[tuple[int, int]]:
             if not depth:
                 spans.append((start, tag.end()))
     return [*spans, (start, len(text))] if depth else spans
+
+
+def open_marks(text: str) -> int:
+    """How many marks are still open at its end, for whoever takes a text apart."""
+    depth = 0
+    for tag in _TAG.finditer(text):
+        depth = max(0, depth - 1) if tag["end"] else depth + 1
+    return depth
+
+
+def without_private(text: str) -> str:
+    """The text with a new line in place of each private span."""
+    kept, position = [], 0
+    for start, stop in private_spans(text):
+        kept.append(text[position:start])
+        position = stop
+    return "\n".join([*kept, text[position:]])

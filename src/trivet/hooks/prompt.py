@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from trivet.analyse import analyse_query
+from trivet.guard.private import without_private
 from trivet.hooks.event import Event, answer_of
 from trivet.hooks.seen import Seen
 from trivet.relevance.judge import HELD_LITERALLY
@@ -26,6 +29,8 @@ MOST_ASKED = 50
 # Among so many of the nearest by meaning a memory may stand by more than the words it holds.
 NEAR_RANKS = 20
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
+_HALF_A_WORD_FIRST = re.compile(r"^\S+")
+_HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
 
 
 def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
@@ -49,10 +54,13 @@ def least_relevance(settings: Settings) -> float:
 
 
 def _question(prompt: str) -> str:
-    text = prompt.strip()
+    """What is private goes before the prompt is cut: half a mark would hide nothing. Nor is a word cut, which may be
+    a key that only its whole form tells."""
+    text = without_private(prompt).strip()
     if len(text) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
         return text
-    return f"{text[:HEAD_CHARACTERS]}\n{text[-TAIL_CHARACTERS:]}"
+    head, tail = text[: HEAD_CHARACTERS + 1], text[-TAIL_CHARACTERS - 1 :]
+    return f"{_HALF_A_WORD_LAST.sub('', head)}\n{_HALF_A_WORD_FIRST.sub('', tail)}"
 
 
 def _asks_something(query: str) -> bool:

@@ -38,14 +38,22 @@ def propose(engine: Engine, request: InboxPropose) -> Proposed:
     said = essence(content)
     known = engine.store.inbox.same(said) or _reworded(engine, content)
     if known is not None:
-        return Proposed(status=_BECAME[known.state], id=known.id, same_as=known.stored, redacted=redacted)
+        return _told(known, redacted)
     close = near(engine, content)
     stored = next((one for one in close if says_the_same(content, one.memory.content, one.cosine)), None)
     if stored is not None:
         return Proposed(status="stored already", same_as=stored.memory.id, redacted=redacted)
     proposal = _proposal(engine, request, content, close, bool(redacted))
-    engine.store.inbox.add(proposal, said)
+    with engine.store.together():  # two agents may have been told the same, and be here at the same time
+        known = engine.store.inbox.same(said)
+        if known is not None:
+            return _told(known, redacted)
+        engine.store.inbox.add(proposal, said)
     return Proposed(status="waiting", id=proposal.id, same_as=proposal.memory, redacted=redacted)
+
+
+def _told(known: Proposal, redacted: dict[str, int]) -> Proposed:
+    return Proposed(status=_BECAME[known.state], id=known.id, same_as=known.stored, redacted=redacted)
 
 
 def check_concerned(engine: Engine, proposal: Proposal) -> None:

@@ -13,7 +13,8 @@ SAME_MEANING = 0.86
 SPEAKER = "User: "
 
 _negated = re.compile(r"\b(?:not|no|never|none|nothing|nobody|cannot|without|avoid|stop|\w+nt)\b")
-_particular = re.compile(r"\S*\d\S*|\b\w+[_/@\\]\w+\S*|(?<=\w[ ,;] )?\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
+# From the start of a word on, not from each of its letters: a text may be one long word.
+_particular = re.compile(r"(?<!\S)\S*\d\S*|\b\w+[_/@\\]\w+\S*|(?<=\w[ ,;] )?\b[A-Z]{2,}\w*\b|(?<=[a-z,;] )[A-Z]\w+")
 _CALENDAR = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april june july august september "
     "october november december morning afternoon evening weekly daily monthly".split()

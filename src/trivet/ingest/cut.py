@@ -5,12 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from trivet.guard.private import open_marks
+
 # Below the most that a memory holds, since placeholders may be longer than the secrets they stand for.
 MOST_BYTES = 24 * 1024
 _SEAMS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"\s"))
 
 
 def pieces(text: str, most: int = MOST_BYTES) -> Iterator[str]:
+    """As `cuts`, and what was private in the text is so in every piece of it."""
+    depth = 0
+    for piece in cuts(text, most):
+        marked = "<private>" * depth + piece
+        yield marked
+        depth = open_marks(marked)
+
+
+def cuts(text: str, most: int = MOST_BYTES) -> Iterator[str]:
     """The text in pieces of at most so many bytes of UTF-8, without blank space around them; none is empty."""
     rest = text.strip()
     while len(rest.encode()) > most:

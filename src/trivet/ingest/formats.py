@@ -35,12 +35,12 @@ class Format(msgspec.Struct, frozen=True):
         return f"{self.name}/{self.version}"
 
 
-MARKDOWN = Format("markdown", read_markdown, "references")
-AGENT_FILE = Format("agent-file", read_agent_file, "procedures")
-PLAIN = Format("text", read_plain, "references")
-CLAUDE_CODE = Format("claude-code", read_claude_code, "events")
-CODEX = Format("codex", read_codex, "events")
-CHATS = Format("chats", read_chats, "events")
+MARKDOWN = Format("markdown", read_markdown, "references", version=2)
+AGENT_FILE = Format("agent-file", read_agent_file, "procedures", version=2)
+PLAIN = Format("text", read_plain, "references", version=2)
+CLAUDE_CODE = Format("claude-code", read_claude_code, "events", version=2)
+CODEX = Format("codex", read_codex, "events", version=2)
+CHATS = Format("chats", read_chats, "events", version=2)
 # JSON of some other kind, which lies about in many folders. It is noted, so that it is not read every time.
 NOTHING = Format("nothing", lambda name, text: iter(()), "facts")
 FORMATS = (MARKDOWN, AGENT_FILE, PLAIN, CLAUDE_CODE, CODEX, CHATS, NOTHING)

@@ -19,7 +19,7 @@ from trivet.ingest.values import Options, Part
 from trivet.ingest.walk import Text
 
 # What a reader may meet in a file that is not what it seems to be.
-_UNEXPECTED = (AttributeError, KeyError, TypeError, ValueError, IndexError)
+_UNEXPECTED = (OverflowError, AttributeError, KeyError, TypeError, ValueError, IndexError)
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ def prepare(engine: Engine, path: str, text: Text, options: Options) -> Opened:
         raise InvalidInput("its name looks like a secret, and names are shown everywhere. Rename it")
     try:
         format = format_of(path, text.text)
-        parts = tuple(_numbered(format.read(path, text.text)))
+        parts = tuple(numbered(format.read(path, text.text)))
     except _UNEXPECTED as error:
         raise InvalidInput(f"it is not what its first lines promise ({type(error).__name__}: {error})") from None
     return Opened(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
@@ -51,7 +51,7 @@ def stamps(options: Options) -> frozenset[str]:
     return frozenset(stamp_of(format, options) for format in FORMATS)
 
 
-def _numbered(parts: Iterator[Part]) -> Iterator[Part]:
+def numbered(parts: Iterator[Part]) -> Iterator[Part]:
     """In their order, and no two in the same place: of headings that say the same, the second is `... (2)`."""
     seen: Counter[str] = Counter()
     for order, part in enumerate(parts):
@@ -71,8 +71,17 @@ def _prepared(engine: Engine, part: Part, options: Options) -> Prepared:
         place=clean(part.place),
         content=digest(part.content.encode()),
         said=digest(f"{part.content}\n{beside}".encode()),
-        about=clean(msgspec.json.encode(part.about).decode()),
+        about=msgspec.json.encode(_cleaned(msgspec.to_builtins(part.about), clean)).decode(),
     )
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    """Text by text: a private mark that is never closed reaches to the end of its own text, not of all of them."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {name: _cleaned(inner, clean) for name, inner in value.items()}
+    return [_cleaned(inner, clean) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:

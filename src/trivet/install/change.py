@@ -13,7 +13,7 @@ import msgspec
 
 from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.install.agents import Wanted
-from trivet.install.edit import is_empty, same_but_ours, with_ours, without_ours
+from trivet.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -97,8 +97,8 @@ def _planned(wanted: Wanted, installing: bool) -> Change:
 
 
 def _taken_out(before: str | None, wanted: Wanted) -> str | None:
-    if before is None:
-        return None
+    if before is None or not has_ours(before, wanted):
+        return before  # what is empty there is none of our making
     after = without_ours(before, wanted)
     return None if after != before and is_empty(after, wanted) else after
 

@@ -50,6 +50,14 @@ def without_ours(text: str, wanted: Wanted) -> str:
     return text
 
 
+def has_ours(text: str, wanted: Wanted) -> bool:
+    if wanted.file.suffix == ".toml":
+        return without_ours(text, wanted) != text
+    whole = jsonc.parse(text)
+    ours = any(_ours_at(text, path) for path, _ in wanted.items)
+    return ours or any(len(path) > 1 and _at(whole, path) is not None for path, _ in wanted.values)
+
+
 def is_empty(text: str, wanted: Wanted) -> bool:
     """Whether nothing but our own marks is left in the file."""
     if wanted.file.suffix == ".toml":

@@ -96,9 +96,18 @@ def error_of(body: bytes) -> TrivetError:
 def surroundings(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
     """What an answer depends on besides the settings: where keys of secrets lie, and keys of services in use."""
     found = {"home": environment.get("HOME", ""), "config": str(config_path(environment).absolute())}
-    services = (settings.embedder, settings.rerank, settings.graph_llm, settings.expand_llm, settings.secrets_vault)
+    services = (
+        settings.embedder,
+        settings.rerank,
+        settings.graph_llm,
+        settings.expand_llm,
+        settings.capture_llm,
+        settings.secrets_vault,
+    )
     if any(":" in service for service in services):
         found |= {name: value for name, value in environment.items() if _SERVICE.fullmatch(name)}
+    for member in settings.federation.values():
+        found |= {name: environment[name] for name in (member.key_env, *member.environment) if name in environment}
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from trivet.errors import InvalidInput
+from trivet.guard.private import private_spans
 from trivet.ingest.front_matter import split_front_matter
 from trivet.ingest.readers.markdown import Note, Section, parts_of, take_apart
 from trivet.ingest.values import Part
@@ -15,6 +17,8 @@ _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 
 def read_agent_file(name: str, text: str) -> Iterator[Part]:
     front, body, offset = split_front_matter(text)
+    if any("\n" in body[start:stop] for start, stop in private_spans(body)):
+        raise InvalidInput("a private part goes over several lines, which are memories of their own. Mark each of them")
     note = take_apart(name, front, body, offset)
     for section in note.sections:
         points = list(_points(note, section))

@@ -13,10 +13,10 @@ from trivet.ingest.values import Part
 SPEAKERS = {"user": "User", "assistant": "Claude"}
 # What the program puts into a user's message, and what commands print: nobody said it.
 _NOT_SAID = re.compile(
-    r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>.*?</\1>"
-    r"|\[Request interrupted by user[^\]\n]*\]",
-    re.DOTALL,
+    r"<(?P<end>/?)"
+    r"(?P<name>system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>"
 )
+_INTERRUPTED = re.compile(r"\[Request interrupted by user[^\[\]\n]*\]")
 _TITLE = 80
 
 
@@ -43,9 +43,28 @@ def turns_in(events: list[dict[str, Any]]) -> Iterator[Turn]:
             continue
         if event.get("isCompactSummary"):
             continue  # it repeats what the turns before it say
-        said = _NOT_SAID.sub("", _text(message.get("content"))).strip()
+        said = _INTERRUPTED.sub("", _said(_text(message.get("content")))).strip()
         if said:
             yield Turn(str(event.get("uuid") or message.get("id")), speaker, said, event.get("timestamp"))
+
+
+def _said(text: str) -> str:
+    """Without what stands between marks of the program, in one pass: a mark that is never closed encloses nothing."""
+    ends: dict[str, list[re.Match[str]]] = {}
+    marks = list(_NOT_SAID.finditer(text))
+    for mark in reversed(marks):
+        if mark["end"]:
+            ends.setdefault(mark["name"], []).append(mark)
+    kept, position = [], 0
+    for mark in marks:
+        closing = ends.get(mark["name"], [])
+        while closing and closing[-1].start() <= mark.start():
+            closing.pop()
+        if mark["end"] or mark.start() < position or not closing:
+            continue
+        kept.append(text[position : mark.start()])
+        position = closing[-1].end()
+    return "".join([*kept, text[position:]])
 
 
 def _text(content: Any) -> str:

@@ -50,7 +50,8 @@ def _items(lines: list[dict[str, Any]]) -> list[Turn]:
     for number, line in enumerate(lines):
         payload = _payload(line)
         if payload.get("type") == "message" and payload.get("role") in ("user", "assistant"):
-            blocks = [block for block in payload.get("content") or () if isinstance(block, dict)]
+            content = payload.get("content")
+            blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
             text = "\n\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
             found.append(Turn(str(number), SPEAKERS[payload["role"]], text, _time(line)))
     return [turn for turn in found if not turn.text.lstrip().startswith(_NOT_SAID)]

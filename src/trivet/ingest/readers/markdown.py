@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -13,6 +14,7 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from trivet.guard.private import open_marks, private_spans, without_private
 from trivet.ingest.cut import pieces
 from trivet.ingest.front_matter import split_front_matter, text_of, words
 from trivet.ingest.mirror_format import is_mirror, mirrored
@@ -38,13 +40,18 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note taken apart. Lines count from 0 in `rows`, which come after `offset` lines of front matter."""
+    """A note taken apart. Lines count from 0 in `rows`, which come after `offset` lines of front matter.
+
+    `starts` are the lines of `inline`, in order: a note may have many thousands of sections.
+    """
 
     title: str
     front: Mapping[str, Any]
     rows: Sequence[str]
     offset: int
     tokens: Sequence[Token]
+    inline: Sequence[Token]
+    starts: Sequence[int]
     sections: Sequence[Section]
 
 
@@ -54,8 +61,19 @@ def read_markdown(name: str, text: str) -> Iterator[Part]:
         yield mirrored(front, body)
         return
     note = take_apart(name, front, body, offset)
+    depth = 0
     for section in note.sections:
-        yield from parts_of(note, section, _text(note, section.body, section.stop), "", (section.start, section.stop))
+        above = open_marks("<private>" * depth + _text(note, section.start, section.body))
+        marked = "<private>" * above + _text(note, section.body, section.stop)
+        parts = parts_of(note, section, marked, "", (section.start, section.stop))
+        yield from (_without_heading(part) for part in parts) if depth else parts
+        depth = open_marks(marked)
+
+
+def _without_heading(part: Part) -> Part:
+    """A section that begins within a private span: its heading, tags and links are private as well."""
+    fields = {**part.fields, "title": part.about.note[:LONGEST_TITLE], "tags": ()}
+    return Part("private", part.content, fields, part.lines, About(note=part.about.note))
 
 
 def take_apart(name: str, front: Mapping[str, Any], body: str, offset: int) -> Note:
@@ -64,12 +82,17 @@ def take_apart(name: str, front: Mapping[str, Any], body: str, offset: int) -> N
     headings = list(_headings(tokens))
     opening = headings[0] if headings and headings[0][0] == 1 and not "".join(rows[: headings[0][2]]).strip() else None
     title = text_of(front.get("title")) or (opening[1] if opening else "") or name.rpartition("/")[2].rpartition(".")[0]
-    return Note(title, front, rows, offset, tokens, list(_sections(headings, len(rows), opening is not None)))
+    inline = sorted(_in_lines(tokens), key=_start)
+    starts = [_start(token) for token in inline]
+    sections = list(_sections(headings, len(rows), opening is not None))
+    return Note(title, front, rows, offset, tokens, inline, starts, sections)
 
 
 def parts_of(note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]) -> Iterator[Part]:
     """A text of a section as one part, or more if it is long. `mark` tells it from others of the same section."""
-    inline = [token for token in note.tokens if token.map and token.type == "inline" and _within(token.map, lines)]
+    inline = note.inline[bisect_left(note.starts, lines[0]) : bisect_left(note.starts, lines[1])]
+    if private_spans(text):  # tags and links are looked for in what is left of the section without them
+        inline = _in_lines(_parser().parse(without_private(text)))
     about = _about(note, section, inline)
     fields = _fields(note, section, inline)
     for number, piece in enumerate(pieces(text), 1):
@@ -138,7 +161,7 @@ def _about(note: Note, section: Section, inline: Sequence[Token]) -> About:
     return About(
         note=note.title,
         aliases=words(note.front.get("aliases", note.front.get("alias"))),
-        heading=slug(section.path[-1]) if section.path else "",
+        heading=slug(without_private(section.path[-1])) if section.path else "",
         wiki=tuple(dict.fromkeys(wiki)),
         files=tuple(dict.fromkeys(files)),
     )
@@ -159,11 +182,20 @@ def _hrefs(token: Token) -> Iterator[str]:
 
 
 def _plain(token: Token) -> str:
-    return "".join(child.content for child in token.children or () if child.type in ("text", "code_inline")).strip()
+    """Without marks, other than those of private parts, which are taken out later with what they enclose."""
+    return "".join(child.content for child in token.children or () if _is_said(child)).strip()
 
 
-def _within(lines: Sequence[int], span: tuple[int, int]) -> bool:
-    return span[0] <= lines[0] < span[1]
+def _is_said(child: Token) -> bool:
+    return child.type in ("text", "code_inline") or (child.type == "html_inline" and "private" in child.content.lower())
+
+
+def _in_lines(tokens: Sequence[Token]) -> list[Token]:
+    return [token for token in tokens if token.map and token.type == "inline"]
+
+
+def _start(token: Token) -> int:
+    return token.map[0] if token.map else 0
 
 
 def _text(note: Note, start: int, stop: int) -> str:
