@@ -107,6 +107,13 @@ def _check_program(command: tuple[str, ...]) -> None:
             "the query would be run as a part of the shell's script. Give it as an argument instead: "
             '["sh", "-c", \'grep -rn -e "$1" notes\', "sh", "{words}"].'
         )
+    if _reads_its_script(command):
+        raise InvalidInput("a shell without a script would run the query, which stands on its standard input.")
+
+
+def _reads_its_script(command: tuple[str, ...]) -> bool:
+    name = PurePath(command[0]).name.lower().removesuffix(".exe")
+    return name in SHELLS and all(part.startswith("-") and not _RUNS.fullmatch(part) for part in command[1:])
 
 
 def _scripts(command: tuple[str, ...]) -> tuple[str, ...]:

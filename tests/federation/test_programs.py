@@ -96,6 +96,12 @@ def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
     check_members({"good": Member(command=tuple(command))})
 
 
+@pytest.mark.parametrize("command", [("sh",), ("/bin/bash", "-s"), ("pwsh", "-NoProfile")])
+def test_a_shell_that_would_read_the_query_as_its_script_is_refused(command: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInput, match="would run the query"):
+        check_members({"bad": Member(command=command)})
+
+
 def test_keys_of_ours_are_not_in_its_environment(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIVET_KEY", "canary-key")
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
