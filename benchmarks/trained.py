@@ -156,12 +156,21 @@ def table(results: Mapping[str, Any]) -> str:
     """As Markdown: nDCG@10 / recall@5, with + or - where the interval of the difference leaves out 0."""
     corpora = list(results["arms"][BASE])
     lines = [f"| | {' | '.join(corpora)} | mean difference |", "|---" * (len(corpora) + 2) + "|"]
+    asked_few = False
     for arm, rows in results["arms"].items():
+        if ARMS[arm].reads_pairs and not asked_few:
+            asked_few = True
+            cells = [_base_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
+            lines.append(f"| {BASE}, of the queries that rerankers were asked | {' | '.join(cells)} | |")
         cells = [_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
         mean = rows.get("mean difference")
         shown = f"{mean[0]:+.4f} [{mean[1]:.4f}, {mean[2]:.4f}]" if mean else ""
         lines.append(f"| {arm} | {' | '.join(cells)} | {shown} |")
     return "\n".join(lines)
+
+
+def _base_cell(row: Mapping[str, Any]) -> str:
+    return f"{row['nDCG@10 base']:.3f} / {row['recall@5 base']:.3f} ({row['queries']})".replace("0.", ".")
 
 
 def _cell(row: Mapping[str, Any]) -> str:
