@@ -1,37 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from embed.conftest import Endpoint, Reply, endpoint
+from triples.conftest import Opened, open_trivet
 from trivet import Trivet
 
 from .tiny import write_reranker
 
-__all__ = ["Endpoint", "Reply", "endpoint"]
-
-Opened = Callable[..., Trivet]
+__all__ = ["Endpoint", "Opened", "Reply", "endpoint", "open_trivet"]
 
 # By its words the first comes first; the tiny reranker loves the last.
 NOTES = ("zebra relay listens quietly", "zebra relay", "the zebra sleeps", "a zebra and an emerald")
-
-
-@pytest.fixture
-def open_trivet(path: Path) -> Iterator[Opened]:
-    """Opens the test's store, by words alone and with no thread unless told otherwise, as often as it is called."""
-    opened: list[Trivet] = []
-
-    def open_it(**overrides: Any) -> Trivet:
-        settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
-        opened.append(Trivet.open(path, **settings))
-        return opened[-1]
-
-    yield open_it
-    for one in opened:
-        one.close()
 
 
 @pytest.fixture
