@@ -64,7 +64,7 @@ def test_help_loads_nothing_of_the_lab() -> None:
             [sys.executable, "-c", script.format(arguments)], capture_output=True, text=True, check=True
         )
         loaded = set(ended.stderr.split())
-        assert not {"numpy", "matplotlib", "ir_measures", "scipy", "trivet.lab"} & loaded
+        assert not {"numpy", "matplotlib", "scipy", "trivet.lab"} & loaded
 
 
 def test_the_importers_named_in_the_help_are_those_there_are(trivet: CommandLine) -> None:
@@ -251,7 +251,7 @@ def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("package", "command"), [("ir_measures", "run"), ("scipy", "compare"), ("scipy", "gate"), ("matplotlib", "report")]
+    ("package", "command"), [("scipy", "run"), ("scipy", "compare"), ("scipy", "gate"), ("matplotlib", "report")]
 )
 def test_a_missing_package_is_named(
     trivet: CommandLine, arms: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, command: str

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from trivet.errors import TrivetError
 
-MEASURING = ("ir_measures", "scipy")
+MEASURING = ("scipy",)
 PLOTTING = ("matplotlib",)
 
 

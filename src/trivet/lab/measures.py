@@ -1,12 +1,15 @@
-"""How good a run is: per query, per stratum and overall. Measured by ir_measures on lists without ties."""
+"""How good a run is: per query, per stratum and overall. Ties are broken before anything is measured.
+
+The values are those of trec_eval: linear gain over log2(rank + 1), grades of at least 1 count as relevant. They are a few lines
+each; the libraries that have them bring a C program which cannot be had for every processor.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from trivet.errors import InvalidInput
 from trivet.lab.naming import Measure, parse
@@ -29,15 +32,6 @@ STANDARD: tuple[str, ...] = (
     "condensed-recall@10",
     "condensed-nDCG@10",
 )
-
-# What ir_measures calls them.
-COUNTERPARTS: Mapping[str, str] = {
-    "recall": "R",
-    "nDCG": "nDCG",
-    "MRR": "RR",
-    "any": "Success",
-    "judged": "Judged",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,47 +96,63 @@ def _ordered(query: str, answer: Sequence[tuple[str, float]], known: set[str]) -
 
 
 def _values(measures: Sequence[Measure], grades: Grades, lists: Lists) -> dict[Measure, Values]:
-    values: dict[Measure, Values] = {}
-    for one in measures:
-        if one.kind == "all":
-            values[one] = {query: _all_found(judged, lists[query][: one.depth]) for query, judged in grades.items()}
-    exponential = [one for one in measures if one.kind == "nDCG-exp"]
-    gains = {query: {key: 2**grade - 1 for key, grade in judged.items()} for query, judged in grades.items()}
-    values.update(_by_library(exponential, gains, lists))
-    values.update(_by_library([one for one in measures if one.kind in COUNTERPARTS], grades, lists))
-    return values
-
-
-def _all_found(judged: Mapping[str, int], answer: Sequence[str]) -> float:
-    """1 if every relevant document is in the list. ir_measures has no such measure."""
-    relevant = {document for document, grade in judged.items() if grade >= RELEVANT}
-    return float(relevant <= set(answer))
-
-
-def _by_library(measures: Sequence[Measure], grades: Grades, lists: Lists) -> dict[Measure, Values]:
-    if not measures:
-        return {}
-    import ir_measures  # here, for it costs the command line a tenth of a second
-
-    # Ranks as scores: no two are equal, so the library's own way to break ties cannot change the order.
-    # A query without an answer is left out, since the share of judged documents in nothing is undefined.
-    scores = {
-        query: {document: float(-rank) for rank, document in enumerate(lists[query])}
-        for query in grades
-        if lists[query]
+    return {
+        one: {
+            query: FORMULAS[one.kind](judged, lists[query][: one.depth], one.depth) for query, judged in grades.items()
+        }
+        for one in measures
     }
-    counterparts = {_counterpart(one): one for one in measures}
-    values: dict[Measure, Values] = {one: dict.fromkeys(grades, 0.0) for one in measures}
-    for metric in ir_measures.iter_calc(list(counterparts), grades, scores):
-        values[counterparts[metric.measure]][metric.query_id] = float(metric.value)
-    return values
 
 
-def _counterpart(one: Measure) -> Any:
-    import ir_measures
+def _relevant(judged: Mapping[str, int]) -> set[str]:
+    return {document for document, grade in judged.items() if grade >= RELEVANT}
 
-    measure = getattr(ir_measures, COUNTERPARTS.get(one.kind, "nDCG"))
-    return measure if one.depth is None else measure @ one.depth
+
+def _recall(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    relevant = _relevant(judged)
+    return len(relevant.intersection(answer)) / len(relevant)
+
+
+def _any(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    return float(not _relevant(judged).isdisjoint(answer))
+
+
+def _all(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    return float(_relevant(judged) <= set(answer))
+
+
+def _reciprocal_rank(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    relevant = _relevant(judged)
+    return next((1 / rank for rank, document in enumerate(answer, 1) if document in relevant), 0.0)
+
+
+def _judged(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    """The share of the answer that somebody judged; 0 of an empty answer."""
+    return sum(document in judged for document in answer) / len(answer) if answer else 0.0
+
+
+def _ndcg(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    ideal = sorted(judged.values(), reverse=True)[:depth]
+    return _gain(judged.get(document, 0) for document in answer) / _gain(ideal)
+
+
+def _ndcg_exponential(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
+    return _ndcg({document: 2**grade - 1 for document, grade in judged.items()}, answer, depth)
+
+
+def _gain(grades: Iterable[int]) -> float:
+    return sum(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+FORMULAS: Mapping[str, Callable[[Mapping[str, int], Sequence[str], int | None], float]] = {
+    "recall": _recall,
+    "nDCG": _ndcg,
+    "nDCG-exp": _ndcg_exponential,
+    "MRR": _reciprocal_rank,
+    "any": _any,
+    "all": _all,
+    "judged": _judged,
+}
 
 
 def _means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:

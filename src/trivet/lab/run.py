@@ -25,7 +25,7 @@ from trivet.types import Progress
 
 # Shown for each query in per_query.jsonl, with what every leg thought of it.
 TRACED = 10
-PACKAGES = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec", "PyStemmer", "ir_measures")
+PACKAGES = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec", "PyStemmer")
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
