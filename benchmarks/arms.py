@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.analyse import analyse_query
-from trivet.fuse import fuse, parse_pipeline
 from trivet.lab.bench import Bench, memory_id
+from trivet.lab.dataset_types import Query
 from trivet.lab.measures import Measured, measure
-from trivet.lab.values import Query
-from trivet.recipe import Recipe, parse_recipe
+from trivet.search.fuse import fuse, parse_pipeline
+from trivet.search.recipe import Recipe, parse_recipe
 from trivet.types import Candidate, Filter, Ranking
 
 MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")

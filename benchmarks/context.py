@@ -21,10 +21,10 @@ import msgspec
 from arms import DEEP, MEASURES
 from trivet.lab.bench import open_bench
 from trivet.lab.compare import paired
+from trivet.lab.dataset_types import Dataset, Document
 from trivet.lab.measures import Measured
 from trivet.lab.originals import import_original
 from trivet.lab.run import environment, run_arm
-from trivet.lab.values import Dataset, Document
 
 Write = Callable[[Document, Document | None], str]
 

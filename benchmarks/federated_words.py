@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 from trivet.lab.dataset import save
+from trivet.lab.dataset_types import Dataset
+from trivet.lab.find_dataset import shelf_place
 from trivet.lab.originals import import_original
-from trivet.lab.shelf import shelf_place
-from trivet.lab.values import Dataset
 
 CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
 

@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 
 from trivet.analyse import Question, analyse_query
-from trivet.fuse import fuse
 from trivet.lab.bench import Bench
 from trivet.lab.compare import Comparison, paired
+from trivet.lab.dataset_types import Dataset, Query
 from trivet.lab.measures import Measured, measure
-from trivet.lab.values import Dataset, Query
-from trivet.legs import graph as graph_leg
-from trivet.recall import Retrieved, walk_on
-from trivet.recipe import Recipe, parse_recipe
+from trivet.memory.recall import Retrieved, walk_on
+from trivet.search.fuse import fuse
+from trivet.search.legs import graph as graph_leg
+from trivet.search.recipe import Recipe, parse_recipe
 from trivet.store.base import Seeds
 from trivet.types import Filter, Ranking
 

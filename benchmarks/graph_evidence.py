@@ -31,12 +31,12 @@ from trivet.graph import extract, walk
 from trivet.lab.bench import Bench, cache_folder, open_bench
 from trivet.lab.compare import CONFIDENCE, RESAMPLES
 from trivet.lab.dataset import house
+from trivet.lab.dataset_types import Dataset
 from trivet.lab.measures import Measured
 from trivet.lab.originals import find_data_folder, import_original
 from trivet.lab.run import environment, run_arm
-from trivet.lab.values import Dataset
-from trivet.legs import graph as graph_leg
-from trivet.recipe import DEFAULT, parse_recipe
+from trivet.search.legs import graph as graph_leg
+from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Candidate, Ranking
 
 CORPORA = ("hotpotqa", "musique", "locomo", "lihua", "scifact", "cranfield", "cosqa", "house")

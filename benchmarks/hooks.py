@@ -26,7 +26,7 @@ from typing import Any
 from speed import manifest
 from texts import memories, queries
 from trivet import Trivet
-from trivet.resident import hook_client
+from trivet.serve.resident import hook_client
 
 ROUNDS = 60
 BARE = "python3 -S -c pass"

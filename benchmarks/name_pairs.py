@@ -2,10 +2,11 @@
 
     python benchmarks/name_pairs.py
 
-Reads tests/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over thresholds, for
-vectors alone and for pairs that no rule of trivet.triples.alike tells apart. The pairs were written and labelled by
-hand, hard ones on purpose, and the rules and thresholds were chosen looking at them: this is no held-out measurement,
-and the precision of other neighbours may be higher or lower. What it can show is that vectors alone do not decide.
+Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
+thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.alike tells apart.
+The pairs were written and labelled by hand, hard ones on purpose, and the rules and thresholds were chosen looking at
+them: this is no held-out measurement, and the precision of other neighbours may be higher or lower. What it
+can show is that vectors alone do not decide.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from trivet.embed import load
 from trivet.graph.canonical import canonical
-from trivet.triples.alike import DIFFERENT, SAME, could_be_one, words_of
+from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
+from trivet.models.embed import load
 
 ROOT = Path(__file__).parents[1]
 PAIRS = ROOT / "tests" / "triples" / "name_pairs.tsv"

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from speed import manifest
-from trivet.embedding import Embedding
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.measures import measure
 from trivet.lab.originals import import_original
-from trivet.recipe import DEFAULT
+from trivet.search.embedding import Embedding
+from trivet.search.recipe import DEFAULT
 from trivet.store.base import Model
 from trivet.store.postgres import PostgresStore, Server
 from trivet.trivet import Trivet

@@ -28,9 +28,9 @@ from postgres_rows import DIMENSION, TABLES, Tenant, copy, vocabulary
 from speed import manifest
 from trivet import Trivet, load_settings
 from trivet.analyse import ANALYSER_VERSION
-from trivet.embed import load
-from trivet.engine import Shared, open_engine
 from trivet.graph.extract import EXTRACTION_VERSION
+from trivet.memory.engine import Shared, open_engine
+from trivet.models.embed import load
 from trivet.settings import Settings
 
 LARGE, SMALL = "large", "t{:04d}"

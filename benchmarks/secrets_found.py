@@ -26,8 +26,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from guard.labelled import Labelled, load  # noqa: E402
-from trivet.guard.detect import find  # noqa: E402
+from trivet.secrets.detect import find  # noqa: E402
+from unit.secrets.labelled import Labelled, load  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "secrets.json"
 # 95 %, of the normal distribution.
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str]) -> None:
     result = {
         "commit": commit(),
         "split": "test",
-        "labels": "tests/guard/secrets.jsonl and harmless.jsonl; rules were tuned on the other half only",
+        "labels": "tests/unit/secrets/secrets.jsonl and harmless.jsonl; rules were tuned on the other half only",
         **measure("test"),
         "tune_half": {name: value for name, value in measure("tune").items() if name in ("recall", "false_positives")},
         "detect_secrets_alone": library_alone("test"),

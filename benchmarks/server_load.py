@@ -30,8 +30,8 @@ from server_clients import Client, load_from_another_process
 from speed import manifest
 from texts import queries
 from trivet import Trivet
-from trivet.accounts import make_key
-from trivet.embed import load
+from trivet.memory.accounts import make_key
+from trivet.models.embed import load
 
 Figures = dict[str, Any]
 QUERIES = 200

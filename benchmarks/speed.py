@@ -25,10 +25,10 @@ import psutil
 
 from texts import memories, named_queries, queries
 from trivet import Trivet
-from trivet.embed import load
-from trivet.rerank.presets import PRESETS
-from trivet.rerank.registry import load as load_reranker
-from trivet.rerank.spec import RerankSpec
+from trivet.models.embed import load
+from trivet.models.rerank.presets import PRESETS
+from trivet.models.rerank.registry import load as load_reranker
+from trivet.models.rerank.spec import RerankSpec
 
 BULK = 1_500
 QUERIES = 300
@@ -36,7 +36,7 @@ COLD_RUNS = 15
 RERANKED = 60
 PAIRS = 20
 SENTENCE = "the staging database of the harbour office listens on port and is copied every night to a shelf in Bremen"
-BARE = "from trivet.embed import load; load('bundled').embed_query({query!r})"
+BARE = "from trivet.models.embed import load; load('bundled').embed_query({query!r})"
 
 Figures = dict[str, Any]
 

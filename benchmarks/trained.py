@@ -24,12 +24,12 @@ import numpy as np
 from trivet.lab.bench import open_bench
 from trivet.lab.compare import paired
 from trivet.lab.dataset import house
+from trivet.lab.dataset_types import Dataset
 from trivet.lab.measures import measure
 from trivet.lab.originals import import_original
 from trivet.lab.resample import bootstrap_means
 from trivet.lab.run import environment
-from trivet.lab.values import Dataset
-from trivet.rerank.presets import PRESETS
+from trivet.models.rerank.presets import PRESETS
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 MEASURES = ("nDCG@10", "recall@5")

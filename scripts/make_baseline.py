@@ -15,7 +15,7 @@ from trivet.lab.dataset import house
 from trivet.lab.gate import JUDGED_BY
 from trivet.lab.run import run_arm
 
-TARGET = Path(__file__).resolve().parents[1] / "tests" / "lab" / "baseline"
+TARGET = Path(__file__).resolve().parents[1] / "tests" / "unit" / "lab" / "baseline"
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a table reads best with one row a line
-"""Writes tests/guard/harmless.jsonl: texts that look as if they held a secret and hold none.
+"""Writes tests/unit/secrets/harmless.jsonl: texts that look as if they held a secret and hold none.
 
 Stored in parts like secrets.jsonl, since some of them are published example keys.
 """
@@ -318,7 +318,7 @@ def main() -> None:
             text = line.replace("\\n", "\n")
             cut = len(text) // 2
             rows.append({"split": "tune" if at % 2 else "test", "text": [text[:cut], text[cut:]]})
-    out = Path(__file__).parents[1] / "tests" / "guard" / "harmless.jsonl"
+    out = Path(__file__).parents[1] / "tests" / "unit" / "secrets" / "harmless.jsonl"
     out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     print(f"{len(rows)} harmless texts")
 

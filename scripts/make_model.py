@@ -42,7 +42,7 @@ HEADS = 12
 MAX_TOKENS = 256
 LEAST_MEAN_COSINE = 0.99
 OPSET = 17
-DEFAULT_TARGET = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "minilm"
+DEFAULT_TARGET = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights" / "minilm"
 
 
 class Pooled(torch.nn.Module):

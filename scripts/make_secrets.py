@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a table reads best with one row a line
-"""Writes tests/guard/secrets.jsonl: invented secrets of the forms their issuers give, in sentences, code and chat.
+"""Writes tests/unit/secrets/secrets.jsonl: invented secrets of the forms their issuers give, in sentences, code and chat.
 
 Every value is drawn from a seeded generator and opens nothing. A text is stored in parts that are joined when it is
 loaded, cut in the middle of each secret, so that no scanner of repositories takes this set for a leak.
@@ -194,7 +194,7 @@ def main() -> None:
             parts = [before + secret[:cut], secret[cut:] + after]
             span = [len(before), len(before) + len(secret)]
             rows.append({"split": split, "kind": kind, "text": parts, "secret": span})
-    out = Path(__file__).parents[1] / "tests" / "guard" / "secrets.jsonl"
+    out = Path(__file__).parents[1] / "tests" / "unit" / "secrets" / "secrets.jsonl"
     out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     print(f"{len(rows)} secrets of {len({row['kind'] for row in rows})} kinds")
 

@@ -13,7 +13,7 @@ import json
 import shutil
 from pathlib import Path
 
-MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models"
+MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
 FILES = ("model.onnx", "tokenizer.json", "model.json")
 LARGEST_BYTES = 25 * 10**6
 
@@ -27,7 +27,7 @@ def main() -> None:
     for name in FILES:
         shutil.copy(arguments.folder / name, MODELS / arguments.kind / name)
     print(f"{MODELS / arguments.kind} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
-    print("training/fit_relevance.py, and run tests/embed/test_model_folders.py.")
+    print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
 
 
 def check(folder: Path, kind: str) -> None:

@@ -110,6 +110,18 @@ class PostgresServer:
             connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     @cached_property
+    def compares_vectors(self) -> bool:
+        """Whether pgvector runs here: some wheels for ARM use instructions that not every processor has."""
+        url = self.empty_database()
+        try:
+            with psycopg.connect(url) as connection:
+                connection.execute("SELECT '[1,2,3]'::halfvec(3) <#> '[3,2,1]'::halfvec(3)")
+        except psycopg.OperationalError:
+            self.restart()
+            return False
+        return True
+
+    @cached_property
     def _template(self) -> str:
         url = self.empty_database()
         migrate(url, "the template")

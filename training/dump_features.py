@@ -27,17 +27,17 @@ import msgspec
 import numpy as np
 
 from trivet.analyse import analyse_query
-from trivet.answer.evidence import Evidence, Words
 from trivet.contract import Recall
-from trivet.fuse import fuse
 from trivet.lab.bench import Bench, open_bench
+from trivet.lab.dataset_types import RELEVANT, Dataset, Query
+from trivet.lab.find_dataset import find_dataset
 from trivet.lab.originals import IMPORTERS
-from trivet.lab.shelf import find_dataset
-from trivet.lab.values import RELEVANT, Dataset, Query
-from trivet.recall import retrieve
-from trivet.recipe import Recipe, parse_recipe
-from trivet.relevance.judge import FEATURES
-from trivet.select import filter_of
+from trivet.memory.answer.evidence import Evidence, Words
+from trivet.memory.recall import retrieve
+from trivet.search.filters import filter_of
+from trivet.search.fuse import fuse
+from trivet.search.recipe import Recipe, parse_recipe
+from trivet.search.relevance.judge import FEATURES
 from trivet.types import Fused
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique", "house")

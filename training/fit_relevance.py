@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.lab.calibration import expected_calibration_error, refused, threshold_keeping
-from trivet.relevance.judge import FEATURES
+from trivet.search.relevance.judge import FEATURES
 
 Numbers = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Write the learned fusion that learned.py fitted into the package.
 
-python training/write_learned.py learned.npz src/trivet/fuse/learned.json
+python training/write_learned.py learned.npz src/trivet/search/fuse/learned.json
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings, load_settings
-from trivet.store.address import is_server
+from trivet.settings.address import is_server
 from trivet.trivet import Trivet
 from trivet.types import Imported, Progress
 

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from trivet.errors import InvalidInput
-from trivet.graph.values import Kind as ConceptKind
 from trivet.types import (
     Answer,
     AuditEntry,
+    ConceptKind,
     ConceptPage,
     ConceptSort,
     Count,

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from trivet import contract
 from trivet.settings import Settings, load_settings
-from trivet.store.address import is_server
+from trivet.settings.address import is_server
 from trivet.types import (
     Answer,
     AuditEntry,
@@ -55,8 +55,8 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
-    from trivet.engine import Engine
-    from trivet.graph.values import Kind as ConceptKind
+    from trivet.memory.engine import Engine
+    from trivet.types import ConceptKind
 
 
 class Elsewhere(Protocol):
@@ -115,14 +115,14 @@ class Trivet:
             settings = msgspec.structs.replace(settings, **given)
         if is_server(settings.path):
             return cls._connected(settings)
-        from trivet.engine import open_engine
+        from trivet.memory.engine import open_engine
 
         return cls.of(open_engine(settings))
 
     @classmethod
     def of(cls, engine: Engine) -> Self:
         """Takes up the work that an engine finds waiting."""
-        from trivet.upkeep import refresh
+        from trivet.memory.upkeep import refresh
 
         refresh(engine)
         if engine.settings.background:
@@ -189,7 +189,7 @@ class Trivet:
         id: str | None = None,
     ) -> Remembered:
         """Store one memory. Near-duplicates already stored are reported, never merged."""
-        from trivet.remember import remember
+        from trivet.memory.remember import remember
 
         return remember(self._engine, self._asked("remember", contract.Remember, locals()))
 
@@ -197,7 +197,7 @@ class Trivet:
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[Remembered]:
         """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
         self._engine.demand("write")
-        from trivet.remember import remember_many
+        from trivet.memory.remember import remember_many
 
         return remember_many(self._engine, [contract.check(contract.Remember, memory) for memory in memories])
 
@@ -228,11 +228,11 @@ class Trivet:
         federated: bool = False,
     ) -> Answer:
         """Find the memories that matter for a query, each with the reason why it was found."""
-        from trivet.recall import recall
+        from trivet.memory.recall import recall
 
         request = self._asked("recall", contract.RecallRequest, locals())
         if request.federated:
-            from trivet.federate.recall import recall_federated
+            from trivet.memory.federation.recall import recall_federated
 
             answer = recall_federated(self._engine, request)
         else:
@@ -243,7 +243,7 @@ class Trivet:
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id."""
-        from trivet.guard import masked
+        from trivet.secrets import masked
 
         request = self._asked("get", contract.Get, locals())
         return masked(self._engine.store.memories.get(_id(request.id)), reveal, self._engine.viewer)
@@ -266,8 +266,8 @@ class Trivet:
         reveal: bool = False,
     ) -> Page:
         """List memories, newest first, with filters."""
-        from trivet.guard import masked
-        from trivet.select import filter_of
+        from trivet.search.filters import filter_of
+        from trivet.secrets import masked
 
         request = self._asked("list", contract.List, locals())
         page = self._engine.store.memories.page(
@@ -299,24 +299,24 @@ class Trivet:
         if_revision: int | None = None,
     ) -> Memory:
         """Change a memory. The old revision is kept; search sees the new text at once."""
-        from trivet.guard import masked
-        from trivet.remember import edit
+        from trivet.memory.remember import edit
+        from trivet.secrets import masked
 
         return masked(edit(self._engine, self._asked("edit", contract.Edit, locals())))
 
     @anywhere
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored."""
-        from trivet.guard import masked
-        from trivet.lifecycle import forget
+        from trivet.memory.lifecycle import forget
+        from trivet.secrets import masked
 
         return masked(forget(self._engine, self._asked("forget", contract.Forget, locals())))
 
     @anywhere
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it."""
-        from trivet.guard import masked
-        from trivet.lifecycle import restore
+        from trivet.memory.lifecycle import restore
+        from trivet.secrets import masked
 
         return masked(restore(self._engine, self._asked("restore", contract.Restore, locals())))
 
@@ -329,7 +329,7 @@ class Trivet:
     @anywhere
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
         """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
-        from trivet.lifecycle import link
+        from trivet.memory.lifecycle import link
 
         return link(self._engine, self._asked("link", contract.LinkRequest, locals()))
 
@@ -351,14 +351,14 @@ class Trivet:
         self, user: str, *, id: str | None = None, tag: str | None = None, permission: Permission = "read"
     ) -> Share:
         """Let another user of the server see a memory, or all of yours with a tag."""
-        from trivet.sharing import share
+        from trivet.memory.sharing import share
 
         return share(self._engine, self._asked("share", contract.ShareRequest, locals()))
 
     @anywhere
     def unshare(self, user: str, *, id: str | None = None, tag: str | None = None) -> None:
         """Take back what was shared; it is out of the other's sight at once."""
-        from trivet.sharing import unshare
+        from trivet.memory.sharing import unshare
 
         unshare(self._engine, self._asked("unshare", contract.UnshareRequest, locals()))
 
@@ -371,7 +371,7 @@ class Trivet:
     @anywhere
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record."""
-        from trivet.reveal import reveal
+        from trivet.memory.secrets import reveal
 
         return reveal(self._engine, self._asked("reveal", contract.Reveal, locals()))
 
@@ -379,7 +379,7 @@ class Trivet:
     def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
         self._engine.demand_store()
-        from trivet.reveal import rotate
+        from trivet.memory.secrets import rotate
 
         return rotate(self._engine, drop_old)
 
@@ -387,21 +387,21 @@ class Trivet:
     def redact(self, *, progress: Progress | None = None) -> Redacted:
         """Take secrets out of memories and revisions that were stored while nothing looked for them."""
         self._engine.demand_store()
-        from trivet.redact import redact_all
+        from trivet.memory.redact import redact_all
 
         return redact_all(self._engine, progress)
 
     @anywhere
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
         """Show who did what, the latest first: your own acts, or everybody's if you have the store."""
-        from trivet.reveal import audit
+        from trivet.memory.secrets import audit
 
         return audit(self._engine, self._asked("audit", contract.AuditRequest, locals()).limit)
 
     @anywhere
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first."""
-        from trivet.lifecycle import history
+        from trivet.memory.lifecycle import history
 
         return history(self._engine, self._asked("history", contract.History, locals()))
 
@@ -411,7 +411,7 @@ class Trivet:
         self._engine.demand("read")
         if reveal:
             self._revealing("diff", id)
-        from trivet.lifecycle import diff
+        from trivet.memory.lifecycle import diff
 
         return diff(self._engine, id, older, newer, reveal)
 
@@ -442,7 +442,7 @@ class Trivet:
         rerank: Rerank | None = None,
     ) -> WhyNot:
         """Explain why a memory did not come back for a query, or where it came."""
-        from trivet.why_not import why_not
+        from trivet.memory.why_not import why_not
 
         return why_not(self._engine, self._asked("why_not", contract.WhyNotRequest, locals()))
 
@@ -465,7 +465,7 @@ class Trivet:
         as_of: str | None = None,
     ) -> ConceptPage:
         """List the concepts that memories mention, those mentioned most first."""
-        from trivet.look import concepts
+        from trivet.memory.concepts import concepts
 
         return concepts(self._engine, self._asked("concepts", contract.ConceptsRequest, locals()))
 
@@ -486,7 +486,7 @@ class Trivet:
         as_of: str | None = None,
     ) -> Neighbourhood:
         """Show what a memory or a concept is connected with, and how."""
-        from trivet.look import graph
+        from trivet.memory.concepts import graph
 
         return graph(self._engine, self._asked("graph", contract.GraphRequest, locals()))
 
@@ -505,7 +505,7 @@ class Trivet:
         as_of: str | None = None,
     ) -> tuple[Count, ...]:
         """Count the memories of each tag, the most used first."""
-        from trivet.select import filter_of
+        from trivet.search.filters import filter_of
 
         request = self._asked("tags", contract.TagsRequest, locals())
         return self._engine.store.memories.tags(filter_of(request, self.settings, self._engine.viewer), request.limit)
@@ -524,7 +524,7 @@ class Trivet:
         as_of: str | None = None,
     ) -> tuple[Count, ...]:
         """Count the memories of each category, those without any included."""
-        from trivet.look import categories
+        from trivet.memory.concepts import categories
 
         return categories(self._engine, self._asked("categories", contract.CategoriesRequest, locals()))
 
@@ -554,14 +554,14 @@ class Trivet:
         source: str | None = None,
     ) -> Proposed:
         """Propose a memory for review. What is stored, waits or was rejected already is not proposed again."""
-        from trivet.inbox import propose
+        from trivet.memory.inbox import propose
 
         return propose(self._engine, self._asked("inbox_propose", contract.InboxPropose, locals()))
 
     @anywhere
     def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Accept proposals: all of them are stored, or at the first error none."""
-        from trivet.inbox import accept
+        from trivet.memory.inbox import accept
 
         return accept(self._engine, self._asked("inbox_accept", contract.InboxAccept, locals()))
 
@@ -577,28 +577,28 @@ class Trivet:
         memory: str | UnsetType | None = UNSET,
     ) -> Proposal:
         """Change a waiting proposal before it is accepted."""
-        from trivet.inbox import edit
+        from trivet.memory.inbox import edit
 
         return edit(self._engine, self._asked("inbox_edit", contract.InboxEdit, locals()))
 
     @anywhere
     def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Reject proposals. What they say is not proposed again."""
-        from trivet.inbox import reject
+        from trivet.memory.inbox import reject
 
         return reject(self._engine, self._asked("inbox_reject", contract.InboxReject, locals()))
 
     @anywhere
     def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank."""
-        from trivet.feedback import feedback
+        from trivet.memory.feedback import feedback
 
         return feedback(self._engine, self._asked("feedback", contract.FeedbackRequest, locals()))
 
     @anywhere
     def usage(self, id: str) -> Usage:
         """Show how often recall showed a memory, and what was said of it."""
-        from trivet.feedback import usage
+        from trivet.memory.feedback import usage
 
         return usage(self._engine, self._asked("usage", contract.UsageRequest, locals()))
 
@@ -608,7 +608,7 @@ class Trivet:
     ) -> Tidy:
         """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted."""
         self._engine.demand_store()
-        from trivet.tidy import tidy, undo_last
+        from trivet.memory.tidy import tidy, undo_last
 
         return undo_last(self._engine) if undo else tidy(self._engine, frozenset(kinds), dry_run, unused_days)
 
@@ -616,14 +616,14 @@ class Trivet:
     def budgets(self) -> tuple[Budget, ...]:
         """How much memory, disk and tokens are used, and how much is allowed."""
         self._engine.demand_store()
-        from trivet.budgets import budgets
+        from trivet.memory.budgets import budgets
 
         return budgets(self._engine)
 
     @anywhere
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
-        from trivet.upkeep import stats
+        from trivet.memory.upkeep import stats
 
         self._asked("stats", contract.StatsRequest, {})
         return stats(self._engine)
@@ -634,7 +634,7 @@ class Trivet:
         self._engine.demand("read")
         if include_sensitive:
             self._revealing("export", None)
-        from trivet.portable import export_lines
+        from trivet.memory.export_import import export_lines
 
         return export_lines(self._engine, include_sensitive)
 
@@ -642,7 +642,7 @@ class Trivet:
     def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
         self._engine.demand("write")
-        from trivet.portable import import_lines
+        from trivet.memory.export_import import import_lines
 
         return import_lines(self._engine, lines, progress)
 
@@ -656,8 +656,8 @@ class Trivet:
     def doctor(self) -> tuple[Finding, ...]:
         """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
         self._engine.demand_store()
-        from trivet.doctor import doctor, explained
-        from trivet.federate.doctor import findings
+        from trivet.memory.doctor import doctor, explained
+        from trivet.memory.federation.doctor import findings
 
         return (*doctor(self._engine), *(explained(finding) for finding in findings(self._engine)))
 
@@ -667,7 +667,7 @@ class Trivet:
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
         self._engine.demand_store()
-        from trivet.upkeep import reindex
+        from trivet.memory.upkeep import reindex
 
         return reindex(self._engine, lexical, vectors, graph, progress)
 
@@ -681,7 +681,7 @@ class Trivet:
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
         self._engine.demand_store()
-        from trivet.upkeep import embed_now
+        from trivet.memory.upkeep import embed_now
 
         return embed_now(self._engine, progress)
 

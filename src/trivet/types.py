@@ -23,6 +23,7 @@ ProposalAction = Literal["add", "update", "supersede", "nothing"]
 ProposalState = Literal["waiting", "accepted", "rejected"]
 TidyKind = Literal["duplicate", "expired", "unused", "orphan"]
 Usefulness = Literal["useful", "not-useful"]
+ConceptKind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
 ConceptSort = Literal["memories", "name"]
 
 # Told how many more are done, again and again, by long work.
@@ -565,3 +566,15 @@ class Finding(Value, frozen=True, kw_only=True):
     detail: str
     remedy: str | None = None
     matters: str | None = None
+
+
+class Sealed(msgspec.Struct, frozen=True, kw_only=True):
+    """An encrypted secret of a memory, named in its text by kind and number, and where it was first found."""
+
+    revision: int
+    field: str
+    kind: str
+    number: int
+    key: str
+    nonce: bytes
+    sealed: bytes

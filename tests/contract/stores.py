@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from trivet.analyse import analyse
 from trivet.ids import new_id
-from trivet.likeness import fingerprint
-from trivet.recipe import DEFAULT
+from trivet.memory.likeness import fingerprint
+from trivet.search.recipe import DEFAULT
 from trivet.store.base import Added, Bm25, Document, Entry, Job, Model, Passage, Store
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore

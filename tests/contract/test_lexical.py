@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from trivet.analyse import analyse
-from trivet.likeness import fingerprint
+from trivet.memory.likeness import fingerprint
 from trivet.store.base import Bm25, Store
 from trivet.types import Candidate, Filter
 

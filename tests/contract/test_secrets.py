@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from trivet.errors import Conflict
-from trivet.store.base import Entry, Sealed, Store
-from trivet.types import Memory, Revision
+from trivet.store.base import Entry, Store
+from trivet.types import Memory, Revision, Sealed
 
 from .stores import add, document, found, memory
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
-from trivet.likeness import fingerprint
-from trivet.store.base import Sealed, Seeds, Store
+from trivet.memory.likeness import fingerprint
+from trivet.store.base import Seeds, Store
 from trivet.store.relational.memories import RelationalMemories
-from trivet.types import Filter, Key, Memory, Permission, State
+from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
 from .stores import add, document, embed, found, link, memory, near, replace

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.servers import WordEmbedder
+from unit.memory.servers import WordEmbedder
 
 Started = tuple[ForkServerProcess, Connection]
 Start = Callable[..., Started]
@@ -18,7 +18,9 @@ Start = Callable[..., Started]
 def start() -> Iterator[Start]:
     """Starts an act of acts.py in a process of its own and gives it with the pipe it tells through."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "trivet.trivet", "trivet.recall", "trivet.portable", "fault.acts"])
+    context.set_forkserver_preload(
+        ["pytest", "trivet.trivet", "trivet.memory.recall", "trivet.memory.export_import", "fault.acts"]
+    )
     running: list[Started] = []
 
     def start_it(act: Callable[..., None], *arguments: Any) -> Started:

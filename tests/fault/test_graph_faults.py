@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from trivet import StoreError, Trivet
-from trivet.extraction import Extraction
 from trivet.graph.extract import extract
+from trivet.memory.background.extraction import Extraction
 from trivet.store.sqlite import SqliteStore
 
 from .acts import open_store

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
 from trivet.graph.extract import LONGEST_LABEL, MOST_CONCEPTS, extract
 from trivet.graph.names import names_in
-from trivet.graph.values import Kind, Role
+from trivet.graph.values import Role
+from trivet.types import ConceptKind
 
 WORDS = (
     "Alice Bob Clara Acme of the and & Bank America J. K. Dr. St. Louis U.S. US I've don't Monday May 5 2024 "
@@ -38,7 +39,7 @@ def test_any_text_can_be_read(title: str | None, content: str, tags: list[str]) 
         assert 0 < len(mention.label) <= LONGEST_LABEL
         assert mention.name in (canonical(mention.label), canonical(singular(mention.label)))
         assert mention.label == " ".join(mention.label.split())
-        assert mention.kind in get_args(Kind)
+        assert mention.kind in get_args(ConceptKind)
         assert mention.role in get_args(Role)
     assert extract(title, content, tags) == found
 

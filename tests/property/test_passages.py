@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.passages import OVERLAP_SHARE, cut
+from trivet.memory.passages import OVERLAP_SHARE, cut
 from trivet.store.base import Passage
 
 WINDOW = 40

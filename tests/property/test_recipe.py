@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
-from trivet.recipe import DEFAULT, LEGS, MATCHES, Recipe, parse_recipe
+from trivet.search.recipe import DEFAULT, LEGS, MATCHES, Recipe, parse_recipe
 
 shares = st.floats(0, 1).map(lambda number: round(number, 6))
 fusions = st.one_of(

@@ -11,7 +11,7 @@ from trivet import Trivet, load_settings
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
 from trivet.errors import InvalidInput, TrivetError
-from trivet.store.address import is_postgres, is_server, without_password
+from trivet.settings.address import is_postgres, is_server, without_password
 
 
 class Session:
@@ -23,7 +23,7 @@ class Session:
 
     @cached_property
     def memory(self) -> Trivet:
-        from trivet.resident.reach import open_memory
+        from trivet.serve.resident.connect import open_memory
 
         return open_memory(self.path, background=False)
 
@@ -50,7 +50,7 @@ class Session:
         A server that holds the store does it by itself.
         The answer is out and the memory is safe already: whatever goes wrong here is a warning.
         """
-        from trivet.resident.reach import is_warm
+        from trivet.serve.resident.connect import is_warm
 
         if self.memory.server:
             return
@@ -60,7 +60,7 @@ class Session:
                 _tell_trouble(self.memory.stats().last_error)
                 return
             from trivet.cli.progress import LateProgress
-            from trivet.upkeep import read_now
+            from trivet.memory.upkeep import read_now
 
             engine = self.memory.engine
             if not engine.embedding.local:

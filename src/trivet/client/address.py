@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
-from trivet.store.address import is_server
+from trivet.settings.address import is_server
 
 
 def checked_address(text: str) -> str:

@@ -11,9 +11,9 @@ from msgspec import UNSET
 
 from trivet.client.attempts import Attempts, broken_export, broken_import
 from trivet.client.call import Call, arguments_of, call_of, result_of
+from trivet.client.error_response import check_lines, checked
 from trivet.client.lines import Lines, chunks
 from trivet.client.options import closed, options, own_scope
-from trivet.client.problem import check_lines, checked
 from trivet.settings import Settings
 from trivet.types import Progress
 

@@ -10,7 +10,8 @@ from trivet.graph.code import definitions, without_code
 from trivet.graph.dates import dates_in
 from trivet.graph.marks import marks_in
 from trivet.graph.names import is_name, names_in
-from trivet.graph.values import Kind, Mention, Role
+from trivet.graph.values import Mention, Role
+from trivet.types import ConceptKind
 
 # A change to what is extracted needs a new version: stores notice it and rebuild their graph.
 EXTRACTION_VERSION = 1
@@ -21,9 +22,9 @@ LONGEST_TITLE_IN_WORDS = 8
 LONGEST_LABEL = 160
 
 # What people write in the plural as well.
-SPOKEN: frozenset[Kind] = frozenset({"name", "title", "tag", "quoted"})
+SPOKEN: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quoted"})
 # A quoted `src/main.py` is a path.
-TOLD_BY_FORM: frozenset[Kind] = frozenset({"identifier", "path", "code", "url"})
+TOLD_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
 
 _parenthetical = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
 _lower_word = re.compile(r"(?<![\w'’])[a-z][a-z'’]+")
@@ -66,7 +67,7 @@ def _add_title(found: dict[str, Mention], title: str) -> None:
     _add_text(found, title, "about")
 
 
-def _add(found: dict[str, Mention], text: str, kind: Kind, role: Role) -> None:
+def _add(found: dict[str, Mention], text: str, kind: ConceptKind, role: Role) -> None:
     name = canonical(singular(text) if kind in SPOKEN else text)
     if len(name) < 2 or len(text) > LONGEST_LABEL or name.isdigit():
         return

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from trivet.analyse import is_identifier
-from trivet.graph.values import Kind
+from trivet.types import ConceptKind
 
-Mark = tuple[str, Kind]
+Mark = tuple[str, ConceptKind]
 
 LONGEST_QUOTED_IN_WORDS = 8
 LONGEST_QUOTED = 60

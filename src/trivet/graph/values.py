@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trivet.types import Value
+from trivet.types import ConceptKind, Value
 
-Kind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
 # What a memory is about leads to it more strongly than what it merely mentions. `maybe` is a capital at the start of a
 # sentence: it counts only where the same word stands capitalised within sentences elsewhere.
 Role = Literal["about", "in", "maybe"]
@@ -19,7 +18,7 @@ class Mention(Value, frozen=True, kw_only=True):
 
     name: str
     label: str
-    kind: Kind
+    kind: ConceptKind
     role: Role
 
 

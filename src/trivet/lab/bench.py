@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from trivet.analyse import ANALYSER_VERSION
 from trivet.contract import Recall, check
-from trivet.embed.registry import load
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset, Document, Query
 from trivet.lab.legs import CachedLegs
-from trivet.lab.values import Dataset, Document, Query
-from trivet.recall import Decision, Stopwatch, decide
+from trivet.memory.recall import Decision, Stopwatch, decide
+from trivet.models.embed.registry import load
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 from trivet.types import Progress

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset, Document, DocumentLink, Judgement, Query
 from trivet.lab.layout import line_of, read_documents, read_judgements, read_queries
-from trivet.lab.reading import existing, json_lines, refuse
-from trivet.lab.values import Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.read_files import existing, json_lines, refuse
 
 __all__ = ["Dataset", "Document", "DocumentLink", "Judgement", "Query", "house", "load", "save"]
 
@@ -41,7 +41,7 @@ def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> Non
 
 def house() -> Dataset:
     """The set of our own: questions over the demo's memories, which keep their links."""
-    with as_file(files("trivet.demo") / "memories.jsonl") as path:
+    with as_file(files("trivet.lab") / "house" / "memories.jsonl") as path:
         documents = tuple(_document(path, number, memory) for number, memory in json_lines(path, _DemoMemory))
     with as_file(files("trivet.lab") / "house") as folder:
         return _with_questions("house", documents, folder, allow_unanswerable=False)

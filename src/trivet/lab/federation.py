@@ -16,22 +16,22 @@ import numpy as np
 
 from trivet.analyse import Question, analyse_query
 from trivet.contract import Recall, check
-from trivet.engine import Engine
 from trivet.errors import InvalidInput, LegFailed
-from trivet.federate.another import OtherTrivet
-from trivet.federate.recall import asked_of, with_members
 from trivet.lab.bench import Bench, memory_id
 from trivet.lab.compare import CONFIDENCE, RESAMPLES, paired
-from trivet.lab.family import HEADLINE
+from trivet.lab.compare_many import HEADLINE
+from trivet.lab.dataset_types import RELEVANT, Dataset
 from trivet.lab.measures import Run, measure
 from trivet.lab.resample import bootstrap_means, intervals
 from trivet.lab.run import environment
-from trivet.lab.values import RELEVANT, Dataset
-from trivet.member import Member
-from trivet.members.members import Members
-from trivet.members.told import Reply
-from trivet.recall import Retrieved, Stopwatch, decide
-from trivet.recipe import Recipe, parse_recipe
+from trivet.memory.engine import Engine
+from trivet.memory.federation.recall import asked_of, with_members
+from trivet.memory.federation.trivet_member import OtherTrivet
+from trivet.memory.recall import Retrieved, Stopwatch, decide
+from trivet.search.recipe import Recipe, parse_recipe
+from trivet.search.systems.reported_hits import Reply
+from trivet.search.systems.systems import Members
+from trivet.settings.systems import Member
 from trivet.types import Candidate, Filter, Progress, Ranking
 
 MEASURES = (HEADLINE, "recall@10", "MRR")

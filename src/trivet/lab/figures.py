@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from trivet.lab.compare import CONFIDENCE, RESAMPLES
+from trivet.lab.dataset_types import RELEVANT
 from trivet.lab.grades import Grades
 from trivet.lab.plots import Bar, Spot
 from trivet.lab.resample import bootstrap_means, intervals
+from trivet.lab.saved_runs import WrittenArm
 from trivet.lab.sweep_file import Sweep
-from trivet.lab.values import RELEVANT
-from trivet.lab.written import WrittenArm
 
 Scores = Mapping[str, tuple[list[float], list[float]]]
 

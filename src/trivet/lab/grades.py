@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset
+from trivet.lab.find_dataset import find_dataset
 from trivet.lab.layout import read_judgements
-from trivet.lab.shelf import find_dataset
-from trivet.lab.values import Dataset
-from trivet.lab.written import WrittenArm
+from trivet.lab.saved_runs import WrittenArm
 
 Grades = Mapping[str, Mapping[str, int]]
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from trivet.clock import parse_time
 from trivet.errors import InvalidInput
-from trivet.lab.reading import json_lines, refuse, text_lines
-from trivet.lab.values import Document, Judgement, Query
+from trivet.lab.dataset_types import Document, Judgement, Query
+from trivet.lab.read_files import json_lines, refuse, text_lines
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from trivet.analyse import Question
-from trivet.engine import Engine
 from trivet.errors import LegFailed
-from trivet.recall import Retrieved, retrieve, walk_on
-from trivet.recipe import Recipe
+from trivet.memory.engine import Engine
+from trivet.memory.recall import Retrieved, retrieve, walk_on
+from trivet.search.recipe import Recipe
 from trivet.types import Filter, LegHealth, Ranking
 
 # Legs are asked this deep once; a recipe of lesser depth takes the head of it, which is what it would have got.

@@ -1,7 +1,7 @@
 """How good a run is: per query, per stratum and overall. Ties are broken before anything is measured.
 
-The values are those of trec_eval: linear gain over log2(rank + 1), grades of at least 1 count as relevant. They are a few lines
-each; the libraries that have them bring a C program which cannot be had for every processor.
+The values are those of trec_eval: linear gain over log2(rank + 1), grades of at least 1 count as relevant. They are a
+few lines each; the libraries that have them bring a C program which cannot be had for every processor.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from trivet.errors import InvalidInput
-from trivet.lab.naming import Measure, parse
-from trivet.lab.values import RELEVANT, Dataset
+from trivet.lab.dataset_types import RELEVANT, Dataset
+from trivet.lab.measure_names import Measure, parse
 
 Run = Mapping[str, Sequence[tuple[str, float]]]
 Grades = Mapping[str, Mapping[str, int]]

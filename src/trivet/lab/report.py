@@ -9,12 +9,12 @@ from typing import Any
 from trivet.errors import InvalidInput
 from trivet.lab import plots
 from trivet.lab.compare import Comparison
-from trivet.lab.family import HEADLINE, against
+from trivet.lab.compare_many import HEADLINE, against
+from trivet.lab.document import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
 from trivet.lab.figures import by_stratum, curves, latency, leg_scores, spot, told_apart
 from trivet.lab.grades import grades_of
-from trivet.lab.page import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.saved_runs import WrittenArm, labels, read_arms
 from trivet.lab.sweep_file import Sweep, SweptPoint, read_sweeps
-from trivet.lab.written import WrittenArm, labels, read_arms
 
 PLOTS = "report-plots"
 # What a manifest says of how figures were made, as far as it is the same for all arms or one line each.

@@ -17,10 +17,10 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.lab.bench import DEPTH, Bench
+from trivet.lab.dataset_types import Query
 from trivet.lab.measures import STANDARD, Measured, Run, measure
-from trivet.lab.values import Query
-from trivet.recall import Decision, Stopwatch
-from trivet.recipe import parse_recipe
+from trivet.memory.recall import Decision, Stopwatch
+from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
 # Shown for each query in per_query.jsonl, with what every leg thought of it.

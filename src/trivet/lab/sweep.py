@@ -11,7 +11,7 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.lab.bench import Bench
 from trivet.lab.run import Arm, run_arm
-from trivet.recipe import parse_recipe
+from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
 # Deep enough for every measure of a sweep, and several times faster than a full run.

@@ -10,8 +10,8 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.lab.bench import Bench
-from trivet.lab.family import HEADLINE, against
-from trivet.lab.reading import content
+from trivet.lab.compare_many import HEADLINE, against
+from trivet.lab.read_files import content
 from trivet.lab.run import Arm, environment
 from trivet.lab.sweep import Point
 

@@ -37,6 +37,7 @@ from trivet.types import (
     ProposalState,
     Revision,
     Role,
+    Sealed,
     Share,
     Sort,
     Stats,
@@ -67,18 +68,6 @@ class Document(msgspec.Struct, frozen=True):
     @property
     def length(self) -> int:
         return len(self.content) + len(self.title)
-
-
-class Sealed(msgspec.Struct, frozen=True, kw_only=True):
-    """An encrypted secret of a memory, named in its text by kind and number, and where it was first found."""
-
-    revision: int
-    field: str
-    kind: str
-    number: int
-    key: str
-    nonce: bytes
-    sealed: bytes
 
 
 class Entry(msgspec.Struct, frozen=True):

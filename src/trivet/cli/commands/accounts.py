@@ -79,7 +79,7 @@ def add_key(
         int | None, typer.Option("--days", min=1, max=36500, help="After how many days it expires.")
     ] = None,
 ) -> None:
-    from trivet.accounts import make_key
+    from trivet.memory.accounts import make_key
 
     memory = session.memory
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat() if days else None

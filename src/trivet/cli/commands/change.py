@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from trivet.cli import views
 from trivet.cli.command import operation
 from trivet.cli.options import keyword
 from trivet.cli.output import line, one_line
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 from trivet.errors import InvalidInput
 from trivet.types import Memory
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trivet.cli import views
-from trivet.cli.answer import as_json, as_lines
 from trivet.cli.command import operation
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
+from trivet.cli.views.answer import as_json, as_lines
 
 
 @operation(

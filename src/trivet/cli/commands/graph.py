@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from trivet.cli import graph_views
 from trivet.cli.command import operation
 from trivet.cli.options import keyword
 from trivet.cli.output import write_text
 from trivet.cli.session import Session
+from trivet.cli.views import graph as graph_views
 from trivet.errors import InvalidInput
 
 DOT = keyword("dot", Annotated[bool, typer.Option("--dot", help="Print it for Graphviz.")], False)

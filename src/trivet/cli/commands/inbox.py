@@ -9,7 +9,7 @@ from trivet.cli.command import command, operation
 from trivet.cli.failure import TROUBLED_EMBEDDER
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.views import preview
+from trivet.cli.views.memories import preview
 from trivet.types import Proposal, ProposalPage, Proposed
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -71,8 +71,8 @@ def reject(session: Session, arguments: dict[str, Any]) -> None:
     example="trivet inbox curate",
 )
 def curate(session: Session) -> int:
-    from trivet.capture import curate as curate_all
-    from trivet.capture import read_waiting
+    from trivet.agents.capture import curate as curate_all
+    from trivet.agents.capture import read_waiting
 
     read = read_waiting(session.memory)
     curated = curate_all(session.memory)

@@ -16,7 +16,7 @@ from trivet.cli.session import Session
 from trivet.errors import InvalidInput, TrivetError
 
 if TYPE_CHECKING:
-    from trivet.ingest import Ingested, Options
+    from trivet.sources.files import Ingested, Options
 
 
 @command(
@@ -54,7 +54,7 @@ def ingest_files(
         str | None, typer.Option("--drop", metavar="NAME", help="Forget all that came from this folder.")
     ] = None,
 ) -> int:
-    from trivet.ingest import Options
+    from trivet.sources.files import Options
 
     if (files is not None) + listed + (dropped is not None) != 1:
         raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
@@ -69,7 +69,7 @@ def ingest_files(
 
 
 def _look_or_drop(session: Session, dropped: str | None) -> int:
-    from trivet.ingest.run import drop, vaults
+    from trivet.sources.files.run import drop, vaults
 
     if dropped is None:
         known = vaults(session.memory)
@@ -83,7 +83,7 @@ def _look_or_drop(session: Session, dropped: str | None) -> int:
 
 
 def _once(session: Session, files: Path, name: str | None, options: Options, dry_run: bool) -> Ingested:
-    from trivet.ingest import ingest
+    from trivet.sources.files import ingest
 
     total = [0]
     with LateProgress("reading files", lambda _: total[0]) as progress:
@@ -107,7 +107,7 @@ def _show(session: Session, ingested: Ingested) -> None:
 
 def _watch(session: Session, files: Path, options: Options) -> None:
     """Until interrupted. What goes wrong is told, and the next change is another chance."""
-    from trivet.ingest.watch import changes
+    from trivet.sources.files.watch import changes
 
     asked = files.expanduser().resolve()
     told: tuple[str, ...] = ()

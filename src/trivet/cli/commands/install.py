@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from trivet.agents.install.agents import AgentName, Launch, wanted
 from trivet.cli.command import command
 from trivet.cli.failure import STOPPED
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput
-from trivet.install.agents import AgentName, Launch, wanted
-from trivet.resident import hook_client
+from trivet.serve.resident import hook_client
 from trivet.settings import data_folder
 
 if TYPE_CHECKING:
-    from trivet.install.change import Change
+    from trivet.agents.install.change import Change
 
 AgentArgument = Annotated[AgentName, typer.Argument(help="The agent's program.", show_default=False)]
 ProjectOption = Annotated[
@@ -50,7 +50,7 @@ def install(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
-    from trivet.install.change import plan_install
+    from trivet.agents.install.change import plan_install
 
     if plugin is not None:
         return _write_plugin(session, agent, plugin)
@@ -72,7 +72,7 @@ def uninstall(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
-    from trivet.install.change import plan_uninstall
+    from trivet.agents.install.change import plan_uninstall
 
     asked = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
     return _carry_out(session, agent, plan_uninstall(asked, _records()), yes, dry_run, installing=False)
@@ -81,7 +81,7 @@ def uninstall(
 def _carry_out(
     session: Session, agent: str, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
 ) -> int:
-    from trivet.install.change import write
+    from trivet.agents.install.change import write
 
     needed = [change for change in changes if change.needed]
     if not session.as_json:
@@ -120,7 +120,7 @@ def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
 
 
 def _done(agent: str, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
-    from trivet.install.change import backup_of
+    from trivet.agents.install.change import backup_of
 
     for change in needed:
         yield line(f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}.")
@@ -130,7 +130,7 @@ def _done(agent: str, needed: Sequence[Change], installing: bool) -> Iterator[Li
 
 
 def _write_plugin(session: Session, agent: str, folder: Path) -> int:
-    from trivet.install.plugin import write_plugin
+    from trivet.agents.install.plugin import write_plugin
 
     if agent != "claude-code":
         raise InvalidInput(f"{agent} has no plugins of this kind; --plugin is for claude-code.")

@@ -16,11 +16,11 @@ from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 
 if TYPE_CHECKING:
+    from trivet.lab.dataset_types import Dataset
     from trivet.lab.judge.agreement import Agreement
     from trivet.lab.judge.export import Exported
     from trivet.lab.judge.pool import Pool
     from trivet.lab.judge.record import Record
-    from trivet.lab.values import Dataset
 
 PERSON = "person"
 # Below this two looks agree too little for the set to settle anything (Landis and Koch call it moderate).
@@ -128,8 +128,8 @@ def _tolerant(stream: TextIO) -> TextIO:
 
 
 def _by_endpoint(llm: str, pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
-    from trivet.chat import Chat
     from trivet.lab.judge.endpoint import judge_by_endpoint
+    from trivet.models.chat import Chat
 
     with LateProgress("judging", lambda _: len(pool.entries) - len(record.grades)) as progress:
         return judge_by_endpoint(Chat(llm), pool, dataset, record, progress)

@@ -35,10 +35,10 @@ def import_collection(
         Path | None, typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none.")
     ] = None,
 ) -> None:
-    from trivet.cli.commands.lab_work import writable
+    from trivet.cli.lab_runs import writable
     from trivet.lab.dataset import save
+    from trivet.lab.find_dataset import shelf_place
     from trivet.lab.originals import import_original
-    from trivet.lab.shelf import shelf_place
 
     dataset = import_original(name, data)
     folder = writable(out or shelf_place(name))
@@ -72,8 +72,8 @@ def run(
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
-    from trivet.cli.commands.lab_views import ran
-    from trivet.cli.commands.lab_work import run_configs
+    from trivet.cli.lab_runs import run_configs
+    from trivet.cli.views.lab import ran
 
     arms = run_configs(dataset, config or ["default"], out, embedder)
     session.show(arms, lambda: ran(arms))
@@ -96,8 +96,8 @@ def compare(
     ] = "nDCG@10",
     moved: Annotated[int, typer.Option("--moved", min=0, max=10, help="How many queries that moved to show.")] = 5,
 ) -> None:
-    from trivet.cli.commands.lab_views import compared
-    from trivet.lab.versus import compare_arms
+    from trivet.cli.views.lab import compared
+    from trivet.lab.compare_runs import compare_arms
 
     value = compare_arms(base, candidate, measure, moved)
     session.show(value, lambda: compared(value))
@@ -121,10 +121,10 @@ def gate(
         bool, typer.Option("--no-gain-needed", help="Guard against loss alone; status 2 cannot be.")
     ] = False,
 ) -> int:
-    from trivet.cli.commands.lab_views import judged
-    from trivet.lab.extra import MEASURING, need
+    from trivet.cli.views.lab import judged
     from trivet.lab.gate import gate as judge
-    from trivet.lab.written import read_pair
+    from trivet.lab.requirements import MEASURING, need
+    from trivet.lab.saved_runs import read_pair
 
     need(*MEASURING)
     before, after = read_pair(base, candidate)
@@ -149,9 +149,9 @@ def report(
         Path | None, typer.Option("--out", metavar="DIR", help="Where to write; FOLDER itself if none.")
     ] = None,
 ) -> None:
-    from trivet.cli.commands.lab_work import writable
-    from trivet.lab.extra import MEASURING, PLOTTING, need
+    from trivet.cli.lab_runs import writable
     from trivet.lab.report import write_report
+    from trivet.lab.requirements import MEASURING, PLOTTING, need
 
     need(*MEASURING, *PLOTTING)
     files = write_report(folder, writable(out or folder))

@@ -42,7 +42,7 @@ def federation(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
-    from trivet.cli.commands.lab_work import measure_member
+    from trivet.cli.lab_runs import measure_member
 
     depths, weights = numbers(fetch_k, "--fetch-k", int, 1000), numbers(weight, "--weight", float, 1000)
     result = measure_member(dataset, member, config, depths, weights, k, out, embedder)
@@ -62,8 +62,8 @@ def numbers(text: str, option: str, kind: type[N], most: int) -> list[N]:
 
 
 def lines(result: Federation) -> Iterator[Line]:
-    from trivet.cli.commands.lab_views import interval, table
     from trivet.cli.output import line
+    from trivet.cli.views.lab import interval, table
 
     found = result.overlap
     yield line((f"Something relevant among the first {found.k}, of {result.queries} queries", "bold"))

@@ -36,8 +36,8 @@ def sweep(
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
-    from trivet.cli.commands.lab_views import swept
-    from trivet.cli.commands.lab_work import sweep_grid, varied
+    from trivet.cli.lab_runs import sweep_grid, varied
+    from trivet.cli.views.lab import swept
 
     result = sweep_grid(dataset, recipe, varied(vary), out, embedder)
     session.show(result, lambda: swept(result))
@@ -57,8 +57,8 @@ def ablate(
     config: Annotated[str, typer.Option("--config", metavar="SPEC", help="A recall recipe.")] = "default",
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
-    from trivet.cli.commands.lab_views import ablated
-    from trivet.cli.commands.lab_work import ablate_config
+    from trivet.cli.lab_runs import ablate_config
+    from trivet.cli.views.lab import ablated
 
     result = ablate_config(dataset, config, embedder)
     session.show(result, lambda: ablated(result))

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from trivet.cli import views
 from trivet.cli.command import command, operation
 from trivet.cli.output import line
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 from trivet.contract import History, describe
 from trivet.errors import NotFound
 

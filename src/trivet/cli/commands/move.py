@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from trivet.cli import views
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID
 from trivet.cli.output import line, write_text
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.standard_input import open_lines
+from trivet.cli.views import memories as views
 from trivet.errors import InvalidInput
-from trivet.foreign.names import SystemName
+from trivet.sources.other_memories.names import SystemName
 
 
 @command(
@@ -50,7 +50,7 @@ def export(
         for row in rows:
             write_text(f"{row}\n")
         return 0
-    from trivet.cli.whole_file import write_whole
+    from trivet.cli.atomic_write import write_whole
 
     count = write_whole(output, rows)
     value = {"path": str(output), "lines": count}
@@ -59,8 +59,8 @@ def export(
 
 
 def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
-    from trivet.cli.whole_file import write_whole
-    from trivet.ingest.mirror import mirror
+    from trivet.cli.atomic_write import write_whole
+    from trivet.sources.files.mirror import mirror
 
     done = mirror(rows, folder, lambda file, text: write_whole(file, [text.removesuffix("\n")]))
     counts = f"{done.written} files written, {done.unchanged} unchanged, {done.removed} removed in {folder}."
@@ -92,7 +92,7 @@ def import_file(
     ] = False,
 ) -> int:
     if system is not None:
-        from trivet.cli.take_over import take_over
+        from trivet.cli.import_memories import take_over
 
         return take_over(session, system, Path(file).expanduser(), scope, dry_run)
     if scope is not None or dry_run:
@@ -133,7 +133,7 @@ def backup(
 
 
 def _put_back(session: Session, backup: Path, force: bool) -> None:
-    from trivet.cli.put_back import put_back
+    from trivet.cli.restore_backup import put_back
 
     store = session.file
     aside = put_back(backup, store, force)
@@ -160,8 +160,8 @@ def move(
     ] = None,
 ) -> None:
     from trivet import load_settings
-    from trivet.cli.to_server import move_to_server
-    from trivet.store.address import without_password
+    from trivet.cli.move_store import move_to_server
+    from trivet.settings.address import without_password
 
     file, settings = session.file, load_settings(path=target, tenant=tenant)
     count = move_to_server(file, settings)

@@ -15,7 +15,7 @@ from trivet.cli.output import Line, line, write_text
 from trivet.cli.session import Session
 from trivet.errors import Conflict, StoreError, TrivetError
 from trivet.settings import load_settings
-from trivet.store.address import is_postgres, is_server
+from trivet.settings.address import is_postgres, is_server
 from trivet.types import Budget
 
 
@@ -33,7 +33,7 @@ def up(
     ready: Annotated[int | None, typer.Option("--ready", hidden=True)] = None,
 ) -> int:
     if systemd:
-        from trivet.cli.unit import unit_text
+        from trivet.cli.systemd_unit import unit_text
 
         write_text(unit_text(session.path))
         return 0
@@ -49,7 +49,7 @@ def up(
     example="trivet down",
 )
 def down(session: Session) -> int:
-    from trivet.cli.ending import end_resident
+    from trivet.cli.resident_control import end_resident
 
     ended = end_resident()
     told = {None: "It did not run.", "ended": "It has ended.", "killed": "It did not answer, and was killed."}[ended]
@@ -64,8 +64,8 @@ def down(session: Session) -> int:
     example="trivet status",
 )
 def status(session: Session) -> int:
-    from trivet.cli.ending import asked_status
-    from trivet.hooks.failures import failures
+    from trivet.agents.hooks.failures import failures
+    from trivet.cli.resident_control import asked_status
 
     found, failed = asked_status(), failures()
     used, trouble = _budgets(session)
@@ -89,16 +89,16 @@ def hook(
         str, typer.Argument(help="start, prompt, stop, compact or end; also session-start, pre-compact, session-end.")
     ],
 ) -> int:
-    from trivet.resident.hook_client import main
+    from trivet.serve.resident.hook_client import main
 
     return main([moment, *(["--path", session.path] if session.path else [])])
 
 
 def _up_here(session: Session, ready: int | None) -> int:
-    from trivet.hooks.answer import answer
-    from trivet.resident.place import made_folder, socket_file
-    from trivet.resident.reach import READY, whole_path
-    from trivet.resident.server import Server, set_up_logs
+    from trivet.agents.hooks.answer import answer
+    from trivet.serve.resident.connect import READY, whole_path
+    from trivet.serve.resident.paths import made_folder, socket_file
+    from trivet.serve.resident.server import Server, set_up_logs
 
     made_folder()
     set_up_logs()
@@ -119,8 +119,8 @@ def _up_here(session: Session, ready: int | None) -> int:
 
 
 def _up_in_background(session: Session) -> int:
-    from trivet.resident.place import LOG, holder, made_folder
-    from trivet.resident.reach import start
+    from trivet.serve.resident.connect import start
+    from trivet.serve.resident.paths import LOG, holder, made_folder
 
     folder = made_folder()
     if (running := holder()) is not None:

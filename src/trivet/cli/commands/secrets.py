@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from trivet.cli import views
 from trivet.cli.command import command, operation
 from trivet.cli.output import line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 

@@ -20,7 +20,7 @@ PORT = 7373
     example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db",
 )
 def mcp(session: Session) -> None:
-    from trivet.serve.mcp import run
+    from trivet.serve.mcp.server import run
 
     run(session.path)
 
@@ -42,7 +42,7 @@ def serve(
         bool, typer.Option("--demo", help="Serve the demo's memories instead of a store of yours.")
     ] = False,
 ) -> None:
-    from trivet.cli.serving import serve_demo, serve_store
+    from trivet.cli.serve import serve_demo, serve_store
 
     if demo:
         serve_demo(host, port)
@@ -57,6 +57,6 @@ def serve(
     example="trivet demo",
 )
 def demo(session: Session) -> None:
-    from trivet.cli.demo import show_demo
+    from trivet.cli.demo.command import show_demo
 
     show_demo(session)

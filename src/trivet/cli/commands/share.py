@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trivet.cli import views
 from trivet.cli.command import operation
 from trivet.cli.output import line
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 from trivet.types import Share
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"

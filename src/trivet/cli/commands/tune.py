@@ -50,9 +50,9 @@ def tune(
 
 
 def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: int) -> int:
-    from trivet.chat import Chat
     from trivet.lab.tune import adopt
     from trivet.lab.tune.plan import Tuning
+    from trivet.models.chat import Chat
 
     chat = Chat(llm) if llm else None
     engine = session.memory.engine

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from trivet.cli import views
 from trivet.cli.command import command
 from trivet.cli.failure import TROUBLED_EMBEDDER, TROUBLED_STORE
 from trivet.cli.output import line, write_json, write_text
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 
 
 @command(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trivet.cli import views
 from trivet.cli.command import operation
 from trivet.cli.session import Session
+from trivet.cli.views import memories as views
 
 
 @operation(

@@ -9,11 +9,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from trivet.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.errors import EmbedderError
+from trivet.lab.dataset_types import Dataset, Document
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import BEST, Record
-from trivet.lab.values import Dataset, Document
+from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 
 AT_ONCE = 5
 SENT_CHARACTERS = 4_000

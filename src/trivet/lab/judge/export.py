@@ -10,8 +10,8 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import save
+from trivet.lab.dataset_types import Dataset, Judgement
 from trivet.lab.judge.pool import Pool
-from trivet.lab.values import Dataset, Judgement
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from msgspec import Meta
 
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import load
-from trivet.lab.reading import refuse, text_lines
-from trivet.lab.shelf import find_dataset
-from trivet.lab.values import Dataset
+from trivet.lab.dataset_types import Dataset
+from trivet.lab.find_dataset import find_dataset
+from trivet.lab.read_files import refuse, text_lines
 
 DEPTH = 10
 # Enough to tell agreement apart from chance without making the work much longer.

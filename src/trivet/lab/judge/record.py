@@ -13,7 +13,7 @@ from msgspec import Meta
 from trivet.clock import now
 from trivet.errors import InvalidInput
 from trivet.lab.judge.pool import Pool
-from trivet.lab.reading import refuse
+from trivet.lab.read_files import refuse
 
 SUFFIX = ".judgements.jsonl"
 BEST = 3

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from trivet.lab.dataset_types import Dataset
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import Record
-from trivet.lab.values import Dataset
 
 SHOWN_CHARACTERS = 4_000
 HELP = "0 not relevant   1 touches it   2 answers in part   3 answers it   |   s skip   u undo   q quit"

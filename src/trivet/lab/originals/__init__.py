@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset
 from trivet.lab.originals import cosqa, cranfield, hotpotqa, lihua, locomo, musique, scifact
-from trivet.lab.values import Dataset
 
 ENVIRONMENT_VARIABLE = "TRIVET_DATA"
 

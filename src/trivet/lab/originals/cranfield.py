@@ -8,9 +8,9 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering
-from trivet.lab.reading import existing, refuse, text_lines
-from trivet.lab.values import Dataset, Document, Query
+from trivet.lab.read_files import existing, refuse, text_lines
 
 # The original counts from 1, a complete answer, to 4, of minimal interest; 5 is of no interest.
 WORST = 5

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, read_json, relevant
-from trivet.lab.reading import existing
-from trivet.lab.values import Dataset, Document, Query
+from trivet.lab.read_files import existing
 
 STRATA: Mapping[int, str] = {1: "multi-hop", 2: "temporal", 3: "open", 4: "single-hop", 5: "adversarial"}
 # Some evidence holds several ids in one text, and a few are no ids at all ("D", "D:11:26").

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, read_json, relevant
-from trivet.lab.reading import existing
-from trivet.lab.values import Dataset, Document, Query
+from trivet.lab.read_files import existing
 
 
 class Passage(msgspec.Struct, frozen=True):

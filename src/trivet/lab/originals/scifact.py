@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from trivet.lab.dataset_types import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, relevant
-from trivet.lab.reading import existing, refuse, text
-from trivet.lab.values import Dataset, Document, Query
+from trivet.lab.read_files import existing, refuse, text
 
 STRATA: Mapping[str, str] = {"SUPPORT": "supported", "CONTRADICT": "contradicted", "": "undecided"}
 # Abstracts are printed as a list of Python strings without commas, which ast would glue together without a space.

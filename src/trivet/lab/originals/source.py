@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.reading import content
-from trivet.lab.values import Dataset, Document, Judgement, Query
+from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
+from trivet.lab.read_files import content
 
 T = TypeVar("T")
 

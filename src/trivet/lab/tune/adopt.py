@@ -12,9 +12,9 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, InvalidInput, NotFound, TrivetError
-from trivet.lab.reading import json_lines
+from trivet.lab.read_files import json_lines
+from trivet.lab.tune.folder import open_folder, tune_folder, write_whole
 from trivet.lab.tune.plan import Plan
-from trivet.lab.tune.private import open_folder, tune_folder, write_whole
 from trivet.lab.tune.toml_line import read_text, value_in, write_setting
 from trivet.lab.tune.validate import Validation
 from trivet.settings import config_path

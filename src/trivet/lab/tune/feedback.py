@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Meta
 
 from trivet.contract import MAX_QUERY_CHARACTERS
-from trivet.engine import Engine
-from trivet.lab.reading import json_lines
+from trivet.lab.read_files import json_lines
 from trivet.lab.tune.probes import ITSELF, Probe
-from trivet.store.address import is_postgres
+from trivet.memory.engine import Engine
+from trivet.settings.address import is_postgres
 
 SUFFIX = ".feedback.jsonl"
 KIND = "feedback"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from trivet.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.errors import EmbedderError
 from trivet.lab.tune.probes import Probe, Relatives, probe_of
+from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.types import Memory
 
 KIND = "paraphrase"

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from trivet.chat import Chat
-from trivet.engine import Engine
 from trivet.errors import InvalidInput
-from trivet.lab.extra import MEASURING, need
+from trivet.lab.requirements import MEASURING, need
 from trivet.lab.tune.feedback import all_feedback, feedback_probes
 from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
@@ -18,8 +16,10 @@ from trivet.lab.tune.rules import commonness
 from trivet.lab.tune.scores import Scores
 from trivet.lab.tune.search import Space
 from trivet.lab.tune.validate import FOLDS, Validation, cross_validate
-from trivet.recipe import Recipe
-from trivet.upkeep import stats
+from trivet.memory.engine import Engine
+from trivet.memory.upkeep import stats
+from trivet.models.chat import Chat
+from trivet.search.recipe import Recipe
 
 # Two probes each make some four hundred, which tell differences of two or three points from chance.
 MOST_MEMORIES = 200

@@ -8,10 +8,10 @@ from random import Random
 
 import msgspec
 
-from trivet.engine import Engine
 from trivet.errors import InvalidInput
 from trivet.lab.tune.rules import LITERAL, REWORDED, Commonness, reworded
-from trivet.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.memory.engine import Engine
+from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.types import Filter, LinkKind, Memory
 
 # With fewer, five folds leave too little of each kind of probe to tell anything apart.

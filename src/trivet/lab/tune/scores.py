@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from trivet.contract import Recall, check
-from trivet.engine import Engine
+from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
 from trivet.lab.gate import JUDGED_BY
 from trivet.lab.legs import CachedLegs
 from trivet.lab.measures import Measured, measure
 from trivet.lab.tune.probes import Probe
-from trivet.lab.values import Dataset, Document, Judgement, Query
-from trivet.recall import Stopwatch, decide
+from trivet.memory.engine import Engine
+from trivet.memory.recall import Stopwatch, decide
 
 # As deep as any measure of the gate looks, and what an agent gets.
 DEPTH = 10

@@ -8,11 +8,11 @@ from statistics import fmean, stdev
 
 import msgspec
 
-from trivet.fuse import Fusion, parse_fusion
 from trivet.lab.measures import Measured
 from trivet.lab.tune.rules import LITERAL
 from trivet.lab.tune.scores import Scores
-from trivet.recipe import Recipe
+from trivet.search.fuse import Fusion, parse_fusion
+from trivet.search.recipe import Recipe
 
 OBJECTIVE = "nDCG@10"
 # In no kind of probe may a choice fall behind the present recipe by more than this many standard errors of the

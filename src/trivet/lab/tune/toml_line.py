@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.lab.tune.private import write_whole
+from trivet.lab.tune.folder import write_whole
 
 NEW_FILE_MODE = 0o600
 

@@ -14,7 +14,7 @@ from trivet.lab.measures import Measured
 from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.scores import Scores
 from trivet.lab.tune.search import OBJECTIVE, Space, search
-from trivet.recipe import Recipe
+from trivet.search.recipe import Recipe
 
 FOLDS = 5
 # In any of these a kind of probe may lose; more would only repeat them.

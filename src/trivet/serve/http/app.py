@@ -15,23 +15,23 @@ from starlette.routing import BaseRoute
 
 from trivet import __version__
 from trivet.errors import TrivetError
-from trivet.house import House
-from trivet.serve.http.admission import Admission
-from trivet.serve.http.calls import Calls
-from trivet.serve.http.desk import Desk, Endpoint
-from trivet.serve.http.extras import extra_endpoints
+from trivet.serve.http.auth import Admission
+from trivet.serve.http.endpoint import Desk, Endpoint
+from trivet.serve.http.errors import NotThere, refusal
+from trivet.serve.http.export_import import moving_endpoints
+from trivet.serve.http.extra_endpoints import extra_endpoints
 from trivet.serve.http.health import health_routes
 from trivet.serve.http.hosts import LOOPBACK_NAMES, Hosts, is_loopback
 from trivet.serve.http.mcp import McpEndpoint
 from trivet.serve.http.metrics import Metrics
-from trivet.serve.http.moving import moving_endpoints
 from trivet.serve.http.openapi import document
-from trivet.serve.http.operations import contract_endpoints
 from trivet.serve.http.page import page_routes
-from trivet.serve.http.reception import Reception
-from trivet.serve.http.refusals import NotThere, refusal
+from trivet.serve.http.request_log import Reception
 from trivet.serve.http.routing import addresses
 from trivet.serve.http.streams import Streams
+from trivet.serve.http.tenants import House
+from trivet.serve.http.thread_pool import Calls
+from trivet.serve.http.verb_endpoints import contract_endpoints
 from trivet.settings import Settings
 
 logger = logging.getLogger("trivet.serve.http")

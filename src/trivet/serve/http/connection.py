@@ -10,8 +10,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from trivet.problems import MEDIA_TYPE
-from trivet.serve.http.refusals import Malformed, refusal
+from trivet.client.problems import MEDIA_TYPE
+from trivet.serve.http.errors import Malformed, refusal
 
 # A head is a few kilobytes: who needs longer does not mean it.
 HEAD_SECONDS = 10.0

@@ -8,7 +8,7 @@ import re
 from starlette.requests import Request
 
 from trivet.errors import InvalidInput
-from trivet.serve.http.refusals import OutOfDate
+from trivet.serve.http.errors import OutOfDate
 from trivet.trivet import Trivet
 from trivet.types import Memory
 

@@ -7,8 +7,8 @@ import time
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet.serve.http.admission import METRICS
-from trivet.serve.http.desk import JSON, Desk, caller_of
+from trivet.serve.http.auth import METRICS
+from trivet.serve.http.endpoint import JSON, Desk, caller_of
 from trivet.serve.http.metrics import CONTENT_TYPE, Metrics
 from trivet.serve.http.routing import Address
 

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.serve.http.refusals import Foreign, Malformed, Misdirected
+from trivet.serve.http.errors import Foreign, Malformed, Misdirected
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trivet.serve.http.desk import Desk
-from trivet.serve.http.reading import read_body
+from trivet.serve.http.endpoint import Desk
+from trivet.serve.http.parse_request import read_body
 from trivet.serve.http.routing import Address
-from trivet.serve.mcp import REVEAL_VARIABLE, build_server
+from trivet.serve.mcp.server import REVEAL_VARIABLE, build_server
 from trivet.trivet import Trivet
 from trivet.types import Caller
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from trivet import __version__, contract
-from trivet.problems import MEDIA_TYPE, Problem
-from trivet.serve.http.desk import JSON, Endpoint
+from trivet.client.problems import MEDIA_TYPE, Problem
+from trivet.serve.http.endpoint import JSON, Endpoint
 from trivet.serve.http.examples import BODIES, IN_PATH, IN_QUERY
 
 _REF = "#/components/schemas/{name}"

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trivet import __version__
-from trivet.serve.http.desk import JSON, Endpoint
+from trivet.serve.http.endpoint import JSON, Endpoint
 from trivet.serve.http.mcp import PATH as MCP_PATH
 from trivet.serve.http.routing import Address
 

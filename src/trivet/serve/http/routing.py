@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from trivet.serve.http.desk import Endpoint, Handler
+from trivet.serve.http.endpoint import Endpoint, Handler
 
 
 class Address(Route):

@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from trivet.errors import InvalidInput
-from trivet.house import House
 from trivet.serve.http.app import build_app
 from trivet.serve.http.connection import Connection
+from trivet.serve.http.tenants import House
 from trivet.settings import Settings
 
 KEEP_ALIVE_SECONDS = 30

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from trivet.serve.http.refusals import Busy, TooLarge, TooSlow
+from trivet.serve.http.errors import Busy, TooLarge, TooSlow
 from trivet.types import Caller
 
 CHUNK_BYTES = 64 * 1024

@@ -10,14 +10,14 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, Forbidden, NotFound
-from trivet.store.base import Added, Document, Entry, Sealed, Sourced
+from trivet.store.base import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Row
 from trivet.store.relational.graph_traces import clear_graph
 from trivet.store.relational.rows import as_json, filter_parameters, to_memory, to_row
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visible import Visibility
-from trivet.types import Count, Filter, Memory, Page, Revision, Sort, State, Stats
+from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, State, Stats
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",

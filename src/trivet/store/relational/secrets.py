@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.store.base import Sealed
 from trivet.store.relational.database import Connection, Database, Row
+from trivet.types import Sealed
 
 
 class RelationalSecrets:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -19,6 +20,8 @@ from trivet.store.sqlite.queries import QUERIES, migration
 SCHEMA_VERSION = 7
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
+# Between two attempts at what SQLite does not wait for.
+RETRY_SECONDS = 0.01
 
 
 class Connection(sqlite3.Connection):
@@ -184,13 +187,27 @@ class Database:
         connection = self.read()
         version = self._version(connection)
         if version < SCHEMA_VERSION:
-            connection.execute("PRAGMA journal_mode = WAL")
+            self._use_write_ahead_log(connection)
             self._migrate(connection)
 
+    def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
+        """Changing the journal mode needs the file alone, and SQLite does not wait for that by itself."""
+        deadline = time.monotonic() + self._busy_time_limit_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(RETRY_SECONDS)
+
     def _version(self, connection: sqlite3.Connection) -> int:
+        connection.execute("BEGIN")  # one snapshot: another process may be making the store at this moment
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        connection.execute("COMMIT")
         if application != APPLICATION_ID and (tables or version):
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. Nothing was changed; give another path."

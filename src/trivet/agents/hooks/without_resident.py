@@ -1,0 +1,52 @@
+"""A hook without the resident process: starts it where the settings allow, else opens the store for this one answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from trivet.agents.hooks.answer import answer
+from trivet.serve.resident import hook_client
+from trivet.serve.resident.connect import start
+from trivet.serve.resident.hook_calls import HookCall, hook_call
+from trivet.serve.resident.paths import SUPPORTED
+from trivet.trivet import Trivet
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = sys.stdin.buffer.read()
+    try:
+        said = _answer(list(arguments), given)
+    except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it; a hook is never in the way
+        if SUPPORTED:
+            hook_client.note(os.environb, list(arguments), f"{type(error).__name__}: {error}")
+        return 0
+    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _answer(arguments: list[str], given: bytes) -> bytes:
+    call = hook_call(os.environ, Path.cwd(), arguments, given)
+    if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
+        return _here(call)
+    if not start(call.settings):
+        hook_client.note(os.environb, arguments, "the resident process did not come up; the hook worked without it")
+        return _here(call)
+    try:
+        return hook_client.hook(os.environb, arguments, given)
+    except hook_client.Gone:
+        return _here(call)
+
+
+def _here(call: HookCall) -> bytes:
+    with Trivet.open(settings=msgspec.structs.replace(call.settings, background=False)) as memory:
+        return answer(memory, call)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""Changes of settings files: planned first, for all files of an agent, and only then written, whole or not at all."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from trivet.agents.install.agents import Wanted
+from trivet.agents.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
+from trivet.errors import Conflict, InvalidInput, StoreError
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A file as it is and as it shall be; None is a file that is not there."""
+
+    file: str
+    before: str | None
+    after: str | None
+
+    @property
+    def needed(self) -> bool:
+        return self.before != self.after
+
+    @property
+    def diff(self) -> str:
+        rows = difflib.unified_diff(
+            (self.before or "").splitlines(), (self.after or "").splitlines(), self.file, self.file, n=2, lineterm=""
+        )
+        return "\n".join(rows)
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What is kept of a change, so that it can be undone to the letter."""
+
+    file: str
+    before: str | None
+    after: str
+
+
+def plan_install(wanted: Sequence[Wanted]) -> list[Change]:
+    return [_planned(one, installing=True) for one in wanted]
+
+
+def plan_uninstall(wanted: Sequence[Wanted], records: Path) -> list[Change]:
+    """To the letter, if the file is still as we left it; else ours is taken out of what it has become."""
+    changes = []
+    for one in wanted:
+        record = _record(records, one.file)
+        text = _read(one.file)
+        if record is not None and text is not None and _digest(text) == record.after:
+            changes.append(Change(str(one.file), text, record.before))
+        else:
+            changes.append(_planned(one, installing=False))
+    return changes
+
+
+def write(changes: Sequence[Change], records: Path, installing: bool) -> None:
+    for change in changes:
+        if not change.needed:
+            continue
+        file = Path(change.file)
+        if _read(file) != change.before:
+            raise Conflict(
+                f"{file} was changed meanwhile, by another program it seems. Nothing was written; try again."
+            )
+        if installing:
+            _keep(records, change)
+        if change.after is None:
+            file.resolve().unlink()
+        else:
+            _replace(file.resolve(), change.after)
+        if not installing:
+            _record_file(records, file).unlink(missing_ok=True)
+
+
+def backup_of(records: Path, file: Path) -> Path:
+    return _record_file(records, file)
+
+
+def _planned(wanted: Wanted, installing: bool) -> Change:
+    before = _read(wanted.file)
+    try:
+        if not installing:
+            return Change(str(wanted.file), before, _taken_out(before, wanted))
+        after = with_ours(before or "", wanted)
+        if not same_but_ours(before or "", after, wanted):
+            raise InvalidInput("it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md")
+    except InvalidInput as error:
+        raise InvalidInput(f"{wanted.file} was left as it is: {str(error).rstrip('.')}.") from None
+    return Change(str(wanted.file), before, after)
+
+
+def _taken_out(before: str | None, wanted: Wanted) -> str | None:
+    if before is None or not has_ours(before, wanted):
+        return before  # what is empty there is none of our making
+    after = without_ours(before, wanted)
+    return None if after != before and is_empty(after, wanted) else after
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} was left as it is: it is not UTF-8.") from None
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}. Nothing was changed.") from None
+
+
+def _replace(file: Path, text: str) -> None:
+    """Others see the old file until the new one is whole and on disk. Its rights stay as they are."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.chmod(mode)
+        partial.replace(file)
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _keep(records: Path, change: Change) -> None:
+    """Settings may hold keys of other programs: the copy is for the owner alone."""
+    records.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = _record_file(records, Path(change.file))
+    known = _record(records, Path(change.file))
+    before = change.before
+    if known is not None and before is not None and _digest(before) == known.after:
+        before = known.before  # installed again: the way back leads to where it began
+    assert change.after is not None
+    record = Written(change.file, before, _digest(change.after))
+    _replace(file, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
+
+
+def _record(records: Path, file: Path) -> Written | None:
+    try:
+        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=Written)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _record_file(records: Path, file: Path) -> Path:
+    return records / f"{file.name}-{_digest(str(file))[:12]}.json"
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

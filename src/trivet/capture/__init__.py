@@ -1,8 +1,0 @@
-"""Learning from conversations: what a user said that is worth keeping, into the inbox or straight into the store."""
-
-from trivet.capture.background import in_background
-from trivet.capture.curate import Curated, curate
-from trivet.capture.learn import Captured, learn
-from trivet.capture.reading import Asked, read_waiting
-
-__all__ = ["Asked", "Captured", "Curated", "curate", "in_background", "learn", "read_waiting"]

@@ -1,0 +1,176 @@
+"""The long work of `trivet lab`, with its progress bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from trivet.cli.atomic_write import write_whole
+from trivet.cli.progress import LateProgress
+from trivet.errors import InvalidInput, StoreError
+from trivet.lab.bench import Bench, open_bench
+from trivet.lab.compare import Comparison
+from trivet.lab.compare_many import against
+from trivet.lab.dataset_types import Dataset
+from trivet.lab.federation import Federation, measure_federation
+from trivet.lab.find_dataset import find_dataset
+from trivet.lab.grades import write_grades
+from trivet.lab.requirements import MEASURING, need
+from trivet.lab.run import Arm, run_arm, slug, write_arm
+from trivet.lab.saved_runs import PER_QUERY, read_arm
+from trivet.lab.sweep import SWEEP_MEASURES, ablations, grid
+from trivet.lab.sweep import sweep as sweep_points
+from trivet.lab.sweep_file import Sweep, encode_sweep, summarise
+from trivet.search.recipe import parse_recipe
+from trivet.settings import load_settings
+from trivet.settings.systems import check_members
+
+
+class RanArm(msgspec.Struct, frozen=True, kw_only=True):
+    """What `run` says of an arm that it has written."""
+
+    folder: str
+    config: str
+    recipe: str
+    queries: Mapping[str, int]
+    overall: Mapping[str, float]
+    by_stratum: Mapping[str, Mapping[str, float]]
+    times_ms: Mapping[str, Mapping[str, float]]
+
+
+class Ablation(msgspec.Struct, frozen=True, kw_only=True):
+    """A recipe with a part taken out. The whole recipe is compared with nothing."""
+
+    name: str
+    recipe: str
+    overall: Mapping[str, float]
+    against_whole: Comparison | None = None
+
+
+def run_configs(name: str, configs: Sequence[str], out: Path, embedder: str) -> list[RanArm]:
+    need(*MEASURING)
+    for config in configs:
+        parse_recipe(config)  # a misspelt one is told before hours of work, not after
+    dataset = find_dataset(name)
+    _same_data(dataset, writable(out))
+    write_grades(dataset, out)
+    with _opened(dataset, embedder) as bench:
+        return [_run(bench, number, len(configs), config, out) for number, config in enumerate(configs, 1)]
+
+
+def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], out: Path | None, embedder: str) -> Sweep:
+    need(*MEASURING)
+    points = grid(template, values)
+    if out is not None:
+        writable(out.parent)
+    with _opened(find_dataset(name), embedder) as bench:
+        total = len(points) * len(bench.dataset.queries)
+        with LateProgress(f"{len(points)} recipes", lambda _: total) as progress:
+            arms = sweep_points(bench, points, progress)
+        result = summarise(bench, template, values, points, arms)
+    if out is not None:
+        write_whole(out, [encode_sweep(result)])
+    return result
+
+
+def ablate_config(name: str, config: str, embedder: str) -> list[Ablation]:
+    need(*MEASURING)
+    recipes = ablations(config)
+    with _opened(find_dataset(name), embedder) as bench:
+        total = len(recipes) * len(bench.dataset.queries)
+        with LateProgress(f"{len(recipes)} recipes", lambda _: total) as progress:
+            arms = [run_arm(bench, recipe, SWEEP_MEASURES, progress=progress) for recipe in recipes.values()]
+    compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
+    return [
+        Ablation(name=part, recipe=arm.recipe, overall=arm.measured.overall, against_whole=comparison)
+        for part, arm, comparison in zip(recipes, arms, compared, strict=True)
+    ]
+
+
+def measure_member(
+    name: str,
+    member: str,
+    config: str,
+    fetch_k: Sequence[int],
+    weights: Sequence[float],
+    k: int,
+    out: Path | None,
+    embedder: str,
+) -> Federation:
+    need(*MEASURING)
+    declared = load_settings().federation
+    check_members(declared)
+    if member not in declared:
+        known = ", ".join(declared) or "none"
+        raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
+    parse_recipe(config, (member,))
+    if out is not None:
+        writable(out.parent)
+    with (
+        _opened(find_dataset(name), embedder) as bench,
+        LateProgress(f"asking {member}", lambda _: len(bench.dataset.queries)) as progress,
+    ):
+        result = measure_federation(bench, member, declared[member], config, fetch_k, weights, k, progress)
+    if out is not None:
+        write_whole(out, [msgspec.json.format(msgspec.json.encode(result), indent=1).decode()])
+    return result
+
+
+def varied(options: Sequence[str]) -> dict[str, list[str]]:
+    """`k=10,20` as the values of k."""
+    values: dict[str, list[str]] = {}
+    for option in options:
+        slot, equals, listed = option.partition("=")
+        slot, items = slot.strip(), [item.strip() for item in listed.split(",")]
+        if not equals or not slot or not all(items):
+            raise InvalidInput(f"--vary {option!r}: say which slot and its values, such as --vary k=10,20,60.")
+        if slot in values:
+            raise InvalidInput(f"--vary {option!r}: {slot} was given before. List all its values at once.")
+        values[slot] = items
+    return values
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}. Name another folder.") from None
+    return folder
+
+
+def _same_data(dataset: Dataset, out: Path) -> None:
+    """Arms of two datasets in one folder could never be compared or reported."""
+    for path in out.glob(f"*/{PER_QUERY}"):
+        if read_arm(path.parent).manifest.dataset_sha256 != dataset.fingerprint:
+            raise InvalidInput(f"{path.parent} was measured on other data. Name another folder for --out.")
+
+
+def _opened(dataset: Dataset, embedder: str) -> Bench:
+    """Loading writes each document and embeds each."""
+    with LateProgress(f"loading {dataset.name}", lambda _: 2 * len(dataset.documents)) as progress:
+        return open_bench(dataset, embedder=embedder, progress=progress)
+
+
+def _run(bench: Bench, number: int, of: int, config: str, out: Path) -> RanArm:
+    queries = bench.dataset.queries
+    with LateProgress(f"{number}/{of} {config}", lambda _: len(queries)) as progress:
+        arm = run_arm(bench, config, progress=progress)
+    folder = out / slug(number, config)
+    write_arm(arm, bench, folder)
+    return _ran(arm, folder)
+
+
+def _ran(arm: Arm, folder: Path) -> RanArm:
+    measured = arm.measured
+    return RanArm(
+        folder=str(folder),
+        config=arm.config,
+        recipe=arm.recipe,
+        queries={"all": len(measured.per_query["MRR"])} | {name: len(ids) for name, ids in measured.strata.items()},
+        overall=measured.overall,
+        by_stratum=measured.by_stratum,
+        times_ms=arm.times_ms,
+    )

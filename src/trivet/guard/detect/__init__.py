@@ -1,5 +1,0 @@
-"""Finding secrets in a text: `find` says what kind each is and where it stands."""
-
-from trivet.guard.detect.find import Found, find
-
-__all__ = ["Found", "find"]

@@ -1,6 +1,0 @@
-"""The keys that secrets are sealed with: where they are kept, made and rotated."""
-
-from trivet.guard.keys.places import places_of
-from trivet.guard.keys.ring import Key, KeyRing
-
-__all__ = ["Key", "KeyRing", "places_of"]

@@ -1,0 +1,88 @@
+"""Two written arms side by side: every measure, every stratum, and the queries that moved most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from trivet.errors import InvalidInput
+from trivet.lab.compare import Comparison, Move, compare
+from trivet.lab.compare_many import HEADLINE
+from trivet.lab.grades import Grades, grades_of
+from trivet.lab.requirements import MEASURING, need
+from trivet.lab.saved_runs import HitTrace, WrittenArm, read_pair
+
+
+class GradedHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A hit with its trace; no grade where nobody judged it, or the judgements are not at hand."""
+
+    hit: HitTrace
+    grade: int | None
+
+
+class MovedQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """A query whose value changed, with what each arm put first."""
+
+    query: str
+    text: str
+    stratum: str | None
+    base: float
+    candidate: float
+    base_top: tuple[GradedHit, ...]
+    candidate_top: tuple[GradedHit, ...]
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    folder: str
+    config: str
+
+
+class Versus(msgspec.Struct, frozen=True, kw_only=True):
+    """`measure` is the one that the strata are shown in and the queries moved by."""
+
+    base: Side
+    candidate: Side
+    dataset: str
+    measure: str
+    overall: Mapping[str, Comparison]
+    by_stratum: Mapping[str, Mapping[str, Comparison]]
+    moved: tuple[MovedQuery, ...]
+
+
+def compare_arms(base: Path, candidate: Path, measure: str = HEADLINE, moved: int = 5) -> Versus:
+    need(*MEASURING)
+    before, after = read_pair(base, candidate)
+    compared = compare(before.measured, after.measured)
+    if measure not in compared.overall:
+        raise InvalidInput(f"Measure {measure!r} was not taken. There are: {', '.join(compared.overall)}.")
+    grades = grades_of(before) or grades_of(after) or {}
+    moves = compared.overall[measure].moved[:moved]
+    return Versus(
+        base=Side(folder=str(base), config=before.config),
+        candidate=Side(folder=str(candidate), config=after.config),
+        dataset=before.manifest.dataset,
+        measure=measure,
+        overall=compared.overall,
+        by_stratum=compared.by_stratum,
+        moved=tuple(_moved(move, before, after, grades) for move in moves),
+    )
+
+
+def _moved(move: Move, before: WrittenArm, after: WrittenArm, grades: Grades) -> MovedQuery:
+    line = before.queries[move.query]
+    return MovedQuery(
+        query=move.query,
+        text=line.text,
+        stratum=line.stratum,
+        base=move.base,
+        candidate=move.candidate,
+        base_top=_graded(before, move.query, grades),
+        candidate_top=_graded(after, move.query, grades),
+    )
+
+
+def _graded(arm: WrittenArm, query: str, grades: Grades) -> tuple[GradedHit, ...]:
+    judged = grades.get(query, {})
+    return tuple(GradedHit(hit=hit, grade=judged.get(hit.document)) for hit in arm.queries[query].top)

@@ -1,0 +1,146 @@
+"""Arms read back from the folders `trivet lab run` has written, checked line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trivet.errors import InvalidInput
+from trivet.lab.measures import Measured
+from trivet.lab.read_files import content, json_lines, refuse
+from trivet.lab.run import read_measured
+
+PER_QUERY = "per_query.jsonl"
+MANIFEST = "manifest.json"
+
+
+class LegTrace(msgspec.Struct, frozen=True):
+    """What one leg thought of a hit; no rank if the leg did not find it."""
+
+    score: float
+    rank: int | None = None
+
+
+class HitTrace(msgspec.Struct, frozen=True):
+    """One of the first hits of a query, as the arm scored it."""
+
+    document: str
+    score: float
+    legs: dict[str, LegTrace]
+    exactness: float = 0.0
+    prior: float = 1.0
+
+
+class QueryLine(msgspec.Struct, frozen=True):
+    """One line of per_query.jsonl."""
+
+    query: str
+    text: str
+    measures: dict[str, float]
+    top: tuple[HitTrace, ...]
+    stratum: str | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The part of manifest.json that is worked with; `whole` has everything."""
+
+    config: str
+    recipe: str
+    dataset: str
+    dataset_sha256: str
+    times_ms: dict[str, dict[str, float]] = {}
+    whole: dict[str, Any] = {}
+
+
+class WrittenArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One arm as it was written."""
+
+    folder: Path
+    manifest: Manifest
+    queries: Mapping[str, QueryLine]
+    measured: Measured
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    @property
+    def config(self) -> str:
+        return self.manifest.config
+
+
+def read_arm(folder: Path) -> WrittenArm:
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder}: there is no such folder. Give one that `trivet lab run` has written.")
+    return WrittenArm(
+        folder=folder, manifest=_manifest(folder), queries=_queries(folder), measured=read_measured(folder)
+    )
+
+
+def read_arms(folder: Path) -> list[WrittenArm]:
+    """Every arm below the folder, in the order of their numbers; all must be of one dataset."""
+    found = sorted((path.parent for path in folder.glob(f"*/{PER_QUERY}")), key=_order)
+    if not found:
+        raise InvalidInput(
+            f"{folder}: there is no arm below it. Give the folder that was the --out of `trivet lab run`."
+        )
+    arms = [read_arm(one) for one in found]
+    for other in arms[1:]:
+        same_dataset(arms[0], other)
+    return arms
+
+
+def same_dataset(one: WrittenArm, other: WrittenArm) -> None:
+    if one.manifest.dataset_sha256 != other.manifest.dataset_sha256:
+        raise InvalidInput(
+            f"{one.folder} was measured on {_data(one.manifest)} and {other.folder} on {_data(other.manifest)}. "
+            "Only arms on the same data can be compared: run one of them again."
+        )
+
+
+def read_pair(base: Path, candidate: Path) -> tuple[WrittenArm, WrittenArm]:
+    arms = read_arm(base), read_arm(candidate)
+    same_dataset(*arms)
+    return arms
+
+
+def label(number: int, config: str, longest: int = 36) -> str:
+    """An arm's short name in tables and plots: its number and as much of its recipe as fits."""
+    shown = config if len(config) <= longest else f"{config[: longest - 1].rstrip()}…"
+    return f"{number}: {shown}"
+
+
+def labels(arms: Sequence[WrittenArm]) -> list[str]:
+    return [label(number, arm.config) for number, arm in enumerate(arms, 1)]
+
+
+def _data(manifest: Manifest) -> str:
+    return f"{manifest.dataset} ({manifest.dataset_sha256[:12]})"
+
+
+def _order(folder: Path) -> tuple[int, str]:
+    number = re.match(r"\d+", folder.name)
+    return (int(number[0]) if number else 0, folder.name)
+
+
+def _queries(folder: Path) -> dict[str, QueryLine]:
+    path = folder / PER_QUERY
+    lines: dict[str, QueryLine] = {}
+    for number, line in json_lines(path, QueryLine):
+        if line.query in lines:
+            refuse(path, number, f"query {line.query!r} stands in an earlier line as well.")
+        lines[line.query] = line
+    return lines
+
+
+def _manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    try:
+        whole = msgspec.json.decode(content(path))
+        return msgspec.convert({**whole, "whole": whole}, Manifest)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
+        raise InvalidInput(f"{path}: {error}. It is not a manifest that `trivet lab run` has written.") from None

@@ -1,0 +1,132 @@
+"""Which weighed candidates become hits: successors for the superseded, one of each kind, within the caps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from trivet.analyse import first_terms
+from trivet.contract import Recall
+from trivet.memory.answer.weigh import Weighed
+from trivet.memory.likeness import essence
+from trivet.store.base import Store
+from trivet.types import Filter, Memory
+
+# Terms at the beginning by which texts are told apart before they are compared in full.
+BEGINNING = 5
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """The hits in order, and for every candidate that was dropped, why."""
+
+    hits: tuple[Weighed, ...]
+    dropped: dict[str, str]
+
+
+def choose(store: Store, weighed: Sequence[Weighed], request: Recall, filter: Filter) -> Choice:
+    dropped: dict[str, str] = {}
+    candidates = _redirected(store, weighed, filter, dropped)
+    candidates = _above_minimum(candidates, request.minimum_score, dropped)
+    if request.collapse:
+        candidates = _collapsed(candidates, request.limit, dropped)
+    if request.per_source is not None:
+        candidates = _capped(candidates, request.per_source, dropped)
+    for place, hit in enumerate(candidates[request.limit :], request.limit + 1):
+        dropped[hit.memory.id] = f"came {place} and the limit is {request.limit}"
+    return Choice(tuple(candidates[: request.limit]), dropped)
+
+
+def sort_hits(hits: Sequence[Weighed], sort: str) -> tuple[Weighed, ...]:
+    """Relevance decides what is in the answer; the sort decides the order in which it is shown."""
+    if sort == "importance":
+        return tuple(sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id)))
+    if sort == "recency":
+        return tuple(sorted(hits, key=lambda hit: (hit.memory.created_at, hit.memory.id), reverse=True))
+    return tuple(hits)
+
+
+def _redirected(store: Store, weighed: Sequence[Weighed], filter: Filter, dropped: dict[str, str]) -> list[Weighed]:
+    """A superseded memory is answered by the head of its chain, in the place it earned."""
+    superseded = [hit.memory.id for hit in weighed if hit.memory.state == "superseded"]
+    if not superseded or "active" not in filter.states:
+        return list(weighed)
+    heads = _heads(store, superseded, filter)
+    kept: dict[str, Weighed] = {}
+    for hit in weighed:
+        head = heads.get(hit.memory.id)
+        target = head or hit.memory
+        if head is not None:
+            dropped[hit.memory.id] = f"superseded by {head.id}, which is served in its place"
+        if target.id not in kept:
+            origin = (hit.memory.id,) if head is not None else ()
+            kept[target.id] = msgspec.structs.replace(hit, memory=target, redirected_from=origin)
+        elif head is not None:
+            known = kept[target.id]
+            kept[target.id] = msgspec.structs.replace(known, redirected_from=(*known.redirected_from, hit.memory.id))
+    return list(kept.values())
+
+
+def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory]:
+    """For each id the visible end of its chain of successors. Links admit no circles, so this ends."""
+    current = {id: id for id in ids}
+    frontier = set(ids)
+    while frontier:
+        successor: dict[str, str] = {}
+        for link in store.links.to_targets(sorted(frontier), "supersedes"):  # the newest successor comes first
+            if link.target not in successor and store.memories.is_visible(link.source, filter):
+                successor[link.target] = link.source
+        current = {id: successor.get(end, end) for id, end in current.items()}
+        frontier = set(successor.values())
+    memories = store.memories.get_many(sorted({end for id, end in current.items() if end != id}))
+    return {id: memories[end] for id, end in current.items() if end in memories}
+
+
+def _above_minimum(hits: Sequence[Weighed], minimum: float, dropped: dict[str, str]) -> list[Weighed]:
+    for hit in hits:
+        if hit.score < minimum:
+            dropped[hit.memory.id] = f"scored {hit.score:.3f}, below the minimum of {minimum:g}"
+    return [hit for hit in hits if hit.score >= minimum]
+
+
+def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> list[Weighed]:
+    """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
+    kept: list[Weighed] = []
+    places: dict[tuple[str, ...], list[int]] = {}  # few texts begin alike, and only those are compared in full
+    essences: dict[str, tuple[str, ...]] = {}
+    for position, hit in enumerate(hits):
+        if len(kept) >= limit:
+            return [*kept, *hits[position:]]
+        memory = hit.memory
+        name = (memory.id,) if memory.sensitive else (memory.scope, *first_terms(memory.content, BEGINNING))
+        alike = places.setdefault(name, [])
+        twin = next((place for place in alike if _says_the_same(kept[place].memory, memory, essences)), None)
+        if twin is None:
+            alike.append(len(kept))
+            kept.append(hit)
+        else:
+            dropped[memory.id] = f"says the same as {kept[twin].memory.id}, which came before it"
+            kept[twin] = msgspec.structs.replace(kept[twin], collapsed=(*kept[twin].collapsed, memory.id))
+    return kept
+
+
+def _says_the_same(one: Memory, other: Memory, essences: dict[str, tuple[str, ...]]) -> bool:
+    for memory in (one, other):
+        if memory.id not in essences:
+            essences[memory.id] = essence(memory.content)
+    return essences[one.id] == essences[other.id]
+
+
+def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:
+    seen: Counter[str] = Counter()
+    kept: list[Weighed] = []
+    for hit in hits:
+        source = hit.memory.source.uri if hit.memory.source else None
+        if source is not None:
+            seen[source] += 1
+            if seen[source] > most:
+                dropped[hit.memory.id] = f"{most} better hits came from the same source already"
+                continue
+        kept.append(hit)
+    return kept

@@ -1,0 +1,1 @@
+"""Work that no caller waits for: embedding, reading for concepts, counting what was shown."""

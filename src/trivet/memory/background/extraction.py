@@ -1,0 +1,65 @@
+"""Reading memories for their concepts: by the rules, and by a language model for triples where one is configured."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from trivet.errors import TrivetError
+from trivet.graph.extract import extract
+from trivet.graph.values import Mention
+from trivet.secrets.placeholder import without_placeholders
+from trivet.store.base import Reading, Store
+
+if TYPE_CHECKING:
+    from trivet.memory.background.triples.reader import Triples
+
+# Read and stored at a time, each batch one transaction of some tens of milliseconds.
+READ_AT_ONCE = 200
+LEASE_SECONDS = 60.0
+# A text that the rules failed on would fail again until they are mended.
+UNREADABLE_RETRY_SECONDS = 86_400.0
+
+
+def _mentions(reading: Reading) -> tuple[Mention, ...]:
+    title = without_placeholders(reading.title) if reading.title else None
+    tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
+    return extract(title, without_placeholders(reading.content), tags)
+
+
+class Extraction:
+    """The rules need no model and no network: what they have read is in the graph."""
+
+    def __init__(self, store: Store, triples: Triples | None = None) -> None:
+        self._store = store
+        self.triples = triples
+
+    def drain(self, stop: threading.Event) -> int:
+        """Reads everything that waits by the rules, and returns how many memories that were."""
+        done = 0
+        while not stop.is_set():
+            readings = self._store.graph.lease("rules", READ_AT_ONCE, LEASE_SECONDS)
+            if not readings:
+                break
+            try:
+                self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
+            except TrivetError:  # a full disk, say: give them back, so that nobody has to wait for the lease to end
+                self._store.graph.release("rules", readings)
+                raise
+            done += len(readings)
+        return done
+
+    def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
+        """No text is known that the rules cannot read; should there be one, it must not stop the others."""
+        try:
+            return [(reading, _mentions(reading))]
+        except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` tells of it
+            self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
+            return []
+
+    def drain_triples(self, stop: threading.Event) -> int:
+        """Has the language model read what waits, after the rules: it compares its names with theirs."""
+        if self.triples is None:
+            return 0
+        self.drain(stop)
+        return self.triples.drain(stop)

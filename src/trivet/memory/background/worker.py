@@ -1,0 +1,233 @@
+"""The worker: reads memories for their concepts, cuts and embeds their passages. Never on the caller's time."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.errors import EmbedderError, TrivetError
+from trivet.memory.background.extraction import Extraction
+from trivet.memory.background.usage_counter import Tally
+from trivet.memory.passages import cut
+from trivet.search.embedding import Embedding
+from trivet.store.base import Job, Model, Passage, Store
+from trivet.types import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trivet.memory.background.triples.reader import Triples
+    from trivet.models.embed.base import Embedder
+
+# Memories taken at a time, and passages embedded and stored at a time: small enough to stop and to show progress.
+LEASED = 64
+PASSAGES_AT_ONCE = 64
+# Longer than what is taken may need (64 memories of 32 KiB, two minutes); if the process dies, another takes over then.
+LOCAL_LEASE_SECONDS = 180.0
+HOSTED_LEASE_SECONDS = 300.0
+FIRST_RETRY_SECONDS = 2.0
+LONGEST_RETRY_SECONDS = 600.0
+# How soon a background worker sees jobs that another process left.
+POLL_SECONDS = 5.0
+# Then the embedder is taken to be down: the rest keep their lease and are tried later.
+FAILURES_IN_A_ROW = 3
+
+Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
+
+
+class Worker:
+    """Drains the queue on demand, or in a background thread that a write wakes.
+
+    A language model that reads for the graph has a thread of its own: while it thinks, or hangs, embedding goes on.
+    """
+
+    def __init__(
+        self, store: Store, embedding: Embedding, triples: Triples | None = None, tally: Tally | None = None
+    ) -> None:
+        self._tally = tally
+        self._store = store
+        self._embedding = embedding
+        self._extraction = Extraction(store, triples)
+        self._wakes: list[threading.Event] = []
+        self._stop = threading.Event()
+        self._threads: list[tuple[threading.Thread, float | None]] = []
+        self._draining = threading.Lock()
+        self._error: str | None = None
+        self._triples_error: str | None = None
+
+    @property
+    def last_error(self) -> str | None:
+        """What went wrong last with the embedder, else with the graph's language model."""
+        triples = self._extraction.triples
+        return self._error or self._triples_error or (triples.last_error if triples else None)
+
+    def start(self) -> None:
+        # A server may hang until its own time limit; its jobs are safe, so closing does not wait for it.
+        self._start("trivet-worker", self._drain_in_background, None if self._embedding.local else 1.0)
+        if self._extraction.triples is not None:
+            self._start("trivet-triples", self._read_in_background, 1.0)
+
+    def wake(self) -> None:
+        for event in self._wakes:
+            event.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self.wake()
+        for thread, patience in self._threads:
+            thread.join(timeout=patience)
+        self._threads.clear()
+        if self._extraction.triples is not None:
+            self._extraction.triples.let_go()
+
+    @property
+    def triples(self) -> Triples | None:
+        """The reading by a language model, where one is configured."""
+        return self._extraction.triples
+
+    def read_triples(self) -> int:
+        """Has the language model read everything that waits, also what failed before; waits for its answers."""
+        if self._extraction.triples is None:
+            return 0
+        self._extraction.triples.wake()
+        return self._extraction.drain_triples(self._stop)
+
+    def drain(self, progress: Progress | None = None) -> int:
+        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest."""
+        with self._draining:
+            self._extraction.drain(self._stop)
+            try:
+                self._embedding.adopt()
+            except EmbedderError as error:  # no model, no jobs: everything waits until it can be adopted
+                self._error = str(error)
+                return 0
+            models = self._embedding.models() if self._embedding.enabled else ()
+            done = sum(self._drain_model(model, progress) for model in models)
+            self._embedding.promote()
+            return done
+
+    def _drain_model(self, model: Model, progress: Progress | None) -> int:
+        try:
+            embedder = self._embedding.embedder_of(model)
+        except EmbedderError as error:  # the maker of older vectors is gone: the new ones are made all the same
+            self._error = str(error)
+            return 0
+        lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
+        done = failures = 0
+        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
+            jobs = self._store.jobs.lease(model, LEASED, lease)
+            if not jobs:
+                break
+            for batch in _batches([_cut(job, embedder) for job in jobs]):
+                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW:
+                    self._store.jobs.release([piece.job for piece in batch])
+                elif self._embed(model, embedder, batch):
+                    failures = 0
+                    done += len(batch)
+                    if progress is not None:
+                        progress(len(batch))
+                else:
+                    failures += 1
+        return done
+
+    def _embed(self, model: Model, embedder: Embedder, batch: Sequence[Cut]) -> bool:
+        jobs = [piece.job for piece in batch]
+        try:
+            self._store.jobs.finish(_embedded(model, embedder, batch))
+        except EmbedderError as error:
+            self._error = str(error)
+            self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
+            return False
+        self._error = None
+        return True
+
+    def _start(self, name: str, work: Callable[[], None], patience: float | None) -> None:
+        wake = threading.Event()
+        thread = threading.Thread(target=self._run, args=(work, wake), name=name, daemon=True)
+        self._wakes.append(wake)
+        self._threads.append((thread, patience))
+        thread.start()
+
+    def _run(self, work: Callable[[], None], wake: threading.Event) -> None:
+        while True:
+            wake.clear()  # before the look at `stop`, so that stopping is never waited out
+            if self._stop.is_set():
+                return
+            work()
+            wake.wait(POLL_SECONDS)
+
+    def _drain_in_background(self) -> None:
+        if self._tally is not None:
+            self._tally.write_down()
+        try:
+            self.drain()
+        except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
+            self._error = str(error)
+
+    def _read_in_background(self) -> None:
+        try:
+            self._extraction.drain_triples(self._stop)
+            self._triples_error = None
+        except TrivetError as error:
+            self._triples_error = str(error)
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """A job with the passages its memory is cut into."""
+
+    job: Job
+    passages: tuple[Passage, ...]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is embedded: each passage under its memory's title."""
+        texts = (self.job.content[passage.start : passage.stop] for passage in self.passages)
+        return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
+
+
+def _cut(job: Job, embedder: Embedder) -> Cut:
+    room = embedder.window
+    if job.title:
+        room = max(room // 2, room - embedder.count_tokens([job.title])[0])
+    return Cut(job, cut(job.content, embedder.count_tokens, room))
+
+
+def _batches(pieces: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
+    """First attempts by a few dozen passages; what has failed before alone, so that one bad text holds up no other."""
+    batch: list[Cut] = []
+    size = 0
+    for piece in (piece for piece in pieces if not piece.job.attempts):
+        if batch and size + len(piece.passages) > PASSAGES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(piece)
+        size += len(piece.passages)
+    if batch:
+        yield batch
+    yield from ([piece] for piece in pieces if piece.job.attempts)
+
+
+def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Embedded]:
+    vectors = embedder.embed_documents([text for piece in batch for text in piece.texts])
+    if vectors.shape[1] != model.dimension:
+        raise EmbedderError(
+            f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
+            f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+        )
+    starts = accumulate((len(piece.passages) for piece in batch), initial=0)
+    return [
+        (piece.job, piece.passages, vectors[start : start + len(piece.passages)])
+        for piece, start in zip(batch, starts, strict=False)
+    ]
+
+
+def _retry_after(attempts: int) -> float:
+    """Doubles from two seconds to ten minutes, with jitter so that many clients do not return at once."""
+    seconds = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0**attempts)
+    return seconds * random.uniform(0.8, 1.2)

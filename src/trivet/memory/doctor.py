@@ -1,0 +1,155 @@
+"""Every check of a store and what is around it. A problem says why it matters and which command mends it."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from trivet.errors import SecretError
+from trivet.memory.budgets import budgets
+from trivet.memory.engine import Engine
+from trivet.memory.transcript_progress import last_problem
+from trivet.memory.upkeep import engine_findings
+from trivet.settings.address import is_postgres
+from trivet.types import Finding
+
+# With less a write, a backup or a rebuilding may fail half way.
+LEAST_FREE_MB = 200
+MEGABYTE = 2**20
+# Of so many sealed secrets the keys are tried.
+SECRETS_LOOKED_AT = 10_000
+
+OTHER_SYSTEM = "Its hits are missing from federated recalls."
+MATTERS: Mapping[str, str] = {
+    "database file": "Memories may be lost or wrong answers given.",
+    "file in its place": "What this process writes would be lost.",
+    "lexical index": "Recall by words fails or misses memories.",
+    "memories missing from the lexical index": "Recall does not find them by their words.",
+    "entries of gone memories in the lexical index": "What was forgotten takes room and may count in scores.",
+    "vectors of deleted or sensitive memories": "What was forgotten or is sensitive should have no vectors.",
+    "memories with neither vector nor job": "Recall does not find them by their meaning, and nothing will change that.",
+    "concepts of deleted or sensitive memories": "The graph leads by way of what was forgotten or is sensitive.",
+    "concepts that nothing mentions": "They take room and lead nowhere.",
+    "memories neither in the graph nor waiting for it": "Recall does not reach them by way of what they mention.",
+    "memories whose superseded state is off": "Recall shows an outdated memory, or hides one that is not.",
+    "memories without their revision": "Their history cannot be shown, nor an earlier state restored.",
+    "audit record": "It does not prove any longer who did what.",
+    "index of many vectors": "Searches by meaning in this tenant are slow.",
+    "standbys": "Recalls are answered by the primary alone.",
+    "embedder": "New memories are found by their words alone.",
+    "jobs": "These memories are found by their words alone.",
+    "reading for the graph": "The graph leg does not lead to these memories.",
+    "language model for the graph": "New statements on how concepts are connected are not found.",
+    "rights of the file": "Other users of this machine can read your memories.",
+    "room on disk": "Soon nothing can be stored.",
+    "budgets": "Work that costs more than you allowed rests.",
+    "keys of secrets": "These secrets cannot be read any longer.",
+    "folders taken in": "What changes in them does not reach the memory.",
+    "capture": "Conversations are read by rules alone.",
+    "usage counts": "Some showings were not counted; recall itself is not touched.",
+}
+
+
+def doctor(engine: Engine) -> tuple[Finding, ...]:
+    found = (
+        *engine_findings(engine),
+        *_of_the_file(engine),
+        _budgets(engine),
+        _keys(engine),
+        _folders(engine),
+        _inbox(engine),
+        _capture(engine),
+        _usage(engine),
+    )
+    return tuple(explained(finding) for finding in found)
+
+
+def explained(finding: Finding) -> Finding:
+    if finding.ok:
+        return finding
+    matters = OTHER_SYSTEM if finding.check.startswith("federation ") else MATTERS.get(finding.check)
+    return msgspec.structs.replace(finding, matters=matters)
+
+
+def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
+    if is_postgres(engine.settings.path):
+        return ()
+    file = Path(engine.settings.path).expanduser()
+    if not file.exists():
+        return ()  # which is told by the store itself
+    open_to_others = stat.S_IMODE(file.stat().st_mode) & 0o077
+    free = shutil.disk_usage(file.parent).free // MEGABYTE
+    return (
+        Finding(
+            check="rights of the file",
+            ok=not open_to_others,
+            detail="others may read or write it" if open_to_others else "yours alone",
+            remedy=f"Run `chmod 600 {file}`." if open_to_others else None,
+        ),
+        Finding(
+            check="room on disk",
+            ok=free >= LEAST_FREE_MB,
+            detail=f"{free:,} MB free",
+            remedy=None if free >= LEAST_FREE_MB else "Make room; `trivet tidy --dry-run` shows what could go.",
+        ),
+    )
+
+
+def _budgets(engine: Engine) -> Finding:
+    # Memory is the resident process's own affair, which is seldom the one that asks here.
+    over = [one for one in budgets(engine) if one.exceeded and one.setting != "resident_memory_mb"]
+    detail = "; ".join(f"{one.name}: {one.used:g} of {one.allowed:g} {one.unit}" for one in over)
+    remedy = f"Allow more ({', '.join(one.setting for one in over)}), or run `trivet tidy --dry-run`." if over else None
+    return Finding(check="budgets", ok=not over, detail=detail or "within them", remedy=remedy)
+
+
+def _keys(engine: Engine) -> Finding:
+    """Every key that sealed something is tried."""
+    ids = {sealed.key for _, sealed in engine.store.secrets.not_under("", SECRETS_LOOKED_AT)}
+    gone: list[str] = []
+    for id in sorted(ids):
+        try:
+            engine.guard.keys.get(id)
+        except SecretError as error:
+            gone.append(str(error))
+    remedy = "Bring the key back from where it was kept; `trivet config` shows where keys are looked for."
+    return Finding(
+        check="keys of secrets",
+        ok=not gone,
+        detail="; ".join(gone) if gone else f"{len(ids)} in use, all there",
+        remedy=remedy if gone else None,
+    )
+
+
+def _folders(engine: Engine) -> Finding:
+    vaults = engine.store.vaults.vaults()
+    gone = [vault for vault in vaults if not Path(vault.root).exists()]
+    detail = "; ".join(f"{vault.name}: {vault.root} is not there" for vault in gone) or f"{len(vaults)}, all there"
+    remedy = f"Bring it back, or run `trivet ingest --drop {gone[0].name}`." if gone else None
+    return Finding(check="folders taken in", ok=not gone, detail=detail, remedy=remedy)
+
+
+def _inbox(engine: Engine) -> Finding:
+    waiting = engine.store.inbox.page("waiting", 1, 0).total
+    return Finding(check="inbox", ok=True, detail=f"{waiting} proposals wait; `trivet inbox` shows them")
+
+
+def _capture(engine: Engine) -> Finding:
+    problem = last_problem() if engine.settings.capture_llm else None
+    if problem is None:
+        how = "rules and a language model" if engine.settings.capture_llm else "rules alone"
+        return Finding(check="capture", ok=True, detail=f"{engine.settings.capture}, by {how}")
+    remedy = "Mend the endpoint or the setting capture_llm, then run `trivet inbox curate`."
+    return Finding(check="capture", ok=False, detail=f"{problem.at[:19]}: {problem.text}", remedy=remedy)
+
+
+def _usage(engine: Engine) -> Finding:
+    lost = engine.tally.lost
+    detail = f"{lost} could not be written: {engine.tally.last_error}" if lost else "written down"
+    return Finding(
+        check="usage counts", ok=not lost, detail=detail, remedy="See that the store can be written." if lost else None
+    )

@@ -1,0 +1,184 @@
+"""What the two paths work with: a store, its embedding, a worker and the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.errors import Forbidden, InvalidInput, RerankerError
+from trivet.memory.answer.expansion.expander import Expander
+from trivet.memory.background.usage_counter import Tally
+from trivet.memory.background.worker import Worker
+from trivet.memory.open_store import open_server, open_store
+from trivet.models.embed.base import Embedder
+from trivet.models.embed.registry import load
+from trivet.models.rerank.registry import Rerankers
+from trivet.models.rerank.spec import RerankSpec
+from trivet.search.embedding import Embedding
+from trivet.search.parallel import SideBySide
+from trivet.search.recipe import Recipe, parse_recipe
+from trivet.search.systems.systems import Members
+from trivet.secrets.keys import KeyRing, places_of
+from trivet.secrets.protect import Guard
+from trivet.settings import Settings, config_path
+from trivet.settings.address import is_postgres
+from trivet.store.base import Store
+from trivet.types import Caller, Right
+
+if TYPE_CHECKING:
+    from trivet.memory.background.triples.reader import Triples
+    from trivet.models.chat import Chat
+    from trivet.store.postgres import Server
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What the engines of a server's tenants have in common: one of each model in memory, one set of threads."""
+
+    embedder: Embedder | None
+    rerankers: Rerankers
+    members: Members
+    legs: SideBySide
+    server: Server | None  # of PostgreSQL, where it keeps the tenants
+
+    @classmethod
+    def of(cls, settings: Settings) -> Shared:
+        server = open_server(settings) if is_postgres(settings.path) else None
+        legs = SideBySide(settings.recalls_at_once)
+        return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
+
+    def close(self) -> None:
+        self.members.close()
+        self.legs.stop()
+        if self.server:
+            self.server.close()
+
+
+_SPELLED_OUT: dict[Right, str] = {
+    "read": "read",
+    "write": "store or change memories",
+    "share": "share",
+    "reveal": "reveal secrets or sensitive contents",
+    "admin": "administer",
+}
+
+
+class Engine(msgspec.Struct, frozen=True):
+    settings: Settings
+    store: Store
+    embedding: Embedding
+    worker: Worker
+    legs: SideBySide
+    recipe: Recipe
+    guard: Guard
+    rerankers: Rerankers
+    expander: Expander
+    tally: Tally
+    members: Members
+    shares_legs: bool = False
+    caller: Caller | None = None  # None: whoever has the store, who may do everything
+
+    @property
+    def viewer(self) -> str | None:
+        return self.caller.user if self.caller else None
+
+    def acting_as(self, caller: Caller) -> Engine:
+        """The same engine for a user of a server, who sees and does what they may."""
+        return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
+
+    def demand(self, right: Right) -> None:
+        if self.caller and right not in self.caller.rights:
+            raise Forbidden(
+                f"The key {self.caller.key} does not allow to {_SPELLED_OUT[right]}. Ask an admin for one with the "
+                f"right {right}."
+            )
+
+    def demand_store(self) -> None:
+        if self.caller:
+            raise Forbidden("Only whoever has the store can do this, with the command line on the server.")
+
+    def close(self) -> None:
+        if self.caller:
+            return  # whoever opened the store closes it
+        self.worker.stop()
+        self.tally.write_down()
+        if not self.shares_legs:
+            self.members.close()
+            self.legs.stop()
+        self.store.close()
+
+
+def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
+    """Checks every setting before it touches the store, so that a bad one writes nothing."""
+    members = shared.members if shared else Members(settings.federation)
+    recipe = parse_recipe(settings.recipe, tuple(members.declared))
+    embedder = shared.embedder if shared else load(settings.embedder)
+    rerankers = shared.rerankers if shared else _rerankers(settings)
+    expander = _expander(settings)
+    chat = _language_model(settings)
+    store = open_store(settings, shared.server if shared else None)
+    embedding = Embedding(store, settings.embedder, embedder)
+    if embedding.local:
+        embedding.adopt()  # costs nothing, and lets the first write carry its job
+    tally = Tally(store.usage, settings.usage_counts)
+    worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
+    legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
+    return Engine(
+        settings,
+        store,
+        embedding,
+        worker,
+        legs,
+        recipe,
+        _guard(settings),
+        rerankers,
+        expander,
+        tally,
+        members,
+        shares_legs=shared is not None,
+    )
+
+
+def _rerankers(settings: Settings) -> Rerankers:
+    try:
+        return Rerankers(RerankSpec.parse(settings.rerank))
+    except (InvalidInput, RerankerError) as error:
+        raise type(error)(f"The setting rerank: {error}") from None
+
+
+def _expander(settings: Settings) -> Expander:
+    try:
+        return Expander(settings.expand_llm, settings.expand_time_limit_ms)
+    except InvalidInput as error:
+        raise InvalidInput(f"The setting expand_llm: {error}") from None
+
+
+def _guard(settings: Settings) -> Guard:
+    """The places of keys are looked for when one is needed: most stores never hold a secret."""
+    folder = config_path().parent
+    return Guard(settings.secrets, KeyRing(lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder)))
+
+
+def _language_model(settings: Settings) -> Chat | None:
+    if not settings.graph_llm:
+        return None
+    from trivet.memory.background.triples.reader import LIMITS
+    from trivet.models.chat import Chat
+
+    try:
+        return Chat(settings.graph_llm, LIMITS)
+    except InvalidInput as error:
+        raise InvalidInput(f"The setting graph_llm: {error}") from None
+
+
+def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: Chat | None) -> Triples | None:
+    if chat is None:
+        return None
+    from trivet.memory.background.triples.reader import Triples
+
+    # Names are compared by the stock model whatever the embedder is: the thresholds were measured with it.
+    names = load("stock")
+    assert names is not None, "the stock model is always there"
+    if embedder is not None and embedder.identity == names.identity:
+        names = embedder  # one of them in memory is enough
+    return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

@@ -1,0 +1,90 @@
+"""A member that is another Trivet: a store on this machine, or a server."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from trivet.contract import Recall, check
+from trivet.errors import TrivetError
+from trivet.memory.engine import Engine, open_engine
+from trivet.memory.recall import recall
+from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw
+from trivet.settings import Settings
+from trivet.settings.address import is_postgres, is_server
+from trivet.settings.systems import Member
+from trivet.types import Answer, Hit
+
+# As many as one recall gives.
+MOST_HITS = 100
+
+
+class OtherTrivet:
+    """Opened when it is first asked, and kept."""
+
+    def __init__(self, settings: Settings, member: Member) -> None:
+        self._settings = msgspec.structs.replace(
+            settings,
+            path=member.trivet,
+            key=os.environ.get(member.key_env, "") if member.key_env else "",
+            answer_time_limit_ms=member.time_limit_ms,
+            leg_time_limit_ms=min(settings.leg_time_limit_ms, member.time_limit_ms),
+            federation={},  # a circle of stores that ask each other would have no end
+            recipe="default",
+            rerank="off",
+            relevance_at_least=None,
+            expand=False,
+            background=False,
+        )
+        self._engine: Engine | None = None
+        self._guard = threading.Lock()
+
+    def ask(self, member: Member, asked: Asked, end: float) -> Iterable[Raw]:
+        request = check(Recall, {"query": asked.query, "limit": min(member.fetch_k, MOST_HITS)})
+        try:
+            answer = self._over_http(request) if is_server(self._settings.path) else recall(self._opened(), request)
+        except TrivetError as error:
+            raise MemberFailed(f"it refused ({type(error).__name__})", str(error)) from None
+        return [_raw(hit) for hit in answer.hits]
+
+    def close(self) -> None:
+        with self._guard:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
+
+    def _opened(self) -> Engine:
+        """A store that is not there is a mistake in the settings; to make one would hide it."""
+        with self._guard:
+            if self._engine is None:
+                path = self._settings.path
+                if not is_postgres(path) and not Path(path).expanduser().exists():
+                    raise MemberFailed(f"there is no store at {path}")
+                self._engine = open_engine(self._settings)
+            return self._engine
+
+    def _over_http(self, request: Recall) -> Answer:
+        from trivet.client.connection import Connection
+
+        connection = Connection(self._settings)
+        try:
+            answer: Answer = connection.ask("recall", {"query": request.query, "limit": request.limit})
+        finally:
+            connection.close()
+        return answer
+
+
+def _raw(hit: Hit) -> Raw:
+    """By its source where it has one, which is what stores have in common; else by its id, which never is by chance."""
+    source = hit.memory.source
+    return {
+        "id": source.uri if source else hit.id,
+        "line": source.start_line if source else None,
+        "score": hit.score,
+        "text": hit.passage,
+        "title": hit.memory.title,
+    }

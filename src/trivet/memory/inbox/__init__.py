@@ -1,0 +1,6 @@
+"""Proposals that wait for somebody's word before they become memories."""
+
+from trivet.memory.inbox.decide import accept, edit, reject
+from trivet.memory.inbox.propose import propose
+
+__all__ = ["accept", "edit", "propose", "reject"]

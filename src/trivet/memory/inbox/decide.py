@@ -1,0 +1,105 @@
+"""What becomes of a proposal. Accepting keeps every old version: an update is a revision, a supersession a link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, LinkRequest, Remember
+from trivet.errors import Conflict, Forbidden, InvalidInput
+from trivet.ids import check_id
+from trivet.memory.engine import Engine
+from trivet.memory.inbox.propose import check_category, check_concerned
+from trivet.memory.lifecycle import link
+from trivet.memory.likeness import essence
+from trivet.memory.remember import edit as edit_memory
+from trivet.memory.remember import remember
+from trivet.types import LOCAL, Proposal
+
+# Taken from what somebody said in passing, so a little less sure than what was stored on purpose.
+CONFIDENCE = 0.8
+
+
+def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
+    """In one transaction. What was accepted before stays as it is; what was rejected may be accepted after all."""
+    with engine.store.together():
+        return tuple(_accept(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
+
+
+def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
+    with engine.store.together():
+        return tuple(_reject(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
+
+
+def edit(engine: Engine, request: InboxEdit) -> Proposal:
+    """The secrets of new words are masked as those of the old ones were."""
+    old = _own(engine, request.id)
+    if old.state != "waiting":
+        raise Conflict(f"Proposal {old.id} was {old.state} already. Nothing was changed.")
+    given: dict[str, Any] = {
+        name: value
+        for name in ("content", "category", "tags", "action", "memory")
+        if (value := getattr(request, name)) is not UNSET
+    }
+    if "content" in given:
+        given["content"] = engine.guard.masked(given["content"])[0]
+    if "tags" in given:
+        given["tags"] = tuple(dict.fromkeys(engine.guard.masked(tag)[0][:64] for tag in given["tags"]))
+    new = msgspec.structs.replace(old, **given)
+    if not new.content.strip():
+        raise InvalidInput("content: nothing is left of it without its private part. Nothing was changed.")
+    check_category(engine, new.category)
+    check_concerned(engine, new)
+    return engine.store.inbox.rewrite(new, essence(new.content))
+
+
+def _accept(engine: Engine, proposal: Proposal) -> Proposal:
+    if proposal.state == "accepted":
+        return proposal
+    if proposal.action == "nothing":
+        raise Conflict(
+            f"Proposal {proposal.id} proposes to do nothing: {proposal.reason} Reject it, or give it another action "
+            f"first, with `trivet inbox edit {proposal.id} --action add`. Nothing was accepted."
+        )
+    check_concerned(engine, proposal)
+    return engine.store.inbox.decide(proposal.id, "accepted", _store(engine, proposal))
+
+
+def _store(engine: Engine, proposal: Proposal) -> str:
+    if proposal.action == "update":
+        assert proposal.memory is not None, "it was checked"
+        return edit_memory(engine, Edit(id=proposal.memory, content=proposal.content)).id
+    stored = remember(
+        engine,
+        Remember(
+            id=proposal.id,
+            content=proposal.content,
+            category=proposal.category,
+            tags=proposal.tags,
+            scope=proposal.scope,
+            source=proposal.source,
+            confidence=CONFIDENCE,
+            created_at=proposal.created_at,
+        ),
+    ).id
+    if proposal.action == "supersede" and proposal.memory is not None:
+        link(engine, LinkRequest(source=stored, kind="supersedes", target=proposal.memory))
+    return stored
+
+
+def _reject(engine: Engine, proposal: Proposal) -> Proposal:
+    if proposal.state == "accepted":
+        raise Conflict(
+            f"Proposal {proposal.id} was accepted already and is memory {proposal.stored}. Forget that with "
+            f"`trivet forget {proposal.stored}`. Nothing was rejected."
+        )
+    return proposal if proposal.state == "rejected" else engine.store.inbox.decide(proposal.id, "rejected")
+
+
+def _own(engine: Engine, id: str) -> Proposal:
+    proposal = engine.store.inbox.get(check_id(id))
+    if proposal.owner != (engine.viewer or LOCAL):
+        raise Forbidden(f"Proposal {id} is {proposal.owner}'s, who alone decides on it. Nothing was changed.")
+    return proposal

@@ -1,0 +1,101 @@
+"""What happens to a memory after it is stored: forgotten, restored, linked, looked back on."""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from trivet import contract
+from trivet.clock import now
+from trivet.errors import Conflict, InvalidInput, NotFound
+from trivet.ids import check_id
+from trivet.memory.engine import Engine
+from trivet.memory.redact import redact_one
+from trivet.memory.remember import check_memory, rewrite
+from trivet.secrets import masked
+from trivet.types import Link, Memory, Revision
+
+
+def forget(engine: Engine, request: contract.Forget) -> Memory:
+    memory = engine.store.memories.get(check_id(request.id))
+    if memory.state == "deleted":
+        return memory
+    return rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget")
+
+
+def restore(engine: Engine, request: contract.Restore) -> Memory:
+    """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
+    current = engine.store.memories.get(check_id(request.id))
+    if engine.settings.secrets == "redact" and redact_one(engine, current):  # stored before the guard was there
+        current = engine.store.memories.get(current.id)
+    revisions = engine.store.memories.revisions(current.id)
+    if request.revision is None:
+        if current.state != "deleted":
+            raise Conflict(f"Memory {current.id} is not forgotten. To go back, name the revision to restore.")
+        living = (old.memory for old in reversed(revisions) if old.memory.state != "deleted")
+        earlier = next(living, current)
+    else:
+        earlier = _revision(revisions, request.revision).memory
+    state = "archived" if earlier.state == "archived" else "active"
+    # What became sensitive stays so: an old revision must not bring the text back into view.
+    sensitive = earlier.sensitive or current.sensitive
+    restored = msgspec.structs.replace(earlier, state=state, sensitive=sensitive, revision=current.revision)
+    check_memory(engine, restored)
+    return rewrite(engine, restored, "restore")
+
+
+def link(engine: Engine, request: contract.LinkRequest) -> Link:
+    source, target = check_id(request.source, "source"), check_id(request.target, "target")
+    if source == target:
+        raise InvalidInput(f"A memory cannot be linked to itself ({source}).")
+    memories = engine.store.memories.get_many([source, target])
+    for id in (source, target):
+        if id in memories and memories[id].state == "deleted":
+            raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
+    made = Link(kind=request.kind, source=source, target=target, created_at=now())
+    engine.store.links.add(made)
+    return made
+
+
+def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
+    """A memory that is sensitive now was so in spirit before: all its revisions are masked alike."""
+    id = check_id(request.id)
+    current = engine.store.memories.get(id)
+    return tuple(
+        msgspec.structs.replace(
+            revision,
+            memory=masked(
+                msgspec.structs.replace(
+                    revision.memory,
+                    sensitive=current.sensitive or revision.memory.sensitive,
+                    owner=current.owner,
+                ),
+                request.reveal,
+                engine.viewer,
+            ),
+        )
+        for revision in engine.store.memories.revisions(id)
+    )
+
+
+def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
+    revisions = history(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
+    before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
+    return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))
+
+
+def _as_text(memory: Memory) -> list[str]:
+    lines = [f"{field}: {getattr(memory, field)}" for field in memory.__struct_fields__ if field not in _NOT_SHOWN]
+    return [*lines, "content:", *memory.content.splitlines()]
+
+
+_NOT_SHOWN = ("id", "content", "revision", "updated_at")
+
+
+def _revision(revisions: tuple[Revision, ...], number: int) -> Revision:
+    for revision in revisions:
+        if revision.revision == number:
+            return revision
+    known = ", ".join(str(revision.revision) for revision in revisions)
+    raise NotFound(f"There is no revision {number} of this memory. There are: {known}.")

@@ -1,0 +1,40 @@
+"""Secrets that were stored before the guard was there, or while it was off: taken out of the past as well."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from trivet.errors import NotFound
+from trivet.memory.engine import Engine
+from trivet.memory.remember import document_of
+from trivet.store.base import Entry
+from trivet.types import Memory, Progress, Redacted
+
+
+def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
+    """Goes through every memory and its revisions. Interrupted, it can be run again."""
+    memories, secrets = 0, Counter[str]()
+    for memory in engine.store.memories.everything():
+        try:
+            found = redact_one(engine, memory)
+        except NotFound:  # purged by another process meanwhile
+            continue
+        memories += bool(found)
+        secrets.update(found)
+        if progress is not None:
+            progress(1)
+    return Redacted(memories=memories, secrets=dict(secrets))
+
+
+def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
+    """Takes secrets out of a memory and all its revisions in place, and says which were sealed."""
+    history = engine.store.memories.revisions(memory.id)
+    protected = engine.guard.protect(
+        memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False
+    )
+    if protected.memory == memory and protected.history == history:
+        return Counter()
+    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    engine.store.memories.scrub(entry)
+    engine.worker.wake()
+    return Counter(sealed.kind for sealed in protected.secrets)

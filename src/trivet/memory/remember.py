@@ -1,0 +1,240 @@
+"""The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
+
+Near-duplicates are told to the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from trivet.analyse import analyse
+from trivet.clock import now, parse_time
+from trivet.contract import Edit, Remember
+from trivet.errors import Conflict, InvalidInput
+from trivet.ids import check_id, new_id
+from trivet.memory.engine import Engine
+from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.secrets import masked
+from trivet.store.base import Document, Entry
+from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
+
+# How many memories that share part of the fingerprint are compared in full on each save.
+COMPARED = 20
+REPORTED = 5
+
+
+def remember(engine: Engine, request: Remember) -> Remembered:
+    return remember_many(engine, [request])[0]
+
+
+def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
+    """Several at once: one transaction, so either all are stored or, at the first error, none."""
+    guarded = guard_all(engine, requests)
+    entries = [entry for entry, _ in guarded]
+    added = engine.store.memories.add_many(entries)
+    engine.worker.wake()
+    return [
+        Remembered(
+            id=entry.memory.id,
+            status=done.status,
+            revision=done.revision,
+            near_duplicates=near_duplicates(engine, entry),
+            redacted=redacted,
+        )
+        for (entry, redacted), done in zip(guarded, added, strict=True)
+    ]
+
+
+def edit(engine: Engine, request: Edit) -> Memory:
+    old = engine.store.memories.get(check_id(request.id))
+    if old.state == "deleted":
+        raise Conflict(f"Memory {old.id} was forgotten. Restore it before you edit it.")
+    if request.if_revision is not None and request.if_revision != old.revision:
+        raise Conflict(
+            f"Memory {old.id} is at revision {old.revision}, not {request.if_revision}. Read it again, then edit."
+        )
+    new = _with_changes(engine, old, request)
+    if new == old:
+        return old
+    return rewrite(engine, new, "edit", unless=old)
+
+
+Guarded = tuple[Entry, Mapping[str, int]]
+
+
+def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
+    """Each request guarded, in the light of what the ones before it sealed for the same id."""
+    guarded: list[Guarded] = []
+    earlier: dict[str, list[Sealed]] = {}
+    for request in requests:
+        memory = new_memory(engine, request)
+        entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
+        if entry.secrets:
+            earlier.setdefault(memory.id, []).extend(entry.secrets)
+        guarded.append((entry, redacted))
+    return guarded
+
+
+def guard(
+    engine: Engine,
+    memory: Memory,
+    history: tuple[Revision, ...] = (),
+    *,
+    earlier: Sequence[Sealed] = (),
+    fresh: bool = False,
+) -> Guarded:
+    """The memory as it may be stored, and how many secrets of each kind were taken out of it.
+
+    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
+    """
+    protected = engine.guard.protect(
+        memory,
+        memory.revision,
+        lambda: [*(() if fresh else engine.store.secrets.of(memory.id)), *earlier],
+        history,
+    )
+    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    return entry, protected.redacted
+
+
+def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None = None) -> Memory:
+    """Writes a changed memory as its next revision; every index follows in the same transaction or by its job.
+
+    Where nothing is left of the change without its secrets, as compared with `unless`, nothing is written.
+    """
+    protected = engine.guard.protect(
+        memory,
+        memory.revision + 1,
+        lambda: engine.store.secrets.of(memory.id),
+        refuse=action != "forget",
+        recognise=engine.viewer in (None, memory.owner),
+    )
+    if protected.memory == unless:
+        return protected.memory
+    written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
+    engine.worker.wake()
+    return written
+
+
+def new_memory(engine: Engine, request: Remember) -> Memory:
+    moment = now()
+    memory = Memory(
+        id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
+        content=request.content,
+        title=request.title or None,
+        category=request.category,
+        tags=tuple(dict.fromkeys(request.tags)),
+        importance=request.importance,
+        confidence=request.confidence,
+        expanded_keywords=tuple(dict.fromkeys(request.expanded_keywords)),
+        scope=request.scope or engine.settings.scope,
+        source=_source(request.source, request.start_line, request.end_line),
+        created_at=parse_time(request.created_at, "created_at") if request.created_at else moment,
+        updated_at=moment,
+        valid_from=_optional_time(request.valid_from, "valid_from"),
+        valid_to=_optional_time(request.valid_to, "valid_to"),
+        sensitive=request.sensitive,
+        owner=engine.viewer or LOCAL,
+    )
+    check_memory(engine, memory)
+    return memory
+
+
+def check_memory(engine: Engine, memory: Memory) -> None:
+    """The rules that need more than one field or the settings."""
+    known = engine.settings.categories
+    if memory.category not in known:
+        raise InvalidInput(
+            f"category: {engine.guard.without_secrets(memory.category)!r} is not one of {', '.join(known)}. "
+            "Use one of these, or add yours to `categories` in trivet.toml."
+        )
+    if memory.valid_from and memory.valid_to and memory.valid_from >= memory.valid_to:
+        raise InvalidInput("valid_from must be earlier than valid_to; otherwise it would never be true.")
+    source = memory.source
+    if source and source.start_line and source.end_line and source.start_line > source.end_line:
+        raise InvalidInput("start_line must not be after end_line.")
+
+
+def document_of(memory: Memory) -> Document:
+    return Document(
+        content=tuple(analyse(memory.content)),
+        title=tuple(analyse(memory.title or "")),
+        keywords=tuple(term for keyword in memory.expanded_keywords for term in analyse(keyword)),
+        tags=tuple(term for tag in memory.tags for term in analyse(tag)),
+        category=tuple(analyse(memory.category)),
+        fingerprint=fingerprint(memory.content),
+    )
+
+
+def near_duplicates(engine: Engine, entry: Entry) -> tuple[Duplicate, ...]:
+    """Other memories of the same scope that use nearly the same words. Told to the caller; nothing is merged."""
+    memory = entry.memory
+    ids = engine.store.lexical.similar(memory.id, entry.document.fingerprint, COMPARED, engine.viewer)
+    if not ids:
+        return ()
+    words = words_of(memory.content)
+    similar = []
+    for other in engine.store.memories.get_many(ids).values():
+        alike = likeness(words, words_of(other.content))
+        if alike >= REPORTED_FROM and other.scope == memory.scope:
+            content = masked(other).content
+            similar.append(Duplicate(id=other.id, similarity=round(alike, 3), content=content))
+    similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))
+    return tuple(similar[:REPORTED])
+
+
+def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
+    given = {
+        field: getattr(request, field)
+        for field in ("content", "title", "category", "tags", "importance", "confidence", "expanded_keywords", "scope",
+                      "valid_from", "valid_to", "state", "sensitive")
+        if getattr(request, field) is not UNSET
+    }  # fmt: skip
+    _check_state(old, given)
+    for field in ("valid_from", "valid_to"):
+        if given.get(field) is not None:
+            given[field] = parse_time(given[field], field)
+    for field in ("tags", "expanded_keywords"):
+        if field in given:
+            given[field] = tuple(dict.fromkeys(given[field]))
+    if "title" in given:
+        given["title"] = given["title"] or None
+    if {request.source, request.start_line, request.end_line} != {UNSET}:
+        given["source"] = _changed_source(old.source, request)
+    new = msgspec.structs.replace(old, **given)
+    check_memory(engine, new)
+    return new
+
+
+def _check_state(old: Memory, given: Mapping[str, Any]) -> None:
+    state = given.get("state", old.state)
+    if state != old.state and (state not in ("active", "archived") or old.state == "superseded"):
+        raise InvalidInput(
+            f"state: it cannot be set from {old.state} to {state}. Edit sets active and archived; "
+            "forget deletes, restore brings back, and a supersedes link makes superseded."
+        )
+
+
+def _changed_source(old: Source | None, request: Edit) -> Source | None:
+    if request.source is None and {request.start_line, request.end_line} == {UNSET}:
+        return None
+    uri = (old.uri if old else None) if request.source is UNSET else request.source
+    start = (old.start_line if old else None) if request.start_line is UNSET else request.start_line
+    end = (old.end_line if old else None) if request.end_line is UNSET else request.end_line
+    return _source(uri, start, end)
+
+
+def _source(uri: str | None, start_line: int | None, end_line: int | None) -> Source | None:
+    if uri is None:
+        if start_line is not None or end_line is not None:
+            raise InvalidInput("start_line and end_line need a source. Give the file or URI they belong to.")
+        return None
+    return Source(uri=uri, start_line=start_line, end_line=end_line)
+
+
+def _optional_time(text: str | None, field: str) -> str | None:
+    return None if text is None else parse_time(text, field)

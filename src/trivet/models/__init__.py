@@ -1,0 +1,1 @@
+"""Models that Trivet runs or asks: embedders, rerankers and chat endpoints. The bundled weights are in weights/."""

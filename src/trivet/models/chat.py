@@ -1,0 +1,105 @@
+"""One question to an OpenAI-compatible chat endpoint, answered in JSON, with bounds on time, size and attempts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from trivet.errors import EmbedderError, InvalidInput
+from trivet.models.embed.hosted import key_from
+from trivet.models.embed.openai import BASE_URL
+from trivet.models.embed.spec import Spec
+from trivet.models.http import Limits, post_json
+
+OPENAI_HOST = "api.openai.com"
+OPENAI_KEY = "OPENAI_API_KEY"
+OTHER_KEY = "TRIVET_LLM_API_KEY"
+# A batch of short answers comes within seconds; a server that is silent for half a minute has a problem.
+LIMITS = Limits(seconds=30.0, deadline=90.0, attempts=2, most_bytes=2**20)
+MOST_TOKENS = 2_000
+# After so many failed requests in a row the endpoint is taken to be down.
+PATIENCE = 3
+
+
+class BadAnswer(Exception):
+    """The endpoint answered, but not what was asked for."""
+
+
+class Chat:
+    """Asks a model. The key for OpenAI goes to OpenAI alone; other servers get TRIVET_LLM_API_KEY if it is set."""
+
+    def __init__(self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep) -> None:
+        value = _checked(spec)
+        base = value.url or BASE_URL
+        self.model = value.name
+        self.host = urlsplit(base).hostname or ""
+        self.endpoint = f"{base}/chat/completions"
+        self._key = key_from(OPENAI_KEY if self._is_openai(base) else OTHER_KEY)
+        self._limits = limits
+        self._wait = wait
+
+    def ask(self, instruction: str, content: Any, most_tokens: int = MOST_TOKENS, limits: Limits | None = None) -> Any:
+        """The JSON value in the model's answer. EmbedderError if none is to be had, BadAnswer if it is no JSON."""
+        body = {
+            "model": self.model,
+            "messages": [
+                {"role": "system", "content": instruction},
+                {"role": "user", "content": json.dumps(content, ensure_ascii=False)},
+            ],
+            "temperature": 0,
+            "max_tokens": most_tokens,
+            "response_format": {"type": "json_object"},
+        }
+        return _value(_text(post_json(self.endpoint, body, self._key, limits or self._limits, self._wait)))
+
+    @staticmethod
+    def _is_openai(base: str) -> bool:
+        parts = urlsplit(base)
+        return parts.scheme == "https" and parts.hostname == OPENAI_HOST
+
+
+def convert(value: Any, kind: type[Any]) -> Any:
+    """The value as what was asked for; a model that answers anything else has given a bad answer."""
+    try:
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise BadAnswer(f"the answer has another shape than asked for ({error})") from None
+
+
+def _checked(text: str) -> Spec:
+    try:
+        spec = Spec.parse(text)
+    except InvalidInput:
+        spec = None
+    if spec is None or spec.kind != "openai" or spec.dimensions or spec.window:
+        raise InvalidInput(
+            "The endpoint must be like openai:MODEL@http://127.0.0.1:11434/v1, or openai:MODEL for OpenAI itself: "
+            "a server that speaks OpenAI's chat completions."
+        )
+    return spec
+
+
+def _text(answer: Any) -> str:
+    try:
+        text = answer["choices"][0]["message"]["content"]
+    except (KeyError, TypeError, IndexError):
+        raise EmbedderError("the answer is no chat completion: is the address right?") from None
+    if not isinstance(text, str):
+        raise BadAnswer("the answer holds no text")
+    return text
+
+
+def _value(text: str) -> Any:
+    """Models like to put JSON into a fence, which is forgiven; anything else around it is not."""
+    bare = text.strip()
+    if bare.startswith("```"):
+        bare = bare.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        return json.loads(bare)
+    except (ValueError, RecursionError):
+        raise BadAnswer("the answer is not JSON") from None

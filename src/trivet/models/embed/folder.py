@@ -1,0 +1,140 @@
+"""An embedder from a local folder: the bundled layout, plain ONNX, or a sentence-transformers folder."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trivet.errors import EmbedderError
+from trivet.models.embed.base import Embedder
+from trivet.models.embed.onnx import HASH_LENGTH, OnnxEmbedder, OnnxFiles, described
+from trivet.models.embed.runtime import Pooling
+
+DEFAULT_MAX_TOKENS = 512
+# Tokenizer configurations write "no limit" as a number like 1e30.
+LARGEST_SENSIBLE_WINDOW = 1_000_000
+# The parts we can run ourselves; anything else (a dense layer, a bag of words) needs the library.
+SIMPLE_MODULES = ("Transformer", "Pooling", "Normalize")
+POOLING_MODES: dict[str, Pooling] = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "last",
+}
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+SAMPLE_BYTES = 2**20
+
+
+def open_folder(name: str) -> Embedder:
+    """The embedder in that folder. Prefers ONNX; weights in another format need the sentence-transformers library."""
+    folder = Path(name).expanduser().resolve()
+    if not folder.is_dir():
+        raise EmbedderError(f"there is no folder {folder} to load an embedder from")
+    if (folder / "model.json").is_file():
+        return OnnxEmbedder(described(folder))
+    model = _onnx_model(folder)
+    if model is not None and (folder / "tokenizer.json").is_file() and _is_simple(folder):
+        return OnnxEmbedder(_onnx_files(folder, model))
+    if (folder / "modules.json").is_file() or _has_weights(folder):
+        from trivet.models.embed.sentence import SentenceEmbedder
+
+        return SentenceEmbedder(folder, _identity(folder))
+    raise EmbedderError(f"{folder} holds no model: expected model.onnx (or onnx/model.onnx) beside tokenizer.json")
+
+
+def _onnx_files(folder: Path, model: Path) -> OnnxFiles:
+    prompts = _prompts(folder)
+    return OnnxFiles(
+        identity=_identity(folder),
+        model=model,
+        tokenizer=folder / "tokenizer.json",
+        max_tokens=_max_tokens(folder),
+        pooling=_pooling(folder),
+        query_prompt=prompts.get("query", ""),
+        document_prompt=next((prompts[name] for name in DOCUMENT_PROMPTS if name in prompts), ""),
+    )
+
+
+def _onnx_model(folder: Path) -> Path | None:
+    """model.onnx first: variants beside it are often made for one kind of processor."""
+    usual = (folder / "model.onnx", folder / "onnx" / "model.onnx")
+    candidates = [*usual, *sorted(folder.glob("onnx/model*.onnx"))]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin"))
+
+
+def _is_simple(folder: Path) -> bool:
+    modules = _read(folder / "modules.json", [])
+    kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
+    # Without this a prompt's own tokens would be pooled although the model was trained without them.
+    prompt_pooled = _read(folder / "1_Pooling" / "config.json", {}).get("include_prompt", True)
+    return prompt_pooled and all(kind in SIMPLE_MODULES for kind in kinds)
+
+
+def _pooling(folder: Path) -> Pooling:
+    """As configured; the mean where nothing is, which is what exports without a configuration expect."""
+    path = folder / "1_Pooling" / "config.json"
+    config = _read(path, {})
+    chosen = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
+    if not chosen:
+        return "mean"
+    if len(chosen) > 1 or chosen[0] not in POOLING_MODES:
+        raise EmbedderError(f"{path} asks for {chosen}; an ONNX folder may have exactly one of {list(POOLING_MODES)}")
+    return POOLING_MODES[chosen[0]]
+
+
+def _prompts(folder: Path) -> dict[str, str]:
+    config = _read(folder / "config_sentence_transformers.json", {})
+    prompts: dict[str, str] = {name: text for name, text in (config.get("prompts") or {}).items() if text}
+    default = prompts.get(config.get("default_prompt_name") or "", "")
+    return {"query": default, "document": default} | prompts if default else prompts
+
+
+def _max_tokens(folder: Path) -> int:
+    """What the model was published for, else what its tokenizer or its position table allows."""
+    stated = (
+        _read(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
+        _read(folder / "tokenizer_config.json", {}).get("model_max_length"),
+        _read(folder / "config.json", {}).get("max_position_embeddings"),
+    )
+    sensible = (int(value) for value in stated if value and 0 < value < LARGEST_SENSIBLE_WINDOW)
+    return next(sensible, DEFAULT_MAX_TOKENS)
+
+
+def _identity(folder: Path) -> str:
+    return f"{folder.name}/{_fingerprint(folder)[:HASH_LENGTH]}"
+
+
+def _fingerprint(folder: Path) -> str:
+    """A hash of every configuration file and of the size and both ends of every weights file.
+
+    Weights can be gigabytes, and this runs at every start; another training run changes every tensor, so a MiB at
+    either end tells two models apart.
+    """
+    digest = hashlib.sha256()
+    for path in _identifying_files(folder):
+        digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}\n".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(SAMPLE_BYTES))
+            file.seek(max(0, path.stat().st_size - SAMPLE_BYTES))
+            digest.update(file.read(SAMPLE_BYTES))
+    return digest.hexdigest()
+
+
+def _identifying_files(folder: Path) -> Iterator[Path]:
+    for pattern in ("*.json", "*/config.json", "*.onnx*", "onnx/*.onnx*", "*.safetensors", "pytorch_model*.bin"):
+        yield from sorted(path for path in folder.glob(pattern) if path.is_file())
+
+
+def _read(path: Path, missing: Any) -> Any:
+    """The JSON in a file, or `missing` where there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return missing
+    except (OSError, ValueError) as error:
+        raise EmbedderError(f"cannot read {path}: {error}") from error

@@ -1,0 +1,138 @@
+"""What all hosted embedders share: batches, limits, the key, and a dimension learned from the first answer."""
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from trivet.errors import EmbedderError
+from trivet.models.embed.base import Vectors, checked, clean
+from trivet.models.embed.spec import Spec
+from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, Limits, post_json
+
+Purpose = Literal["query", "document"]
+
+# Cohere takes at most 96 texts in a request, the others more.
+BATCH_TEXTS = 64
+# The strictest documented bound on the tokens of one request is 120,000.
+BATCH_TOKENS = 100_000
+# Many small models behind these APIs end at 512 tokens and reject or cut what is longer. Shorter passages also match
+# a question better, so a large window is something to ask for.
+DEFAULT_WINDOW = 500
+# Without the tokenizer: English has about 4 bytes a token and Chinese 3, so this errs on the safe side.
+BYTES_PER_TOKEN = 3
+
+
+class HostedEmbedder(ABC):
+    """Speaks to one endpoint. A subclass says how a request and an answer look."""
+
+    local = False
+
+    def __init__(
+        self,
+        spec: Spec,
+        endpoint: str,
+        key: str,
+        *,
+        query_limits: Limits = QUERY_LIMITS,
+        document_limits: Limits = DOCUMENT_LIMITS,
+        wait: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.identity = str(Spec(spec.kind, spec.name, spec.url, spec.dimensions))
+        self.window = spec.window or DEFAULT_WINDOW
+        self._spec = spec
+        self._endpoint = endpoint
+        self._key = key
+        self._limits: dict[Purpose, Limits] = {"query": query_limits, "document": document_limits}
+        self._wait = wait
+        self._dimension = spec.dimensions
+
+    @abstractmethod
+    def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _rows(self, answer: Any) -> list[list[float]]:
+        """The vectors in the order of the texts. May raise KeyError, TypeError or IndexError on a strange answer."""
+
+    @property
+    def dimension(self) -> int:
+        """As the settings say, else as the first answer says: one short request if there was none yet."""
+        if self._dimension is None:
+            self.embed_query("dimension")
+        assert self._dimension is not None
+        return self._dimension
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        batches = [self._embed(batch, "document") for batch in batched(texts, self.count_tokens(texts))]
+        return np.concatenate(batches)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._embed([text], "query")[0]
+        return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return np.concatenate([self._embed(batch, "query") for batch in batched(texts, self.count_tokens(texts))])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [-(-len(clean(text).encode()) // BYTES_PER_TOKEN) for text in texts]
+
+    def _embed(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+        if not all(text.strip() for text in texts):
+            raise EmbedderError(f"{self.identity} cannot embed an empty text")
+        body = self._body([clean(text) for text in texts], purpose)
+        answer = post_json(self._endpoint, body, self._key, self._limits[purpose], self._wait)
+        vectors = checked(self._parsed(answer), len(texts), self._dimension, self.identity)
+        self._dimension = vectors.shape[1]
+        return vectors
+
+    def _parsed(self, answer: Any) -> list[list[float]]:
+        try:
+            return self._rows(answer)
+        except (KeyError, TypeError, IndexError) as error:
+            reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
+            raise EmbedderError(reason) from None
+
+
+def batched(texts: Sequence[str], tokens: Sequence[int]) -> Iterator[list[str]]:
+    """The texts in order, in groups that stay within both bounds; a single text too large goes alone."""
+    batch: list[str] = []
+    total = 0
+    for text, size in zip(texts, tokens, strict=True):
+        if batch and (len(batch) == BATCH_TEXTS or total + size > BATCH_TOKENS):
+            yield batch
+            batch, total = [], 0
+        batch.append(text)
+        total += size
+    if batch:
+        yield batch
+
+
+def rows_by_index(answer: Any) -> list[list[float]]:
+    """The vectors of an OpenAI-shaped answer, whose entries need not come in order."""
+    entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
+    if [entry["index"] for entry in entries] != list(range(len(entries))):
+        raise KeyError("index")
+    return [entry["embedding"] for entry in entries]
+
+
+def key_from(*variables: str) -> str:
+    """The first of these environment variables that is set, or an empty string."""
+    for variable in variables:
+        key = os.environ.get(variable, "").strip()
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            raise EmbedderError(f"the key in {variable} holds characters that no key has; set it again")
+        if key:
+            return key
+    return ""
+
+
+def required_key(*variables: str) -> str:
+    key = key_from(*variables)
+    if not key:
+        raise EmbedderError(f"this embedder needs an API key: set {' or '.join(variables)}")
+    return key

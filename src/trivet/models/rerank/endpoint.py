@@ -1,0 +1,97 @@
+"""Rerankers behind an endpoint, in the shapes of Cohere, Jina and Text Embeddings Inference."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from trivet.errors import EmbedderError, RerankerError
+from trivet.models.embed.base import clean
+from trivet.models.embed.hosted import key_from
+from trivet.models.http import Limits, post_json
+from trivet.models.rerank.base import checked
+from trivet.models.rerank.spec import RerankSpec
+
+COHERE_URL = "https://api.cohere.com/v2"
+JINA_URL = "https://api.jina.ai/v1"
+# Someone waits for the answer, and recall works without it, so nothing is tried twice.
+ATTEMPTS = 1
+SHORTEST_SECONDS = 0.001
+MOST_BYTES = 2**20
+
+
+class EndpointReranker(ABC):
+    """One request a query. A subclass says how it and its answer look."""
+
+    local = False
+
+    def __init__(self, spec: RerankSpec, endpoint: str, key: str) -> None:
+        self.identity = str(spec)
+        self._model = spec.name
+        self._endpoint = endpoint
+        self._key = key
+
+    @abstractmethod
+    def _body(self, query: str, texts: list[str]) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _scores(self, answer: Any) -> dict[int, float]:
+        """The score of each text by its place. May raise KeyError, TypeError or IndexError on a strange answer."""
+
+    def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
+        left = max(SHORTEST_SECONDS, deadline - time.monotonic())
+        limits = Limits(seconds=left, deadline=left, attempts=ATTEMPTS, most_bytes=MOST_BYTES)
+        body = self._body(clean(query), [clean(text) for text in texts])
+        try:
+            answer = post_json(self._endpoint, body, self._key, limits)
+        except EmbedderError as error:
+            raise RerankerError(str(error)) from None
+        return self._in_order(answer, len(texts))
+
+    def _in_order(self, answer: Any, count: int) -> list[float]:
+        try:
+            by_place = self._scores(answer)
+            scores = [by_place[place] for place in range(count)]
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
+            raise RerankerError(reason) from None
+        return checked(scores, count, self.identity)
+
+
+class CohereReranker(EndpointReranker):
+    """Jina speaks the same, at another address and with one more option."""
+
+    def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
+        return {"model": self._model, "query": query, "documents": texts, "top_n": len(texts)}
+
+    def _scores(self, answer: Any) -> dict[int, float]:
+        return {entry["index"]: entry["relevance_score"] for entry in answer["results"]}
+
+
+class JinaReranker(CohereReranker):
+    def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
+        return {**super()._body(query, texts), "return_documents": False}
+
+
+class TeiReranker(EndpointReranker):
+    def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
+        return {"query": query, "texts": texts, "raw_scores": True, "truncate": True}
+
+    def _scores(self, answer: Any) -> dict[int, float]:
+        return {entry["index"]: entry["score"] for entry in answer}
+
+
+def open_endpoint(spec: RerankSpec) -> EndpointReranker:
+    if spec.kind == "cohere":
+        return CohereReranker(spec, f"{spec.url or COHERE_URL}/rerank", _required_key("COHERE_API_KEY"))
+    if spec.kind == "jina":
+        return JinaReranker(spec, f"{spec.url or JINA_URL}/rerank", _required_key("JINA_API_KEY"))
+    return TeiReranker(spec, f"{spec.url}/rerank", key_from("TRIVET_RERANK_API_KEY"))
+
+
+def _required_key(variable: str) -> str:
+    if key := key_from(variable):
+        return key
+    raise RerankerError(f"this reranker needs an API key: set {variable}")

@@ -1,0 +1,105 @@
+"""Which embedder makes vectors now, which ones answer, and the change from one to another while recalls go on."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from trivet.models.embed.batching import batched
+from trivet.models.embed.registry import load_maker
+from trivet.store.base import Model, Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trivet.models.embed.base import Embedder
+
+# `why_not` and a repeated recall ask for the same vector again.
+QUERIES_KEPT = 256
+
+
+class Embedding:
+    """The configured embedder and, while the store moves to it, the one whose vectors still answer."""
+
+    def __init__(self, store: Store, spec: str, configured: Embedder | None) -> None:
+        self._store = store
+        self._spec = spec
+        self._configured = configured
+        self._others: dict[str, Embedder] = {}
+        self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def enabled(self) -> bool:
+        return self._configured is not None
+
+    @property
+    def identity(self) -> str | None:
+        return self._configured.identity if self._configured else None
+
+    @property
+    def local(self) -> bool:
+        return self._configured is not None and self._configured.local
+
+    def adopt(self) -> None:
+        """Makes the configured model known to the store, which asks for every memory's vectors if it is new.
+
+        A hosted model may have to be asked for its dimension, so this is the worker's business and never a caller's.
+        """
+        if self._configured is not None and self._known() is None:
+            self._store.vectors.adopt(self._configured.identity, self._spec, self._configured.dimension)
+
+    def renew(self) -> None:
+        """As `adopt`, but a known model whose vectors have another width by now is dropped and adopted anew."""
+        known = self._known()
+        if self._configured is not None and known is not None and known.dimension != self._configured.dimension:
+            self._store.vectors.remove(known)
+        self.adopt()
+
+    def probe(self) -> str:
+        """Asks the configured embedder for a vector and returns its identity, or raises what it raised."""
+        assert self._configured is not None
+        self._configured.embed_query("is anybody there")
+        return self._configured.identity
+
+    def serving(self) -> Model | None:
+        """The model whose vectors answer. None before the first vector, or with no embedder."""
+        return next((model for model in self._store.vectors.models() if model.serving), None)
+
+    def models(self) -> tuple[Model, ...]:
+        return self._store.vectors.models()
+
+    def embedder_of(self, model: Model) -> Embedder:
+        """The embedder that made a model's vectors; an earlier one is loaded by the name it was stored with."""
+        if self._configured is not None and model.identity == self._configured.identity:
+            return self._configured
+        with self._lock:
+            if model.identity not in self._others:
+                self._others[model.identity] = load_maker(model.spec, model.identity)
+            return self._others[model.identity]
+
+    def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
+        name = (model.identity, text)
+        with self._lock:
+            if name in self._queries:
+                self._queries.move_to_end(name)
+                return self._queries[name]
+        vector = batched(self.embedder_of(model)).embed_query(text)
+        with self._lock:
+            self._queries[name] = vector
+            while len(self._queries) > QUERIES_KEPT:
+                self._queries.popitem(last=False)
+        return vector
+
+    def promote(self) -> None:
+        """Once the configured model has a vector for everything, it answers, and the others go."""
+        configured = self._known()
+        if configured is None or (configured.serving and len(self._store.vectors.models()) == 1):
+            return
+        if self._store.jobs.backlog(configured).waiting == 0:
+            self._store.vectors.serve(configured)
+
+    def _known(self) -> Model | None:
+        return next((model for model in self._store.vectors.models() if model.identity == self.identity), None)

@@ -1,0 +1,66 @@
+"""One order out of two: what the legs agreed on, and what the reranker thinks of the best of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from trivet.search.fuse.normalise import zscore
+from trivet.search.fuse.scale import rescaled
+from trivet.types import Candidate, Contribution, Fused, Ranking
+
+# Not a leg of the query's own, so no part of its sum.
+EXPANSION = "expand"
+
+
+def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) -> tuple[Fused, ...]:
+    """The first `top` in the order of the weighed deviations of both scores; the rest stays behind them as it was.
+
+    The reranker's share is taken from the legs that look at the text. The graph keeps its part: a reranker reads one
+    memory by itself and cannot see that it leads to the answer (MuSiQue .706 nDCG@10, and .678 if the graph gives too).
+    A candidate that the reranker was not given keeps its own deviation. The new scores lie between those that these
+    candidates had, so that bonus, prior and the rest keep their measure.
+    """
+    head, rest = fused[:top], tuple(fused[top:])
+    before, after, graph = _deviations(_as_ranking(head)), _deviations(ranking), _graph_parts(head)
+    raw = {candidate.id: candidate.score for candidate in ranking.candidates}
+    places = {candidate.id: place for place, candidate in enumerate(ranking.candidates, 1)}
+    mixed = [
+        (1 - share) * before[hit.id] + share * (after[hit.id] + part) if hit.id in after else before[hit.id]
+        for hit, part in zip(head, graph, strict=True)
+    ]
+    scores = rescaled(mixed, head, rest)
+    marked = [
+        msgspec.structs.replace(hit, blended=score, rerank=_contribution(hit.id, places, raw, after, share))
+        for hit, score in zip(head, scores, strict=True)
+    ]
+    order = sorted(range(len(head)), key=mixed.__getitem__, reverse=True)  # stable: ties stay as they were
+    return (*[marked[at] for at in order], *rest)
+
+
+def _graph_parts(head: Sequence[Fused]) -> list[float]:
+    """What the graph gave to each candidate, in deviations of what all legs gave."""
+    parts = [{part.leg: part.weight * part.normalised for part in hit.contributions} for hit in head]
+    totals = [math.fsum(value for leg, value in found.items() if leg != EXPANSION) for found in parts]
+    mean = math.fsum(totals) / len(totals)
+    sigma = math.sqrt(math.fsum((total - mean) ** 2 for total in totals) / len(totals))
+    return [found.get("graph", 0.0) / sigma if sigma else 0.0 for found in parts]
+
+
+def _contribution(
+    id: str, places: dict[str, int], raw: dict[str, float], deviations: dict[str, float], share: float
+) -> Contribution | None:
+    if id not in raw:
+        return None
+    return Contribution(leg="rerank", rank=places[id], score=raw[id], normalised=deviations[id], weight=share)
+
+
+def _as_ranking(head: Sequence[Fused]) -> Ranking:
+    return Ranking(leg="fused", floor=0.0, candidates=tuple(Candidate(id=hit.id, score=hit.score) for hit in head))
+
+
+def _deviations(ranking: Ranking) -> dict[str, float]:
+    ids = [candidate.id for candidate in ranking.candidates]
+    return dict(zip(ids, zscore(ranking).scores, strict=True)) if ids else {}

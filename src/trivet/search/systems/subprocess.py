@@ -1,0 +1,156 @@
+"""A program that is run within bounds: of time, of what it prints, and never longer than it is waited for.
+
+It gets a process group of its own, which is killed whole, so that what it started ends with it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import IO, Self
+
+from trivet.search.systems.reported_hits import MemberFailed
+
+CHUNK_BYTES = 64 * 1024
+# The end of what it complained of is enough to tell what went wrong.
+COMPLAINT_BYTES = 4_096
+# Keys and passwords are not among them; a member names the others it needs.
+ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "SYSTEMROOT")
+
+
+class Child:
+    """Use it as a context manager: whatever happens, nothing of it is left running."""
+
+    def __init__(self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int) -> None:
+        self._end = end
+        self._most = most_bytes
+        self._read = 0
+        self._heard = bytearray()
+        self._unsaid = b""
+        self._closing = False
+        self._complaint = b""
+        try:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(names),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise MemberFailed(f"{command[0]} cannot be started: {error}") from None
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+        self._stdin = stdin
+        self._pipes = (stdin, stdout, stderr)
+        self._selector = selectors.DefaultSelector()
+        for pipe in self._pipes:
+            os.set_blocking(pipe.fileno(), False)
+        for pipe in (stdout, stderr):
+            self._selector.register(pipe, selectors.EVENT_READ)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            self._process.kill()  # the group is gone already, or has become somebody else's
+        self._process.wait()
+        self._selector.close()
+        for pipe in self._pipes:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue  # what was left to be written has no reader any more
+
+    def say(self, said: bytes) -> None:
+        """Written while it is listened to, so that neither waits for the other for ever."""
+        if said and not self._unsaid:
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._unsaid += said
+
+    def rest(self) -> bytes:
+        """Everything it prints until it ends; it is told that nothing more is to come."""
+        self._closing = True
+        if not self._unsaid:
+            self._stdin.close()
+        while self._open:
+            self._exchange()
+        return bytes(self._heard)
+
+    def line(self) -> bytes | None:
+        """The next line it prints; None if it ends before."""
+        while b"\n" not in self._heard:
+            if not self._open:
+                return None
+            self._exchange()
+        line, _, self._heard = self._heard.partition(b"\n")
+        return bytes(line)
+
+    def complaint(self) -> MemberFailed | None:
+        """How it ended and what it said of that; None if all went well."""
+        try:
+            code = self._process.wait(self._seconds_left())
+        except subprocess.TimeoutExpired:
+            raise MemberFailed("it did not end in time") from None
+        said = self._complaint.decode("utf-8", "replace")
+        return MemberFailed(f"it ended with status {code}", said) if code else None
+
+    @property
+    def status(self) -> int | None:
+        return self._process.poll()
+
+    @property
+    def _open(self) -> bool:
+        return any(key.fileobj is self._process.stdout for key in self._selector.get_map().values())
+
+    def _seconds_left(self) -> float:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise MemberFailed("it did not end in time")
+        return left
+
+    def _exchange(self) -> None:
+        for key, _ in self._selector.select(self._seconds_left()):
+            if key.fileobj is self._stdin:
+                self._write()
+            else:
+                self._hear(key.fileobj)  # type: ignore[arg-type]
+
+    def _write(self) -> None:
+        try:
+            self._unsaid = self._unsaid[os.write(self._stdin.fileno(), self._unsaid[:CHUNK_BYTES]) :]
+        except BrokenPipeError:
+            self._unsaid = b""  # it does not want to hear more, which is its own business
+        if not self._unsaid:
+            self._selector.unregister(self._stdin)
+            if self._closing:
+                self._stdin.close()
+
+    def _hear(self, pipe: IO[bytes]) -> None:
+        chunk = os.read(pipe.fileno(), CHUNK_BYTES)
+        if not chunk:
+            self._selector.unregister(pipe)
+        if pipe is self._process.stderr:
+            self._complaint = (self._complaint + chunk)[-COMPLAINT_BYTES:]
+            return
+        self._read += len(chunk)
+        if self._read > self._most:
+            raise MemberFailed(f"it printed more than {self._most} bytes")
+        self._heard += chunk
+
+
+def _environment(names: Sequence[str]) -> Mapping[str, str]:
+    return {name: os.environ[name] for name in (*ENVIRONMENT, *names) if name in os.environ}

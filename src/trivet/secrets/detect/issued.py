@@ -1,0 +1,130 @@
+# ruff: noqa: E501 - one rule a line, as far as it goes
+"""Secrets whose issuer gave them a form: a prefix, a length, an armour. The form is the proof."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+
+from trivet.secrets.detect.numbers import CARD, IBAN, is_card, is_iban
+from trivet.secrets.detect.rule import Rule, rule
+from trivet.secrets.detect.shape import classes, entropy, is_token
+
+_START = r"(?<![A-Za-z0-9])"
+_END = r"(?![A-Za-z0-9])"
+
+
+def _mixed(value: str) -> bool:
+    return entropy(value) >= 2.9
+
+
+def _prefixed(kind: str, prefix: str, rest: str) -> Rule:
+    """A fixed beginning, which is the anchor too."""
+    return rule(kind, prefix.lower(), f"{_START}{re.escape(prefix)}{rest}{_END}", _mixed)
+
+
+def is_jwt(value: str) -> bool:
+    """Its head is JSON that names an algorithm."""
+    head = value.split(".")[0]
+    try:
+        return "alg" in json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (binascii.Error, ValueError, TypeError):
+        return False
+
+
+def is_basic(value: str) -> bool:
+    """Base64 of name:password."""
+    try:
+        user, colon, password = base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return False
+    return bool(user and colon and password) and user.isprintable()
+
+
+def _is_bearer(value: str) -> bool:
+    return is_token(value) or (len(value) >= 20 and classes(value) >= 3 and entropy(value) >= 3.5)
+
+
+def _is_url_password(value: str) -> bool:
+    return value.lower() not in {"password", "passwd", "pass", "pw", "pwd", "secret", "token", "key", "x-oauth-basic"}
+
+
+_PEM = (
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:(?!-----)[\s\S])*-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:\s|\\n|[A-Za-z0-9+/=])*)"
+)
+
+ISSUED: tuple[Rule, ...] = (
+    rule("private-key", "private", _PEM, lambda value: len(value) > 120, placeholder=False),
+    rule("private-key", "putty-user-key-file", r"PuTTY-User-Key-File-\d(?:(?!PuTTY-User|Private-MAC)[\s\S])*Private-MAC: [0-9a-f]+", placeholder=False),
+    _prefixed("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{32,}"),
+    _prefixed("openai-key", "sk-proj-", r"[A-Za-z0-9_-]{32,}"),
+    _prefixed("openai-key", "sk-svcacct-", r"[A-Za-z0-9_-]{32,}"),
+    _prefixed("openrouter-key", "sk-or-v1-", r"[0-9a-f]{64}"),
+    rule("openai-key", "sk-", _START + r"sk-[A-Za-z0-9]{32,64}" + _END, is_token),
+    _prefixed("google-api-key", "AIza", r"[0-9A-Za-z_-]{35}"),
+    _prefixed("google-oauth-secret", "GOCSPX-", r"[0-9A-Za-z_-]{28}"),
+    _prefixed("google-oauth-token", "ya29.", r"[0-9A-Za-z_-]{30,}"),
+    rule("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", _START + r"gh[pousr]_[A-Za-z0-9]{36,251}" + _END, _mixed),
+    _prefixed("github-token", "github_pat_", r"[A-Za-z0-9_]{60,}"),
+    rule("gitlab-token", "glpat- gldt- glft- glsoat- glrt- glptt- glcbt- glagent- gloas-",
+         _START + r"gl(?:pat|dt|ft|soat|rt|ptt|cbt|agent|oas)-[A-Za-z0-9_.-]{20,}", _mixed),
+    rule("slack-token", "xoxb- xoxp- xoxa- xoxo- xoxs- xoxr- xoxe xapp-",
+         _START + r"(?:xox[abposr]-|xoxe(?:\.xox[bp])?-|xapp-)[A-Za-z0-9-]{20,}", _mixed),
+    rule("slack-webhook", "hooks.slack.com",
+         r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9_]+/[A-Za-z0-9_]+/[A-Za-z0-9_/]{8,})", _mixed),
+    rule("discord-webhook", "/api/webhooks/",
+         r"discord(?:app)?\.com/api/webhooks/\d{15,21}/(?P<secret>[A-Za-z0-9_-]{40,})", _mixed),
+    rule("discord-token", ".", _START + r"[MNO][A-Za-z\d_-]{23,26}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,38}" + _END, is_token),
+    rule("teams-webhook", "webhook.office.com", r"webhook\.office\.com/webhookb2/(?P<secret>[\w@/-]{60,})"),
+    _prefixed("npm-token", "npm_", r"[A-Za-z0-9]{36}"),
+    _prefixed("pypi-token", "pypi-AgE", r"[A-Za-z0-9_-]{60,}"),
+    rule("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", _START + r"do[opr]_v1_[0-9a-f]{64}" + _END, _mixed),
+    rule("huggingface-token", "hf_ api_org_", _START + r"(?:hf_|api_org_)[A-Za-z0-9]{34,}" + _END, _mixed),
+    _prefixed("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
+    rule("twilio-key", "ac sk", _START + r"(?:AC|SK)[0-9a-f]{32}" + _END, _mixed),
+    rule("stripe-key", "k_live_ k_test_ whsec_",
+         _START + r"(?:(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})", _mixed),
+    rule("aws-access-key", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END, _mixed),
+    rule("aws-secret-key", "akia asia",
+         r"(?:AKIA|ASIA)[A-Z2-7]{16}[^A-Za-z0-9/+]{1,4}(?:[A-Za-z_ ]{0,40}[^A-Za-z0-9/+]{1,4})?(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", is_token),
+    rule("azure-key", "accountkey= sharedaccesskey= accesskey=",
+         r"(?:AccountKey|SharedAccessKey|AccessKey)=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})", _mixed, flags=re.IGNORECASE),
+    rule("azure-sas", "sig=", r"[?&;]sig=(?P<secret>[A-Za-z0-9%+/]{40,}(?:%3D|=){0,2})", _mixed),
+    rule("jwt", "eyj", _START + r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}", is_jwt),
+    _prefixed("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    rule("wireguard-key", "privatekey presharedkey",
+         r"(?:PrivateKey|PresharedKey)\s*[=:]\s*(?P<secret>[A-Za-z0-9+/]{43}=)", _mixed, flags=re.IGNORECASE),
+    rule("url-password", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@'\"<>]*:(?P<secret>[^\s/@'\"<>]{3,}(?:@[^\s/@'\"<>.]+(?=@))?)@(?=[\w\[])",
+         _is_url_password),
+    rule("basic-auth", "basic ", r"\bBasic\s+(?P<secret>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])", is_basic, flags=re.IGNORECASE),
+    rule("basic-auth", "-u --user", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]['\"]?[\w.@+-]+:(?P<secret>[^\s'\"]{4,})"),
+    rule("bearer-token", "bearer ", r"\bBearer\s+(?P<secret>[A-Za-z0-9._~+/-]{16,}=*)", _is_bearer, flags=re.IGNORECASE),
+    rule("vault-token", "hvs. hvb. hvr.", _START + r"hv[sbr]\.[A-Za-z0-9_-]{24,}", _mixed),
+    rule("databricks-token", "dapi", _START + r"dapi[0-9a-f]{32}(?:-\d)?" + _END, _mixed),
+    rule("shopify-token", "shpat_ shpca_ shppa_ shpss_", _START + r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}" + _END, _mixed),
+    rule("linear-key", "lin_api_ lin_oauth_", _START + r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}" + _END, _mixed),
+    rule("notion-token", "secret_ ntn_", _START + r"(?:secret_[A-Za-z0-9]{43}|ntn_[A-Za-z0-9]{40,})" + _END, _mixed),
+    _prefixed("groq-key", "gsk_", r"[A-Za-z0-9]{40,}"),
+    _prefixed("replicate-token", "r8_", r"[A-Za-z0-9]{37,}"),
+    _prefixed("perplexity-key", "pplx-", r"[A-Za-z0-9]{40,}"),
+    _prefixed("xai-key", "xai-", r"[A-Za-z0-9]{60,}"),
+    _prefixed("voyage-key", "pa-", r"[A-Za-z0-9_-]{40,}"),
+    _prefixed("newrelic-key", "NRAK-", r"[A-Z0-9]{27}"),
+    _prefixed("postman-key", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    _prefixed("sentry-token", "sntrys_", r"[A-Za-z0-9+/=_-]{40,}"),
+    _prefixed("grafana-token", "glsa_", r"[A-Za-z0-9]{32}_[0-9a-f]{8}"),
+    _prefixed("docker-token", "dckr_pat_", r"[A-Za-z0-9_-]{27,}"),
+    _prefixed("atlassian-token", "ATATT3", r"[A-Za-z0-9_=-]{60,}"),
+    _prefixed("supabase-key", "sbp_", r"[0-9a-f]{40}"),
+    _prefixed("doppler-token", "dp.", r"(?:pt|st|ct|sa)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
+    rule("planetscale-token", "pscale_", _START + r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_.=-]{32,}", _mixed),
+    rule("terraform-token", ".atlasv1.", _START + r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", _mixed),
+    rule("square-token", "sq0atp- sq0csp- eaaa", _START + r"(?:sq0(?:atp|csp)-[0-9A-Za-z_-]{22,43}|EAAA[a-zA-Z0-9_-]{60})" + _END, _mixed),
+    _prefixed("trivet-key", "tvt.", r"[a-z0-9_-]{1,63}\.[0-9a-f]{12}\.[A-Za-z0-9_-]{43}"),
+    _prefixed("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    rule("credit-card", "", CARD, is_card),
+    rule("iban", "", IBAN, is_iban),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""Keys in a file beside the configuration that only its owner may read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trivet.errors import SecretError
+from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
+
+if sys.platform != "win32":
+    import fcntl
+
+OWNER_ONLY = 0o600
+
+
+class FilePlace:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        return f"the file {self._path}"
+
+    def read(self) -> Keys:
+        try:
+            with self._path.open("rb") as file:
+                mode = os.fstat(file.fileno()).st_mode
+                if os.name == "posix" and mode & 0o077:
+                    raise SecretError(
+                        f"{self._path} can be read by others. Run `chmod 600 {self._path}`, then try again."
+                    )
+                return decode(file.read(), self.name)
+        except FileNotFoundError:
+            return EMPTY
+        except OSError as error:
+            raise SecretError(f"{self.name} cannot be read: {error.strerror}.") from None
+
+    def write(self, before: Keys, after: Keys) -> bool:
+        """Whole or not at all, and on the disk before it returns: what is sealed next must be readable for ever."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._alone():
+                if self.read() != before:
+                    return False
+                self._put(encode(after))
+        except OSError as error:
+            raise SecretError(f"{self.name} cannot be written: {error.strerror}.") from None
+        return True
+
+    def _put(self, data: bytes) -> None:
+        partial = self._path.with_name(f"{self._path.name}.partial")
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        lock = self._path.with_name(f"{self._path.name}.lock")
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,71 @@
+"""What every endpoint works with, and what an endpoint is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trivet.errors import Forbidden
+from trivet.routes import Method
+from trivet.serve.http.tenants import House
+from trivet.serve.http.thread_pool import Calls
+from trivet.settings import Settings
+from trivet.types import Caller, Right
+
+Handler = Callable[[Request], Awaitable[Response]]
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+
+
+class Desk(msgspec.Struct, frozen=True):
+    house: House
+    calls: Calls
+    settings: Settings
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One address: how it is answered, and what the OpenAPI document says of it."""
+
+    name: str
+    method: Method
+    path: str
+    summary: str
+    needs: Right
+    request: Any
+    in_path: tuple[str, ...] = ()
+    in_query: bool = False
+    body_type: str = JSON
+    result: Any = None
+    result_type: str = JSON
+    status: int = 200
+    tagged: bool = False  # answers with an ETag
+    guarded: bool = False  # takes If-Match
+    once: bool = False  # takes an Idempotency-Key
+    handle: Handler
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer as it can be kept and given again."""
+
+    status: int
+    body: bytes = b""
+    etag: str | None = None
+    replayed: bool = False
+
+    def response(self) -> Response:
+        headers = {"ETag": self.etag, "Cache-Control": "private, no-cache"} if self.etag else {}
+        headers |= {"Idempotent-Replayed": "true"} if self.replayed else {}
+        return Response(self.body, self.status, headers, JSON if self.body else None)
+
+
+def caller_of(request: Request, needs: Right) -> Caller:
+    """Who asks. What they may do is checked again by the memory itself, which also knows whose each memory is."""
+    caller = request.state.caller
+    assert isinstance(caller, Caller)
+    if needs not in caller.rights:
+        raise Forbidden(f"This key does not have the right to {needs}. Ask an admin for one that has.")
+    return caller

@@ -1,0 +1,131 @@
+"""Errors that only HTTP has, and how any error is answered: as problem+json, without traces or values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from starlette.responses import Response
+
+from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, Told
+from trivet.errors import Conflict, InvalidInput, TooMany, TrivetError, Unauthorised
+from trivet.secrets.error_text import tellable
+
+WHO = "Bearer"
+UNEXPECTED = Told("unexpected", 500, "The server failed at this")
+
+
+class Malformed(InvalidInput):
+    """The request cannot be read at all."""
+
+
+class NoSuchRoute(TrivetError):
+    """The address or its method is not one of this server's."""
+
+
+class TooLarge(TrivetError):
+    """The request is larger than this server reads."""
+
+
+class WrongMediaType(TrivetError):
+    """The body is of another kind than this route takes."""
+
+
+class OutOfDate(TrivetError):
+    """The memory has changed since the caller read it."""
+
+
+class Misdirected(TrivetError):
+    """The request names another host than this server answers for."""
+
+
+class Foreign(TrivetError):
+    """A page of another site asks."""
+
+
+class TooSlow(TrivetError):
+    """The caller did not send the request in time."""
+
+
+class Busy(TrivetError):
+    """The server has no room for this request now; nothing was done."""
+
+
+class TookTooLong(TrivetError):
+    """The work goes on, but the caller has waited long enough."""
+
+
+class StillRunning(Conflict):
+    """The same request is being worked on."""
+
+
+RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1}
+
+_OWN: Mapping[type[TrivetError], Told] = {
+    Malformed: Told("malformed", 400, "The request cannot be read"),
+    TooSlow: Told("too-slow", 408, "The request did not arrive in time"),
+    OutOfDate: Told("out-of-date", 412, "It has changed meanwhile"),
+    TooLarge: Told("too-large", 413, "The request is too large"),
+    WrongMediaType: Told("wrong-media-type", 415, "The body is of the wrong kind"),
+    Misdirected: Told("misdirected", 421, "This server does not answer for that host"),
+    Foreign: Told("foreign", 403, "Not allowed from another site"),
+    Busy: Told("busy", 503, "The server is busy"),
+    TookTooLong: Told("took-too-long", 504, "The work takes too long"),
+}
+ALL: Mapping[type[TrivetError], Told] = {**_OWN, **PROBLEMS}
+
+
+class Limited(TooMany):
+    """Carries how long to wait."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class NotThere(NoSuchRoute):
+    """As the router says it: 404, or 405 with the methods there are."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+def told(error: TrivetError) -> Told:
+    if isinstance(error, NotThere):
+        return Told("no-such-route", error.status, HTTPStatus(error.status).phrase)
+    return next((told for kind, told in ALL.items() if isinstance(error, kind)), UNEXPECTED)
+
+
+def refusal(error: TrivetError, request_id: str) -> Response:
+    return _answer(told(error), tellable(str(error)), request_id, _headers(error))
+
+
+def failure(request_id: str) -> Response:
+    """Of an error that nobody expected the caller learns the id under which the log tells it."""
+    detail = f"Nothing is known to be wrong with the request. The server's log has the details under {request_id}."
+    return _answer(UNEXPECTED, detail, request_id, {})
+
+
+def _answer(told: Told, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
+    problem = Problem(
+        type=TYPE_PREFIX + told.name,
+        title=told.title,
+        status=told.status,
+        detail=detail,
+        instance=f"urn:uuid:{request_id}",
+    )
+    return Response(msgspec.json.encode(problem), told.status, dict(headers), MEDIA_TYPE)
+
+
+def _headers(error: TrivetError) -> Mapping[str, str]:
+    if isinstance(error, Unauthorised):
+        return {"WWW-Authenticate": f'{WHO} realm="trivet"'}
+    if isinstance(error, Limited):
+        return {"Retry-After": str(error.seconds)}
+    if isinstance(error, NotThere):
+        return error.headers
+    seconds = next((seconds for kind, seconds in RETRY_SECONDS.items() if isinstance(error, kind)), None)
+    return {} if seconds is None else {"Retry-After": str(seconds)}

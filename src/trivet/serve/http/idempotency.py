@@ -1,0 +1,105 @@
+"""Idempotency-Key: a write that is sent again, for the first answer was lost, acts once and is answered alike.
+
+What is kept lies in the tenant's own store, so it outlives a restart and holds for all processes on one database. It is
+sealed with a key made from the API key and the Idempotency-Key, neither of which is stored: an answer may quote
+memories, and must not outlive them in the clear when they are purged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+import re
+import uuid
+from collections.abc import Callable
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from starlette.requests import Request
+
+from trivet.errors import InvalidInput, StoreError
+from trivet.serve.http.endpoint import Desk, Reply
+from trivet.serve.http.errors import Malformed, StillRunning
+from trivet.store.base import Once
+from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.serve.http")
+
+HEADER = "idempotency-key"
+KEY = re.compile(r"[!-~]{1,200}")
+NONCE_BYTES = 12
+# After so many times the time that a request may take, whoever worked on it is taken for dead.
+LEASE_TIMES = 2
+
+
+class Errand:
+    """A request that must act once."""
+
+    def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
+        self._root = hmac.digest(secret, b"trivet once " + key.encode(), "sha256")
+        self.name = self._made("name")
+        self.request = hmac.digest(self._root, asked, "sha256")
+
+    def id(self, number: int = 0) -> str:
+        """For a memory that was sent without one: should the same request ever act again, it makes the same memory."""
+        return str(uuid.UUID(bytes=self._made(f"id {number}")[:16], version=5))
+
+    def sealed(self, reply: Reply) -> bytes:
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._cipher().encrypt(nonce, msgspec.msgpack.encode(reply), self.name)
+
+    def opened(self, answer: bytes) -> Reply:
+        try:
+            text = self._cipher().decrypt(answer[:NONCE_BYTES], answer[NONCE_BYTES:], self.name)
+        except InvalidTag:
+            raise StoreError("The answer that was kept for this Idempotency-Key is damaged. Use a new key.") from None
+        return msgspec.msgpack.decode(text, type=Reply)
+
+    def _cipher(self) -> AESGCM:
+        return AESGCM(self._made("seal"))
+
+    def _made(self, purpose: str) -> bytes:
+        return hmac.digest(self._root, purpose.encode(), "sha256")
+
+
+def errand_of(request: Request, body: bytes) -> Errand | None:
+    """None where the caller did not ask for it."""
+    given = request.headers.getlist(HEADER)
+    if not given:
+        return None
+    if len(given) > 1 or not KEY.fullmatch(given[0]):
+        raise Malformed("Idempotency-Key: one text of 1 to 200 printable ASCII characters without spaces is expected.")
+    target = request.scope["raw_path"] + b"?" + request.scope["query_string"]
+    condition = request.headers.get("if-match", "").encode()
+    asked = b"\n".join((request.method.encode(), target, condition, hashlib.sha256(body).digest()))
+    return Errand(request.state.secret, given[0], asked)
+
+
+def act_once(desk: Desk, memory: Trivet, errand: Errand | None, act: Callable[[], Reply]) -> Reply:
+    if errand is None:
+        return act()
+    once = memory.engine.store.once
+    kept = once.begin(errand.name, errand.request, LEASE_TIMES * desk.settings.server_request_seconds)
+    if kept is None:
+        return _act(once, errand, act)
+    if not hmac.compare_digest(kept.request, errand.request):
+        raise InvalidInput("Idempotency-Key: it came with another request before. Nothing was done; make a new one.")
+    if kept.answer is None:
+        raise StillRunning("The same request is being worked on. Ask again in a moment with the same Idempotency-Key.")
+    return msgspec.structs.replace(errand.opened(kept.answer), replayed=True)
+
+
+def _act(once: Once, errand: Errand, act: Callable[[], Reply]) -> Reply:
+    try:
+        reply = act()
+    except BaseException:
+        once.give_up(errand.name)
+        raise
+    try:
+        once.finish(errand.name, errand.sealed(reply))
+    except StoreError as error:  # it is done all the same, and the caller should hear so
+        logger.warning("An answer could not be kept for a repeated request: %s", error)
+    return reply

@@ -1,0 +1,135 @@
+"""The open stores of one server process: a tenant is opened when somebody with a key of it comes, and closed when idle.
+
+On SQLite a tenant is a file of its own beside the first one's; on PostgreSQL it is a part of the same database.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from trivet.errors import StoreError
+from trivet.memory.accounts import caller_of, make_key, tenant_of
+from trivet.memory.engine import Shared, open_engine
+from trivet.memory.tenants import check_tenant, tenant_file
+from trivet.settings import Settings
+from trivet.trivet import Trivet
+from trivet.types import Caller, Filter, Right, Role
+
+# Longer than any request may take.
+IDLE_SECONDS = 900.0
+
+
+class _Open(msgspec.Struct):
+    trivet: Trivet
+    used: float
+
+
+class House:
+    def __init__(self, settings: Settings) -> None:
+        check_tenant(settings.tenant)
+        self._settings = settings
+        self._shared = Shared.of(settings)
+        self._tenants: dict[str, _Open] = {}
+        self._turns: dict[str, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._first()  # a store that cannot be opened stops the server, not a request
+
+    def caller(self, key: str) -> Caller:
+        """Who comes with this key. Of a tenant that is not here, as little is told as of a key that is not known."""
+        tenant = tenant_of(key)
+        with self._without_places():
+            if tenant is None or not self._is_here(tenant):
+                return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
+            return caller_of(self._open(tenant).engine.store, tenant, key)
+
+    def trivet(self, caller: Caller) -> Trivet:
+        return self._open(caller.tenant).acting_as(caller)
+
+    def make_key(self, user: str, role: Role, rights: Sequence[Right] | None = None, label: str = "") -> str:
+        """A key of the first tenant, for a user who is added if need be."""
+        store = self._first().engine.store
+        if not store.accounts.has(user):
+            store.accounts.add_user(user, role)
+        return make_key(store, self._settings.tenant, user, rights, label).text
+
+    def has_users(self) -> bool:
+        return bool(self._first().engine.store.accounts.users())
+
+    def check(self) -> None:
+        """Raises a StoreError when the store cannot be read."""
+        with self._without_places():
+            self._first().engine.store.memories.page(Filter(), "recency", 1, 0)
+
+    def close(self) -> None:
+        with self._lock:
+            tenants, self._tenants = list(self._tenants.values()), {}
+        for tenant in tenants:
+            tenant.trivet.close()
+        self._shared.close()
+
+    @contextmanager
+    def _without_places(self) -> Iterator[None]:
+        """Where the stores are is not for those to know who have no key yet."""
+        try:
+            yield
+        except StoreError as error:
+            told = str(error)
+            server = self._shared.server
+            for place in (server.name,) if server else (str(one) for one in self._files()):
+                told = told.replace(place, "the server's store")
+            raise StoreError(told) from error
+
+    def _files(self) -> list[Path]:
+        return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
+
+    def _first(self) -> Trivet:
+        return self._open(self._settings.tenant)
+
+    def _is_here(self, tenant: str) -> bool:
+        if tenant in self._tenants:
+            return True
+        if self._shared.server:
+            return self._shared.server.has_tenant(tenant)
+        return tenant_file(self._of(tenant)).exists()
+
+    def _of(self, tenant: str) -> Settings:
+        return msgspec.structs.replace(self._settings, tenant=tenant)
+
+    def _open(self, tenant: str) -> Trivet:
+        found = self._used(tenant)
+        if found is None:
+            with self._lock:
+                turn = self._turns.setdefault(tenant, threading.Lock())
+            with turn:  # one that opens slowly holds up nobody but its own users
+                found = self._used(tenant) or self._take_in(tenant)
+        self._close_idle()
+        return found
+
+    def _used(self, tenant: str) -> Trivet | None:
+        """Found and marked in one go, so that nobody closes it in between."""
+        with self._lock:
+            found = self._tenants.get(tenant)
+            if found is None:
+                return None
+            found.used = time.monotonic()
+            return found.trivet
+
+    def _take_in(self, tenant: str) -> Trivet:
+        opened = Trivet.of(open_engine(self._of(tenant), self._shared))
+        with self._lock:
+            self._tenants[tenant] = _Open(opened, time.monotonic())
+        return opened
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            limit = time.monotonic() - IDLE_SECONDS
+            idle = [name for name, one in self._tenants.items() if one.used < limit and name != self._settings.tenant]
+            closing = [self._tenants.pop(name) for name in idle]
+        for one in closing:
+            one.trivet.close()

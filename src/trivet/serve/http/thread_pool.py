@@ -1,0 +1,51 @@
+"""The threads that do the work, so that none holds up the event loop, and how long a caller waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, TypeVar
+
+from trivet.serve.http.errors import Busy, TookTooLong
+
+T = TypeVar("T")
+logger = logging.getLogger("trivet.serve.http")
+
+
+class Calls:
+    """A fixed set of threads, because a store keeps a connection for each thread it ever saw."""
+
+    def __init__(self, threads: int, seconds: float) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="trivet-http")
+        self._seconds = seconds
+        self._running: set[Future[Any]] = set()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """What the function returns. Work that began is finished, also when nobody waits for it any longer."""
+        work = self._threads.submit(function)
+        self._running.add(work)
+        work.add_done_callback(self._running.discard)
+        answer = asyncio.wrap_future(work)
+        await asyncio.wait({answer}, timeout=self._seconds)
+        if answer.done():
+            return answer.result()
+        if work.cancel():
+            raise Busy(f"The request waited {self._seconds:g} s for its turn. Nothing was done; try again later.")
+        work.add_done_callback(_note)
+        raise TookTooLong(
+            f"The work is not done after {self._seconds:g} s. It goes on and will be finished; look whether it was, "
+            "or ask again with the same Idempotency-Key."
+        )
+
+    def close(self, seconds: float) -> bool:
+        """Waits for the work that was accepted. False where some of it is not done by then."""
+        self._threads.shutdown(wait=False)
+        return not wait(set(self._running), timeout=seconds).not_done
+
+
+def _note(work: Future[T]) -> None:
+    error = work.exception()
+    if error is not None:
+        logger.warning("Work that outlasted its request failed: %s", type(error).__name__)

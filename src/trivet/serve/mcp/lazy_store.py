@@ -1,0 +1,43 @@
+"""A store that is opened by the first call, so that a server can introduce itself before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from trivet.serve.resident.connect import open_memory
+from trivet.trivet import Trivet
+
+T = TypeVar("T")
+
+# Enough for a client that asks several things at once. A fixed set of threads, because the store keeps a
+# connection for each thread it ever saw.
+CALLS_AT_ONCE = 8
+
+
+class LazyStore:
+    """Runs calls in threads, so that none holds up the event loop. An open that failed is tried again by the next."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._memory: Trivet | None = None
+        self._opening = threading.Lock()
+        self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="trivet-call")
+
+    async def run(self, function: Callable[[Trivet], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._apply, function)
+
+    def close(self) -> None:
+        """Waits for the calls under way, then for the worker."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        if self._memory is not None:
+            self._memory.close()
+
+    def _apply(self, function: Callable[[Trivet], T]) -> T:
+        with self._opening:
+            if self._memory is None:
+                self._memory = open_memory(self._path)
+        return function(self._memory)

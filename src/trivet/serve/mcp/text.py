@@ -1,0 +1,175 @@
+"""The text form of each result, for clients that show only text. All stored words stand inside the wrapper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trivet.secrets import MASK
+from trivet.serve.mcp.result_types import (
+    Changed,
+    Counted,
+    Elsewhere,
+    Explained,
+    Found,
+    Got,
+    Joined,
+    Judged,
+    Linked,
+    Listed,
+    Recalled,
+    Shown,
+    Stored,
+)
+from trivet.serve.mcp.untrusted import Wrapper
+from trivet.types import LOCAL
+
+MASKED = "Sensitive contents are masked here; the user can read them with: trivet get ID --reveal"
+
+
+def stored_text(result: Stored, wrapper: Wrapper) -> str:
+    lines = [f"{'Stored' if result.status == 'stored' else 'Already stored, unchanged'}: {result.id}"]
+    if result.redacted:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in result.redacted.items())
+        lines.append(f"Secrets were encrypted and replaced by placeholders: {kinds}. Only the user can read them.")
+    if result.near_duplicates:
+        lines += [
+            "These say nearly the same; nothing was merged. If the new one replaces one of them, call memory_link with "
+            f"source={result.id}, kind=supersedes, target=the old id.",
+            wrapper.notice,
+        ]
+    for other in result.near_duplicates:
+        lines += [f"- similarity {other.similarity:g}", wrapper.wrap(other.content, other.id)]
+    return "\n".join(lines)
+
+
+def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
+    lines = [wrapper.notice] if result.hits or result.foreign else []
+    lines += [] if result.hits else [_nothing(result)]
+    together: list[Found | Elsewhere] = [*result.hits, *result.foreign]
+    for hit in sorted(together, key=lambda hit: hit.rank):
+        if isinstance(hit, Elsewhere):
+            lines += _elsewhere(hit, wrapper)
+            continue
+        lines.append(_headline(hit))
+        # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
+        path = f"by way of {hit.path}\n" if hit.path else ""
+        lines.append(wrapper.wrap(f"{label(hit)}\n{path}{hit.content}", hit.id))
+        for resolution in hit.resolved_by:
+            lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
+    if result.truncated:
+        lines.append("The token budget cut this answer short.")
+    if any(hit.content == MASK for hit in result.hits):
+        lines.append(MASKED)
+    if result.health:
+        lines.append(f"Note: {result.health}.")
+    return "\n".join(lines)
+
+
+def _elsewhere(hit: Elsewhere, wrapper: Wrapper) -> list[str]:
+    """Whatever another system chose stands inside, its id and title too."""
+    place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
+    told = "\n".join(part for part in (place, hit.title, hit.text) if part)
+    return [f"{hit.rank}. score {hit.score:g}, from another system: {', '.join(hit.systems)}", wrapper.wrap(told)]
+
+
+def _nothing(result: Recalled) -> str:
+    if result.best_relevance is None:
+        return "Nothing stored matches this query."
+    return (
+        f"Nothing relevant is stored for this query: the best candidate is only {result.best_relevance:.0%} likely to "
+        "be. To see such candidates all the same, call again with relevance_at_least=0."
+    )
+
+
+def got_text(result: Got, wrapper: Wrapper) -> str:
+    lines = [wrapper.notice, wrapper.wrap(f"{_details(result)}\n{result.content}", result.id)]
+    lines += [f"link: {_sentence(link)}" for link in result.links]
+    if result.content == MASK:
+        lines.append(MASKED)
+    return "\n".join(lines)
+
+
+def listed_text(result: Listed, wrapper: Wrapper) -> str:
+    if not result.memories:
+        return f"None here; {result.total} in all."
+    last = result.offset + len(result.memories)
+    lines = [f"{result.offset + 1} to {last} of {result.total}. {wrapper.notice}"]
+    for memory in result.memories:
+        part = "" if memory.whole_characters is None else f"\n(part of {memory.whole_characters} characters)"
+        lines.append(wrapper.wrap(f"{label(memory)}\n{memory.content}{part}", memory.id))
+    if result.next_offset is not None:
+        lines.append(f"More: offset={result.next_offset}.")
+    return "\n".join(lines)
+
+
+def changed_text(result: Changed, wrapper: Wrapper) -> str:
+    done = "Deleted" if result.state == "deleted" else "Updated"
+    undo = f" {result.undo}" if result.undo else ""
+    return f"{done}: {result.id} (revision {result.revision}, {result.state}).{undo}"
+
+
+def linked_text(result: Linked, wrapper: Wrapper) -> str:
+    return f"{'Linked' if result.status == 'linked' else 'Link removed'}: {_sentence(result)}."
+
+
+def explained_text(result: Explained, wrapper: Wrapper) -> str:
+    """The reasons may quote tags and sources, which are stored words too."""
+    told = "\n- ".join((result.verdict, *result.reasons))
+    return f"{wrapper.notice}\n{wrapper.wrap(told, result.id)}"
+
+
+def judged_text(result: Judged, wrapper: Wrapper) -> str:
+    return f"Noted for {result.id}: {result.useful} times useful, {result.not_useful} times not."
+
+
+def counted_text(result: Counted, wrapper: Wrapper) -> str:
+    names = ("memories", "categories", "scopes", "tags")
+    stored = "\n".join(f"{name}: {_counts(getattr(result, name))}" for name in names)
+    waiting = f"{result.not_embedded} waiting for vectors, {result.failing_jobs} failing"
+    waiting += f", {result.not_in_graph} for the concept graph" if result.not_in_graph else ""
+    counts = f"{result.links} links, {result.concepts} concepts, {result.sensitive} sensitive"
+    summary = f"{counts}, {waiting}; embedder: {result.embedder or 'none'}"
+    return f"{wrapper.notice}\n{wrapper.wrap(stored)}\n{summary}."
+
+
+def _headline(hit: Found) -> str:
+    parts = [f"{hit.rank}. score {hit.score:g}, relevance {hit.relevance:g}", hit.why]
+    if hit.redirected_from:
+        parts.append(f"replaces {' '.join(hit.redirected_from)}")
+    if hit.same_as:
+        parts.append(f"same as {' '.join(hit.same_as)}")
+    if hit.whole_characters is not None:
+        parts.append(f"part of {hit.whole_characters} characters, memory_get shows all")
+    return "; ".join(part for part in parts if part)
+
+
+def label(memory: Found | Shown) -> str:
+    """One line about a memory: what is worth its tokens on every hit."""
+    parts: list[str] = [memory.title] if memory.title else []
+    parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
+    if memory.tags:
+        parts.append(f"tags {', '.join(memory.tags)}")
+    if memory.state != "active":
+        parts.append(memory.state)
+    return f"[{' | '.join(parts)}]"
+
+
+def _details(memory: Shown) -> str:
+    parts = [label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
+    parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
+    if memory.owner != LOCAL:
+        parts.append(f"owner {memory.owner}")
+    for name in ("source", "valid_from", "valid_to"):
+        if value := getattr(memory, name):
+            parts.append(f"{name} {value}")
+    if memory.expanded_keywords:
+        parts.append(f"keywords {', '.join(memory.expanded_keywords)}")
+    return "\n".join(parts)
+
+
+def _sentence(link: Joined) -> str:
+    return f"{link.source} {link.kind} {link.target}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"

@@ -1,0 +1,278 @@
+"""What an agent's hook runs: it hands what the agent says to the resident process and prints what comes back.
+
+It runs before every prompt, so it is a script of its own that loads nothing but what is built into Python:
+`python -S -I hook_client.py prompt`. Whatever goes wrong, it is silent and exits with 0, for a hook that fails may
+block the prompt; what went wrong is noted in a file that `trivet status` reads.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import FrameType
+
+    Environment = Mapping[bytes, bytes]
+
+if sys.platform != "win32":  # there, without unix sockets, no resident process runs, and a hook works alone
+    import _signal  # type: ignore[import-not-found]  # the same as signal, without its lists of names
+    import _socket
+    import posix
+
+PROTOCOL = b"1"
+LENGTH_BYTES = 4
+# The longest message either way. A longer prompt is no question to a memory.
+MOST_BYTES = 32 * 2**20
+CHUNK_BYTES = 2**20
+# What a unix socket's address holds on every system.
+LONGEST_PATH = 100
+TIME_LIMIT_MS = 3_000
+# The file of failures is put aside when it is longer; one before it is kept.
+NOTED_BYTES = 64 * 1024
+
+
+class Gone(Exception):
+    """The resident process is not there, or left in the middle."""
+
+
+def main(arguments: list[str]) -> int:
+    environment: Environment = {}
+    try:
+        if sys.platform == "win32":
+            _print(_alone(arguments, sys.stdin.buffer.read(), "there is none on this system", []))
+            return 0
+        environment = posix.environ
+        child: list[int] = []
+        _limit_time(environment, arguments, child)
+        given = _read(lambda: posix.read(0, CHUNK_BYTES))
+        _print(_answer(environment, arguments, given, child))
+    except Exception as error:  # noqa: BLE001 - a hook that fails must not stand in the way of the prompt
+        note(environment, arguments, f"{type(error).__name__}: {error}")
+    return 0
+
+
+def _answer(environment: Environment, arguments: list[str], given: bytes, child: list[int]) -> bytes:
+    try:
+        return hook(environment, arguments, given)
+    except Gone as gone:
+        return _alone(arguments, given, str(gone), child)
+
+
+def hook(environment: Environment, arguments: list[str], given: bytes) -> bytes:
+    """What the resident process answers; raises Gone where the caller has to do without it."""
+    variables = b"\0".join(name + b"=" + value for name, value in environment.items())
+    typed = b"\0".join(argument.encode(errors="surrogateescape") for argument in arguments)
+    status, answer, *_ = ask(environment, (b"hook", PROTOCOL, variables, posix.getcwdb(), typed, given))
+    if status != b"ok":
+        raise Gone(answer.decode(errors="replace"))
+    return answer
+
+
+def ask(environment: Environment, parts: Iterable[bytes], seconds: float | None = None) -> list[bytes]:
+    """Sends one message and returns the parts of the answer."""
+    connection = connect(socket_path(environment), seconds)
+    try:
+        connection.sendall(packed(parts))
+        return received(connection)
+    except OSError as error:
+        raise Gone(f"it left in the middle ({error})") from None
+    finally:
+        connection.close()
+
+
+def socket_path(environment: Environment) -> bytes:
+    """Where the resident process of this user listens: in a folder that nobody else may enter."""
+    runtime = environment.get(b"XDG_RUNTIME_DIR")
+    folder = runtime + b"/trivet" if runtime else b"/tmp/trivet-%d" % posix.getuid()
+    return folder + b"/resident.sock"
+
+
+def connect(path: bytes, seconds: float | None = None) -> _socket.socket:
+    """A connection to a process of this very user; any other is not spoken to."""
+    _check_folder(path.rpartition(b"/")[0])
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(seconds)
+        connection.connect(path)
+        if peer(connection) not in (None, posix.getuid()):
+            raise Gone("the socket belongs to another user")
+    except OSError as error:
+        connection.close()
+        raise Gone(f"it does not run ({error})") from None
+    except Gone:
+        connection.close()
+        raise
+    return connection
+
+
+def peer(connection: _socket.socket) -> int | None:
+    """The user at the other end; None where the system does not tell, and the folder's rights alone must do."""
+    if not hasattr(_socket, "SO_PEERCRED"):
+        return None
+    credentials = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[4:8], sys.byteorder)
+
+
+def packed(parts: Iterable[bytes]) -> bytes:
+    """Each part behind its length, and all of it behind its own."""
+    body = b"".join(len(part).to_bytes(LENGTH_BYTES, "big") + part for part in parts)
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def received(connection: _socket.socket) -> list[bytes]:
+    length = int.from_bytes(_exactly(connection, LENGTH_BYTES), "big")
+    if length > MOST_BYTES:
+        raise Gone("the message is too long")
+    body, parts, position = _exactly(connection, length), [], 0
+    while position < length:
+        start = position + LENGTH_BYTES
+        position = start + int.from_bytes(body[position:start], "big")
+        parts.append(body[start:position])
+    return parts
+
+
+def note(environment: Environment, arguments: list[str], reason: str) -> None:
+    """Counts a failure where `trivet status` finds it. If not even that can be written, nothing can be told."""
+    if sys.platform == "win32":
+        return
+    folder = _data_folder(environment) + b"/hooks"
+    row = f"{int(time.time())} {' '.join(arguments[:1])} {' '.join(reason.split())[:300]}\n"
+    try:
+        _make_folders(folder)
+        file = folder + b"/failures.log"
+        handle = posix.open(file, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND, 0o600)
+        try:
+            posix.write(handle, row.encode(errors="replace"))
+            if posix.fstat(handle).st_size > NOTED_BYTES:
+                posix.rename(file, file + b".1")
+        finally:
+            posix.close(handle)
+    except OSError:
+        return
+
+
+def _limit_time(environment: Environment, arguments: list[str], child: list[int]) -> None:
+    """After so long the hook ends, whatever it waits for: its input, the resident process, or a child."""
+    milliseconds = _time_limit_ms(environment)
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        for process in child:
+            _kill(process)
+        note(environment, arguments, f"no answer within {milliseconds} ms")
+        posix._exit(0)
+
+    _signal.signal(_signal.SIGALRM, give_up)
+    _signal.setitimer(_signal.ITIMER_REAL, milliseconds / 1000)
+
+
+def _kill(group: int) -> None:
+    try:
+        posix.killpg(group, _signal.SIGKILL)
+    except OSError:  # it has just ended by itself
+        return
+
+
+def _time_limit_ms(environment: Environment) -> int:
+    """The setting hook_time_limit_ms. To read the whole file of settings would take as long as the hook itself."""
+    name = b"hook_time_limit_ms"
+    if given := environment.get(b"TRIVET_" + name.upper()):
+        return _whole(given) or TIME_LIMIT_MS
+    for row in _settings_text(environment).split(b"\n"):
+        key, _, value = row.partition(b"=")
+        if key.strip() == name:
+            return _whole(value.partition(b"#")[0].replace(b"_", b"")) or TIME_LIMIT_MS
+    return TIME_LIMIT_MS
+
+
+def _whole(text: bytes) -> int:
+    return int(text) if text.strip().isdigit() else 0
+
+
+def _settings_text(environment: Environment) -> bytes:
+    base = environment.get(b"XDG_CONFIG_HOME") or environment.get(b"HOME", b"") + b"/.config"
+    try:
+        handle = posix.open(environment.get(b"TRIVET_CONFIG") or base + b"/trivet/trivet.toml", posix.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return posix.read(handle, CHUNK_BYTES)
+    except OSError:
+        return b""
+    finally:
+        posix.close(handle)
+
+
+def _data_folder(environment: Environment) -> bytes:
+    return (environment.get(b"XDG_DATA_HOME") or environment.get(b"HOME", b"") + b"/.local/share") + b"/trivet"
+
+
+def _check_folder(folder: bytes) -> None:
+    try:
+        status = posix.lstat(folder)
+    except OSError:
+        raise Gone("it does not run") from None
+    if status.st_uid != posix.getuid() or status.st_mode & 0o077 or (status.st_mode & 0o170000) != 0o040000:
+        raise Gone("the folder of its socket is not this user's alone")
+
+
+def _make_folders(folder: bytes) -> None:
+    try:
+        posix.mkdir(folder, 0o700)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        _make_folders(folder.rpartition(b"/")[0])
+        posix.mkdir(folder, 0o700)
+
+
+def _read(read: Callable[[], bytes]) -> bytes:
+    pieces, length = [], 0
+    while piece := read():
+        pieces.append(piece)
+        length += len(piece)
+        if length > MOST_BYTES - CHUNK_BYTES:
+            raise ValueError("the input is too long")
+    return b"".join(pieces)
+
+
+def _exactly(connection: _socket.socket, length: int) -> bytes:
+    pieces, left = [], length
+    while left:
+        piece = connection.recv(min(left, CHUNK_BYTES))
+        if not piece:
+            raise Gone("it left in the middle")
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _print(answer: bytes) -> None:
+    """Straight to its end: Python's own stream would complain at the exit about a reader that has gone."""
+    if sys.platform == "win32":
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+        return
+    while answer:
+        answer = answer[posix.write(1, answer) :]
+
+
+def _alone(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
+    """The same answer from a process that opens the store itself; slower, and it may start the resident process."""
+    import subprocess
+
+    # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
+    command = [sys.executable, "-P", "-m", "trivet.agents.hooks.without_resident", *arguments]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
+    child.append(process.pid)
+    answer, _ = process.communicate(given)
+    if process.returncode:
+        raise OSError(f"working alone ended with {process.returncode}; the resident process: {reason}")
+    return answer
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

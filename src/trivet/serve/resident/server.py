@@ -1,0 +1,301 @@
+"""The resident process: answers on its socket until it is told to end, is idle for long, or grows too large."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+import trivet
+from trivet.errors import TrivetError
+from trivet.serve.resident import calls, hook_client
+from trivet.serve.resident.client import END
+from trivet.serve.resident.connect import STATUS
+from trivet.serve.resident.hook_calls import HookCall, from_parts
+from trivet.serve.resident.paths import Lock, socket_file
+from trivet.serve.resident.stores import Stores
+from trivet.settings import Settings
+from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.serve.resident")
+
+# The store keeps a connection for each thread it ever saw, so there is a fixed set.
+THREADS = 8
+# A client sends at once what it has; one that does not has died or does not mean it.
+RECEIVE_SECONDS = 10.0
+# How often it looks whether it is idle or too large, besides after each call.
+LOOK_SECONDS = 5.0
+END_SECONDS = 15.0
+WAITING_CLIENTS = 64
+# What the process ends with when it grew too large: a service manager starts it anew.
+TOO_LARGE = 75
+
+Hook = Callable[[Trivet, HookCall], bytes]
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process tells of itself."""
+
+    pid: int
+    version: str
+    seconds: float
+    memory_mb: float
+    memory_limit_mb: int
+    idle_seconds: float
+    idle_limit_seconds: float
+    stores: tuple[str, ...]
+    calls: int
+    failed: int
+    hooks: dict[str, int]
+
+
+class Server:
+    def __init__(self, settings: Settings, hook: Hook) -> None:
+        self._settings = settings
+        self._hook = hook
+        self._stores = Stores()
+        self._started = self._used = time.monotonic()
+        self._counts: Counter[str] = Counter()
+        self._hooks: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._running = 0
+        self._status = 0
+        self._wakes, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
+        self._code = _code_mark()
+
+    def run(self, ready: Callable[[], None]) -> int:
+        """Serves until its end, and returns the status to exit with."""
+        with self._wakes, self._wake:
+            lock = Lock()
+            try:
+                return self._run(ready)
+            finally:
+                self._stores.close()
+                lock.release()
+
+    def _run(self, ready: Callable[[], None]) -> int:
+        with self._stores.using(self._settings) as memory:
+            _warm_up(memory)
+        with _listener() as listener:
+            self._set_signals()
+            ready()
+            try:
+                self._serve(listener)
+            finally:
+                socket_file().unlink(missing_ok=True)  # whoever comes now does without us, or starts the next
+        return self._status
+
+    def end(self, status: int = 0) -> None:
+        self._status = self._status or status
+        try:
+            self._wake.send(b"x")
+        except BlockingIOError:
+            return  # it is full of the same wish
+
+    def _serve(self, listener: socket.socket) -> None:
+        threads = ThreadPoolExecutor(THREADS, thread_name_prefix="trivet-resident")
+        try:
+            seconds = min(LOOK_SECONDS, self._settings.resident_idle_seconds or LOOK_SECONDS)
+            while True:
+                readable, _, _ = select.select([listener, self._wakes], [], [], seconds)
+                if self._wakes in readable or self._over():
+                    return
+                if listener in readable:
+                    self._take(listener, threads)
+        finally:
+            listener.close()
+            _finish(threads)
+
+    def _take(self, listener: socket.socket, threads: ThreadPoolExecutor) -> None:
+        connection, _ = listener.accept()
+        if hook_client.peer(connection) not in (None, os.getuid()):
+            self._count("failed")
+            logger.warning("Another user knocked, and was turned away.")
+            connection.close()
+            return
+        with self._lock:
+            self._running += 1
+        threads.submit(self._attend, connection)
+
+    def _attend(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                connection.settimeout(RECEIVE_SECONDS)
+                parts = hook_client.received(connection)
+                connection.sendall(hook_client.packed(self._answer(parts)))
+        except (OSError, hook_client.Gone):
+            self._count("failed")  # the client went away; what it asked for is done or was never asked
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._used = time.monotonic()
+
+    def _answer(self, parts: list[bytes]) -> tuple[bytes, bytes]:
+        try:
+            return self._done(parts)
+        except TrivetError as error:
+            return calls.ERROR, calls.failure_of(error)
+        except Exception as error:  # one call's failure is told to its caller and ends nothing else
+            self._count("failed")
+            logger.exception("A call failed")
+            return calls.ALONE, f"it failed ({type(error).__name__})".encode()
+
+    def _done(self, parts: list[bytes]) -> tuple[bytes, bytes]:
+        kind = parts[0] if parts else b""
+        if kind == STATUS:
+            return calls.OK, msgspec.json.encode(self._told())
+        if kind == END:
+            self.end()
+            return calls.OK, b""
+        self._count("calls")
+        if kind == b"hook" and len(parts) == 6 and parts[1] == hook_client.PROTOCOL:
+            return self._hooked(parts)
+        if kind == calls.CALL and len(parts) == 3:
+            return self._called(parts[1].decode(), parts[2])
+        return calls.ALONE, b"it does not understand"
+
+    def _called(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+        if version != trivet.__version__:
+            return calls.OLD, trivet.__version__.encode()
+        asked = msgspec.json.decode(message, type=calls.Asked)
+        if asked.surroundings != calls.surroundings(asked.settings, os.environ):
+            return calls.ALONE, b"its surroundings are others"
+        with self._stores.using(asked.settings) as memory:
+            body = calls.done(memory, asked)
+        if len(body) > hook_client.MOST_BYTES - 1024:
+            return calls.ALONE, b"the answer is too long to send"
+        return calls.OK, body
+
+    def _hooked(self, parts: list[bytes]) -> tuple[bytes, bytes]:
+        """A hook's failure is noted, and answered with nothing."""
+        call = from_parts(parts[2:])
+        settings = call.settings
+        same = calls.surroundings(settings, call.environment) == calls.surroundings(settings, os.environ)
+        if settings.resident == "off" or not same:
+            return calls.ALONE, b"its settings are others"
+        try:
+            with self._stores.using(settings) as memory:
+                answer = self._hook(memory, call)
+        except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it
+            variables = {os.fsencode(name): os.fsencode(value) for name, value in call.environment.items()}
+            hook_client.note(variables, [call.moment], f"{type(error).__name__}: {error}")
+            self._count(f"{call.moment} failed", self._hooks)
+            return calls.OK, b""
+        self._count(f"{call.moment} {'answered' if answer else 'silent'}", self._hooks)
+        return calls.OK, answer
+
+    def _over(self) -> bool:
+        """Whether it is time to go by itself: idle, too large, or upgraded, so that what is on disk is not what runs.
+
+        Whoever is knocking is turned away then, and does without.
+        """
+        with self._lock:
+            idle = 0.0 if self._running else time.monotonic() - self._used
+        limit = self._settings.resident_idle_seconds
+        if memory_mb() > self._settings.resident_memory_mb:
+            logger.warning("More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb)
+            self._status = TOO_LARGE
+            return True
+        return bool(limit and idle > limit) or _code_mark() != self._code
+
+    def _told(self) -> Status:
+        moment = time.monotonic()
+        return Status(
+            pid=os.getpid(),
+            version=trivet.__version__,
+            seconds=round(moment - self._started, 1),
+            memory_mb=round(memory_mb(), 1),
+            memory_limit_mb=self._settings.resident_memory_mb,
+            idle_seconds=round(moment - self._used, 1),
+            idle_limit_seconds=self._settings.resident_idle_seconds,
+            stores=self._stores.paths,
+            calls=self._counts["calls"],
+            failed=self._counts["failed"],
+            hooks=dict(self._hooks),
+        )
+
+    def _count(self, name: str, counts: Counter[str] | None = None) -> None:
+        with self._lock:
+            (self._counts if counts is None else counts)[name] += 1
+
+    def _set_signals(self) -> None:
+        def end(number: int, frame: FrameType | None) -> None:
+            self.end()
+
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, end)
+
+
+def set_up_logs() -> None:
+    """To standard error, which is the log file where it was started in the background."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def memory_mb() -> float:
+    """What this process has in memory now; where the system does not tell, the most it ever had."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return pages * os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def _listener() -> socket.socket:
+    """Under our lock, a socket file that is there was left by a process that was killed."""
+    file = socket_file()
+    file.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(file))
+        finally:
+            os.umask(before)
+        listener.listen(WAITING_CLIENTS)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _warm_up(memory: Trivet) -> None:
+    """Loads what the first question would have to wait for."""
+    if memory.server is not None:
+        return  # which is warm by itself, or not to be had at the moment
+    memory.recall("ready", limit=1, relevance_at_least=1.0)
+    if memory.engine.embedding.local:
+        memory.engine.embedding.probe()
+
+
+def _finish(threads: ThreadPoolExecutor) -> None:
+    """What was accepted is answered, within a limit: one that hangs must not keep the process for ever."""
+    done = threading.Thread(target=threads.shutdown, name="trivet-ending", daemon=True)
+    done.start()
+    done.join(END_SECONDS)
+    if done.is_alive():
+        logger.error("A call still ran after %s s and is cut off; the store bears that.", END_SECONDS)
+        socket_file().unlink(missing_ok=True)
+        os._exit(1)
+
+
+def _code_mark() -> tuple[int, int]:
+    """Changes when another version is installed over this one."""
+    try:
+        status = Path(trivet.__file__).stat()
+    except OSError:
+        return (0, 0)
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,318 @@
+"""Settings: an environment variable wins over trivet.toml, which wins over the default.
+
+Only the user's own configuration file is read, never one found in the working directory: a cloned repository must not
+be able to point the embedder, and with it the user's memories, at a stranger's server.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from trivet.contract import SCOPE_PATTERN
+from trivet.errors import InvalidInput
+from trivet.settings.address import without_password
+from trivet.settings.systems import Member
+
+CATEGORIES: tuple[str, ...] = (
+    "facts",
+    "preferences",
+    "projects",
+    "people",
+    "decisions",
+    "procedures",
+    "problems",
+    "events",
+    "code",
+    "references",
+)
+
+# Written with commas between the names in an environment variable.
+LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
+# Written as JSON there.
+TABLES = frozenset(("federation",))
+
+
+# Never shown, logged or sent anywhere but where they are for.
+HIDDEN = ("key", "proxy")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    path: Annotated[
+        str, Meta(description="The store's file, postgresql://USER@HOST/DATABASE, or a server such as https://HOST.")
+    ] = ""
+    key: Annotated[str, Meta(description="The key to the server, where the path is the address of one.")] = ""
+    tenant: Annotated[
+        str, Meta(min_length=1, max_length=200, description="Whose memories, where one server keeps those of many.")
+    ] = "default"
+    scope: Annotated[str, Meta(pattern=SCOPE_PATTERN, description="The scope of a memory that names none.")] = "default"
+    categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
+        CATEGORIES
+    )
+    embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled, stock or openai:MODEL@URL.")] = (
+        "bundled"
+    )
+    recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
+    rerank: Annotated[
+        str,
+        Meta(description="A second look at the best candidates: off, fast, best, folder:/path, or an endpoint's name."),
+    ] = "off"
+    rerank_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="A reranker that takes longer is left out; the fused order stands.")
+    ] = 2_000
+    relevance_at_least: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(
+            description="Answer nothing unless some hit is at least so likely to be relevant; if not set, that holds "
+            "for agents alone, at the calibrated threshold."
+        ),
+    ] = None
+    expand: Annotated[
+        bool, Meta(description="Where the first answer is unsure, ask the query's parts or rewrites too.")
+    ] = False
+    expand_llm: Annotated[
+        str,
+        Meta(
+            description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: split by rule."
+        ),
+    ] = ""
+    expand_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="After so long no further part or rewrite is asked.")
+    ] = 3_000
+    graph_llm: Annotated[
+        str,
+        Meta(description="A language model that reads memories for the graph, such as openai:MODEL@URL; empty: none."),
+    ] = ""
+    graph_llm_tokens_a_day: Annotated[
+        int, Meta(ge=0, le=10**12, description="Most tokens a day that memories are read with, as estimated.")
+    ] = 200_000
+    capture: Annotated[
+        Literal["off", "inbox", "direct"],
+        Meta(description="What is learnt from conversations: nothing, proposals for review, or memories at once."),
+    ] = "inbox"
+    capture_most_a_turn: Annotated[
+        int, Meta(ge=1, le=50, description="Most proposals or memories that one turn of a conversation makes.")
+    ] = 3
+    capture_llm: Annotated[
+        str,
+        Meta(
+            description="A language model that reads conversations and curates proposals, such as openai:MODEL@URL; "
+            "empty: rules alone."
+        ),
+    ] = ""
+    capture_llm_tokens_a_day: Annotated[
+        int, Meta(ge=0, le=10**12, description="Most tokens a day that it is asked with, as estimated.")
+    ] = 100_000
+    usage_counts: Annotated[bool, Meta(description="Count how often recall shows a memory; no rank depends on it.")] = (
+        True
+    )
+    disk_budget_mb: Annotated[
+        int, Meta(ge=0, le=10**9, description="A store larger than this is told by doctor, and captures rest; 0: any.")
+    ] = 0
+    secrets: Annotated[
+        Literal["redact", "refuse", "off"],
+        Meta(description="What happens to secrets in what is stored: redact (encrypt them), refuse the text, or off."),
+    ] = "redact"
+    secrets_vault: Annotated[
+        str,
+        Meta(description="Where HashiCorp Vault keeps the keys of secrets, such as https://HOST:8200/secret/trivet."),
+    ] = ""
+    secrets_keyring: Annotated[
+        bool, Meta(description="Keep the keys of secrets in the operating system's keyring where there is one.")
+    ] = True
+    leg_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="A leg, words or vectors, that takes longer is left out of the answer.")
+    ] = 5_000
+    busy_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="How long a write waits for another process's write.")
+    ] = 10_000
+    postgres_pooler: Annotated[
+        Literal["auto", "yes", "no"],
+        Meta(description="Whether a transaction pooler stands before PostgreSQL; then no statement is prepared."),
+    ] = "auto"
+    replica_urls: Annotated[
+        tuple[str, ...],
+        Meta(description="Hot standbys of the PostgreSQL database, which answer recalls while they are fresh."),
+    ] = ()
+    replica_lag_seconds: Annotated[
+        float, Meta(gt=0, le=3600, description="How old the answer of a standby may be.")
+    ] = 5.0
+    vector_memory_mb: Annotated[
+        int,
+        Meta(ge=1, le=10**6, description="PostgreSQL: memory for vectors; a tenant with too many is searched there."),
+    ] = 512
+    answer_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=3_600_000, description="How long a client waits for its server's answer.")
+    ] = 60_000
+    proxy: Annotated[str, Meta(description="The proxy through which a client reaches its server; empty: none.")] = ""
+    recalls_at_once: Annotated[
+        int, Meta(ge=1, le=1024, description="How many recalls search by meaning at the same time.")
+    ] = 4
+    server_requests_at_once: Annotated[
+        int, Meta(ge=1, le=10_000, description="Server: most requests at the same time; more are told to come back.")
+    ] = 64
+    server_threads: Annotated[
+        int, Meta(ge=1, le=1024, description="Server: how many requests are worked on while the others wait.")
+    ] = 8
+    server_request_bytes: Annotated[
+        int, Meta(ge=1024, le=2**30, description="Server: the largest body that is read, but for imports.")
+    ] = 4 * 2**20
+    server_import_bytes: Annotated[int, Meta(ge=1024, le=2**40, description="Server: the largest import.")] = 2**30
+    server_request_seconds: Annotated[
+        float,
+        Meta(gt=0, le=3600, description="Server: how long a request may take to arrive, and then to be answered."),
+    ] = 30.0
+    server_requests_a_minute: Annotated[
+        int, Meta(ge=1, le=10**6, description="Server: how often a key may ask in the long run.")
+    ] = 1_200
+    server_burst: Annotated[
+        int, Meta(ge=1, le=10**6, description="Server: how many requests a key may save up for a moment.")
+    ] = 200
+    server_shutdown_seconds: Annotated[
+        int, Meta(ge=0, le=3600, description="Server: how long the end waits for what was accepted.")
+    ] = 30
+    server_hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Server: the host names it answers for; on loopback this machine's own, elsewhere any if none."
+        ),
+    ] = ()
+    server_metrics: Annotated[
+        Literal["admin", "loopback"],
+        Meta(description="Server: who reads /metrics: keys with the right admin, or whoever is on this machine too."),
+    ] = "admin"
+    resident: Annotated[
+        Literal["off", "use", "hooks", "always"],
+        Meta(
+            description="The resident process: off (never used), use (where it runs), hooks (which start it too), or "
+            "always (the command line and MCP start it too)."
+        ),
+    ] = "hooks"
+    resident_idle_seconds: Annotated[
+        float, Meta(ge=0, le=10**9, description="The resident process ends when nobody asked for so long; 0: never.")
+    ] = 3_600.0
+    resident_memory_mb: Annotated[
+        int, Meta(ge=1, le=10**6, description="The resident process ends when it has more than this in memory.")
+    ] = 1_024
+    hook_time_limit_ms: Annotated[
+        int, Meta(ge=1, le=600_000, description="After so long a hook gives up and says nothing.")
+    ] = 3_000
+    hook_memories: Annotated[
+        int, Meta(ge=0, le=50, description="Most memories that a hook adds to a prompt; 0: none.")
+    ] = 5
+    hook_bytes: Annotated[
+        int, Meta(ge=0, le=10**6, description="Most bytes that a hook adds to a prompt or at a session's start.")
+    ] = 8_192
+    hook_start_tokens: Annotated[
+        int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
+    ] = 1_000
+    federation: Annotated[
+        Mapping[str, Member],
+        Meta(description="Other retrieval systems, a table each, which a federated recall asks, too."),
+    ] = {}
+    background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.shown.items())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return list(self.shown.items())
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Every setting as others may see it."""
+        return {
+            name: "[hidden]" if name in HIDDEN and getattr(self, name) else _shown(getattr(self, name))
+            for name in self.__struct_fields__
+        }
+
+
+def _shown(value: Any) -> Any:
+    """An address of PostgreSQL may hold a password."""
+    if isinstance(value, tuple):
+        return tuple(_shown(one) for one in value)
+    if isinstance(value, Mapping):
+        return {name: member.kind for name, member in value.items()}
+    return without_password(value) if isinstance(value, str) else value
+
+
+def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """The settings in force. `overrides` are what the caller gave by hand and win over everything."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = dict(_from_file(_config_file(environment)))
+    values.update(_from_environment(environment))
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    settings = _checked(values, "the settings")
+    return settings if settings.path else msgspec.structs.replace(settings, path=str(_data_file(environment)))
+
+
+def config_path(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the configuration file is, or would be."""
+    return _config_file(os.environ if environment is None else environment)
+
+
+def _config_file(environment: Mapping[str, str]) -> Path:
+    if named := environment.get("TRIVET_CONFIG"):
+        return Path(named).expanduser()
+    base = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "trivet" / "trivet.toml"
+
+
+def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the store is unless told otherwise, and what else belongs to this user."""
+    base = (os.environ if environment is None else environment).get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "trivet"
+
+
+def _data_file(environment: Mapping[str, str]) -> Path:
+    return data_folder(environment) / "memory.db"
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path} is not valid TOML: {error}.") from None
+    _checked(values, str(path))
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in Settings.__struct_fields__:
+        text = environment.get(f"TRIVET_{name.upper()}")
+        if text is not None:
+            read = _listed if name in LISTS else _tables if name in TABLES else str
+            values[name] = read(text)
+    return values
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _tables(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"TRIVET_FEDERATION is not JSON: {error}. Tables are better kept in trivet.toml.") from None
+
+
+def _checked(values: Mapping[str, Any], origin: str) -> Settings:
+    try:
+        return msgspec.convert(dict(values), Settings, strict=False)
+    except msgspec.ValidationError as error:
+        known = ", ".join(Settings.__struct_fields__)
+        raise InvalidInput(f"{origin}: {str(error).replace('`', '')}. Known settings: {known}.") from None

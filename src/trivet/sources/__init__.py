@@ -1,0 +1,1 @@
+"""Where memories come from: files of the user, and other memory systems."""

@@ -1,0 +1,129 @@
+"""Which files there are under a root, and reading one of them: never through a link, never outside."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+import msgspec
+
+from trivet.errors import InvalidInput
+from trivet.sources.files.formats import is_readable
+
+# Beside whatever begins with a dot: nobody's notes.
+NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
+LARGEST_TEXT = 16 * 2**20
+LARGEST_JSON = 2 * 2**30
+# Not through a link that has come since, and not waiting for ever at a pipe.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A file as a look at the folder shows it, by its path from the root with slashes."""
+
+    path: str
+    size: int
+    modified: int
+
+
+class Text(msgspec.Struct, frozen=True):
+    """What a file holds, and what it was like when reading it began."""
+
+    text: str
+    size: int
+    modified: int
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """`unknown` are folders that could not be looked into: what was there before may still be there."""
+
+    files: tuple[Seen, ...]
+    problems: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def look(root: Path, exclude: Sequence[str]) -> Looked:
+    """Every file that a reader could take, in order."""
+    files: list[Seen] = []
+    problems: list[str] = []
+    troubles: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=troubles.append):
+        here = Path(folder)
+        kept = [name for name in (*folders, *names) if not _hidden(name)]
+        for name in sorted(name for name in kept if name in folders or is_readable(name)):
+            path = _from(root, here / name)
+            if problem := _problem(here / name, path):
+                problems.append(problem)
+            elif name not in folders and not _excluded(path, exclude) and (found := _seen(here / name, path)):
+                files.append(found)
+        folders[:] = sorted(
+            name for name in folders if name in kept and not _excluded(_from(root, here / name), exclude)
+        )
+    problems += [
+        f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
+    ]
+    return Looked(tuple(files), tuple(problems), tuple(_from(root, Path(error.filename)) for error in troubles))
+
+
+def read(root: Path, path: str) -> Text:
+    """The text of a file under the root. The root itself may be anywhere; what lies below must really be there."""
+    whole = root / path
+    if not Path(os.path.realpath(whole.parent)).is_relative_to(root):
+        raise InvalidInput("it leads outside of the folder, so it is not read")
+    try:
+        handle = os.open(whole, os.O_RDONLY | _CAREFULLY)
+    except OSError as error:
+        raise InvalidInput(f"it cannot be read ({error.strerror})") from None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidInput("it is not a regular file")
+        most = LARGEST_JSON if path.lower().endswith((".json", ".jsonl")) else LARGEST_TEXT
+        if found.st_size > most:
+            raise InvalidInput(f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it")
+        return Text(_decoded(file.read(most + 1)), found.st_size, found.st_mtime_ns)
+
+
+def _decoded(data: bytes) -> str:
+    encoding = next((name for mark, name in _ENCODINGS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"it is not UTF-8 (byte {error.start:,}). Save it as UTF-8") from None
+    if "\x00" in text:
+        raise InvalidInput("it holds NUL characters, so it is no text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _seen(file: Path, path: str) -> Seen | None:
+    try:
+        found = file.lstat()
+    except FileNotFoundError:
+        return None
+    return Seen(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def _problem(whole: Path, path: str) -> str | None:
+    if whole.is_symlink():
+        return f"{path}: a symbolic link, which is not followed"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"{os.fsencode(path).decode(errors='replace')}: its name is not UTF-8. Rename it"
+    return None
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or name in NOT_NOTES
+
+
+def _excluded(path: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(path, pattern) or path.startswith(pattern.rstrip("/") + "/") for pattern in patterns)
+
+
+def _from(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()

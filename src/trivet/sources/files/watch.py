@@ -1,0 +1,45 @@
+"""Ingesting again whenever files change, once they have been quiet for a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+from watchfiles import Change, DefaultFilter, watch
+
+from trivet.sources.files.formats import is_readable
+
+# Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
+QUIET_MILLISECONDS = 300
+LONGEST_MILLISECONDS = 3_000
+# How often the wait is interrupted to see whether it shall end.
+LOOK_UP_MILLISECONDS = 1_000
+
+
+def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
+    """Yields once when the watch has begun, for what happened before that, and then after each burst of changes.
+
+    Of a file its folder is watched: most programs save by putting another file in its place.
+    """
+    begun = False
+    for found in watch(
+        path if path.is_dir() else path.parent,
+        watch_filter=_Notes(),
+        debounce=LONGEST_MILLISECONDS,
+        step=QUIET_MILLISECONDS,
+        rust_timeout=LOOK_UP_MILLISECONDS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+        recursive=path.is_dir(),
+    ):
+        if found or not begun:
+            begun = True
+            yield
+
+
+class _Notes(DefaultFilter):
+    def __call__(self, change: Change, path: str) -> bool:
+        """Of folders we hear only that they moved or went, and their names have no ending."""
+        return super().__call__(change, path) and (is_readable(path) or "." not in Path(path).name)

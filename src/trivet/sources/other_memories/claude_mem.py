@@ -1,0 +1,79 @@
+"""claude-mem: observations, summaries of sessions and directives in its SQLite file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trivet.errors import InvalidInput
+from trivet.sources.other_memories.files import has_table, rows, texts
+from trivet.sources.other_memories.values import Foreign, Found
+
+_CATEGORIES = {"bugfix": "problems", "decision": "decisions", "discovery": "facts", "feature": "projects"}
+_SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+
+
+def read(path: Path) -> Iterator[Found]:
+    if not has_table(path, "observations"):
+        raise InvalidInput(f"{path} has no table of observations. Name ~/.claude-mem/claude-mem.db.")
+    for row in rows(path, "observations", ("id",), needed=("id", "type", "created_at")):
+        yield from _observation(row)
+    for row in rows(path, "session_summaries", ("id",)):
+        yield from _summary(row)
+    for row in rows(path, "directives", ("id",)):
+        if row.get("status") == "active" and str(row.get("content") or "").strip():
+            yield Found(
+                kind="directive", key=_key("directive", row), content=str(row["content"]), category="preferences",
+                importance=0.8, tags=_project(row), created_at=str(row["created_at"]),
+            )  # fmt: skip
+
+
+def _observation(row: dict[str, Any]) -> Iterator[Found]:
+    facts = [f"- {fact}" for fact in texts(row.get("facts"))]
+    narrative = str(row.get("narrative") or row.get("text") or "").strip()
+    said = [text for text in (str(row.get("subtitle") or ""), narrative, "\n".join(facts)) if text]
+    content = "\n\n".join(said) or str(row.get("title") or "")
+    if content.strip():
+        yield Found(
+            kind="observation",
+            key=_key("observation", row),
+            content=content,
+            title=str(row.get("title") or ""),
+            category=_CATEGORIES.get(str(row["type"]), "events"),
+            tags=(str(row["type"]), *texts(row.get("concepts")), *_project(row)),
+            created_at=str(row["created_at"]),
+        )
+
+
+def _summary(row: dict[str, Any]) -> Iterator[Found]:
+    said = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
+    if said:
+        yield Found(
+            kind="summary", key=_key("summary", row), content="\n\n".join(said), title=str(row.get("request") or ""),
+            category="events", tags=("summary", *_project(row)), created_at=str(row["created_at"]),
+        )  # fmt: skip
+
+
+def _key(kind: str, row: dict[str, Any]) -> str:
+    return f"{kind} {row['id']} {row.get('created_at_epoch')}"  # numbers begin again in a new file
+
+
+def _project(row: dict[str, Any]) -> tuple[str, ...]:
+    return (str(row["project"]),) if row.get("project") else ()
+
+
+SYSTEM = Foreign(
+    "claude-mem",
+    "claude-mem.db (SQLite)",
+    read,
+    (
+        ("observation: title", "title"),
+        ("observation: subtitle, narrative, facts", "content"),
+        ("observation: type", "tag, and category (bugfix: problems, decision: decisions, feature: projects, ...)"),
+        ("concepts, project", "tags"),
+        ("session summary", "a memory of the category events"),
+        ("active directive", "a memory of the category preferences"),
+        ("prompts, queues", "left out"),
+    ),
+)

@@ -1,0 +1,102 @@
+"""The systems we can take over from, and their finds as lines of an import."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from trivet.clock import now, parse_time
+from trivet.errors import InvalidInput
+from trivet.memory.export_import import LinkLine, MemoryLine
+from trivet.sources.files.cut import pieces
+from trivet.sources.other_memories import (
+    agentmemory,
+    basic_memory,
+    claude_mem,
+    claude_memory_mcp,
+    mem0,
+    reference_server,
+)
+from trivet.sources.other_memories.names import SystemName
+from trivet.sources.other_memories.values import Foreign, Found
+from trivet.types import Link, LinkKind, Memory
+
+SYSTEMS: Mapping[SystemName, Foreign] = {
+    "mcp-memory": reference_server.SYSTEM,
+    "claude-memory-mcp": claude_memory_mcp.SYSTEM,
+    "mem0": mem0.SYSTEM,
+    "basic-memory": basic_memory.SYSTEM,
+    "claude-mem": claude_mem.SYSTEM,
+    "agentmemory": agentmemory.SYSTEM,
+}
+_IDS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-foreign")
+LONGEST_TITLE, LONGEST_TAG, MOST_TAGS = 300, 64, 50
+
+
+def lines_of(system: SystemName, found: Iterable[Found], scope: str, categories: Sequence[str]) -> Iterator[str]:
+    """The same finds give the same ids, so that an import can be repeated; a later change there is one here."""
+    known: set[str] = set()
+    links: list[Link] = []
+    for one in found:
+        first = ""
+        for number, piece in enumerate(pieces(one.content), 1):
+            memory = _memory(system, one, piece, number, scope, categories)
+            yield msgspec.json.encode(MemoryLine(memory)).decode()
+            known.add(memory.id)
+            if number > 1:
+                links.append(Link(kind="part-of", source=memory.id, target=first, created_at=memory.created_at))
+            first = first or memory.id
+        links += [_link(system, one, kind, target) for kind, target in one.links]
+    for link in links:
+        if link.target in known and link.source in known and link.source != link.target:
+            yield msgspec.json.encode(LinkLine(link)).decode()
+
+
+def _memory(system: SystemName, one: Found, content: str, number: int, scope: str, categories: Sequence[str]) -> Memory:
+    created = _time(one.created_at) or now()
+    tags = [*one.tags, *([one.category] if one.category not in categories else [])]
+    return Memory(
+        id=_id(system, one.key, number),
+        content=content,
+        title=" ".join(one.title.split())[:LONGEST_TITLE] or None,
+        category=one.category if one.category in categories else categories[0],
+        tags=_short(tags),
+        importance=one.importance,
+        confidence=one.confidence,
+        expanded_keywords=_short(one.keywords),
+        scope=scope,
+        created_at=created,
+        updated_at=max(created, _time(one.updated_at) or created),
+        valid_to=_time(one.valid_to),
+        sensitive=one.sensitive,
+    )
+
+
+def _link(system: SystemName, one: Found, kind: LinkKind, target: str) -> Link:
+    made = _time(one.created_at) or now()
+    return Link(kind=kind, source=_id(system, one.key, 1), target=_id(system, target, 1), created_at=made)
+
+
+def _id(system: SystemName, key: str, number: int) -> str:
+    """Their own, where it is a UUID already."""
+    try:
+        own = str(uuid.UUID(key)) if number == 1 else ""
+    except ValueError:
+        own = ""
+    return own or str(uuid.uuid5(_IDS, f"{system}\n{key}\n{number}"))
+
+
+def _short(words: Sequence[str]) -> tuple[str, ...]:
+    kept = (word.strip()[:LONGEST_TAG] for word in words)
+    return tuple(dict.fromkeys(word for word in kept if word))[:MOST_TAGS]
+
+
+def _time(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return parse_time(text.strip().replace(" UTC", "Z"), "time")
+    except InvalidInput:
+        return None

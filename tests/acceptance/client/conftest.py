@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.serve.http.tenants import House
+
+from .between import Wire, wire
+from .serving import Houses, houses, key_of
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Houses]:
+    with houses() as opened:
+        yield opened
+
+
+@pytest.fixture
+def house_at(running: Houses, path: Path) -> Iterator[tuple[str, House]]:
+    with running.at(path, embedder="none", background=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def address(house_at: tuple[str, House]) -> str:
+    """Where the test's own server is; it has a path, as one behind a proxy has."""
+    return house_at[0]
+
+
+@pytest.fixture
+def key(house_at: tuple[str, House]) -> str:
+    return key_of(house_at[1])
+
+
+@pytest.fixture
+def between(address: str) -> Iterator[Wire]:
+    with wire(address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def trivet(between: Wire, key: str) -> Iterator[Trivet]:
+    """A client whose every byte passes the wire."""
+    with Trivet.open(between.address, key=key) as opened:
+        yield opened

@@ -1,0 +1,199 @@
+"""What a server refuses raises what the embedded object raises, in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
+from trivet.client.call import ELSEWHERE
+from trivet.client.problems import PROBLEMS
+from trivet.ids import new_id
+from trivet.serve.http.errors import ALL, refusal
+from trivet.serve.http.tenants import House
+
+from .serving import Houses, key_of, serving
+
+KEY = "tvt.default.none.secret"
+
+
+@contextmanager
+def answering(app: ASGIApp) -> Iterator[Trivet]:
+    with serving(app, lifespan="off") as address, Trivet.open(address, key=KEY) as trivet:
+        yield trivet
+
+
+@pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
+def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
+    said = "What was wrong, and what to do about it."
+    with answering(refusal(kind(said), new_id())) as trivet, pytest.raises(kind) as caught:
+        trivet.stats()
+    assert type(caught.value) is kind
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL if not kind.__subclasses__()], ids=lambda kind: kind.__name__)
+def test_what_only_http_has_is_one_of_ours_too(kind: type[TrivetError]) -> None:
+    with answering(refusal(kind("What was wrong."), new_id())) as trivet, pytest.raises(TrivetError, match="What was"):
+        trivet.stats()
+
+
+MISSING = new_id()
+REFUSED: dict[str, Callable[[Trivet], object]] = {
+    "a missing memory": lambda memory: memory.get(MISSING),
+    "an unknown category": lambda memory: memory.remember("text", category="nonsense"),
+    "an unknown recipe": lambda memory: memory.recall("text", recipe="magic()"),
+    "a link to itself": lambda memory: memory.link(MISSING, "see-also", MISSING),
+    "a bad time": lambda memory: memory.list(created_after="soon"),
+    "a missing revision": lambda memory: memory.diff(memory.remember("text").id, 1, 9),
+}
+
+
+@pytest.mark.parametrize("act", REFUSED.values(), ids=REFUSED)
+def test_the_words_are_those_of_the_embedded_object(
+    trivet: Trivet, tmp_path: Path, act: Callable[[Trivet], object]
+) -> None:
+    with (
+        Trivet.open(tmp_path / "embedded.db", embedder="none", background=False) as embedded,
+        pytest.raises(TrivetError) as here,
+    ):
+        act(embedded)
+    with pytest.raises(TrivetError) as there:
+        act(trivet)
+    assert type(there.value) is type(here.value)
+    assert str(there.value) == str(here.value)
+
+
+def test_nobody_in_particular(address: str) -> None:
+    with Trivet.open(address) as trivet, pytest.raises(Unauthorised, match="TRIVET_KEY"):
+        trivet.recall("text")
+
+
+def test_a_key_that_is_not_known(address: str) -> None:
+    with Trivet.open(address, key=KEY) as trivet, pytest.raises(Unauthorised, match="not known") as caught:
+        trivet.recall("text")
+    assert KEY not in str(caught.value)
+
+
+def test_a_reader_does_not_write(house_at: tuple[str, House]) -> None:
+    address, house = house_at
+    with Trivet.open(address, key=house.make_key("ben", "reader")) as trivet:
+        assert trivet.list().total == 0
+        with pytest.raises(Forbidden, match="write"):
+            trivet.remember("text")
+
+
+def test_another_users_memory_is_not_there(house_at: tuple[str, House], trivet: Trivet) -> None:
+    address, house = house_at
+    id = trivet.remember("zebra text").id
+    with Trivet.open(address, key=house.make_key("ben", "writer")) as other:
+        with pytest.raises(NotFound):
+            other.get(id)
+        assert other.recall("zebra").hits == ()
+        trivet.share("ben", id=id)
+        assert [hit.id for hit in other.recall("zebra").hits] == [id]
+        assert [share.id for share in other.shares()] == [id]
+        trivet.unshare("ben", id=id)
+        assert other.recall("zebra").hits == ()
+
+
+def test_asked_too_often_it_waits_as_told_and_then_says_so(running: Houses, path: Path) -> None:
+    slow = {"server_requests_a_minute": 1, "server_burst": 1}
+    with running.at(path, embedder="none", **slow) as (address, house), Trivet.open(address, key=key_of(house)) as it:
+        it.stats()
+        with pytest.raises(TooMany, match="too often"):
+            it.stats()
+
+
+def test_a_busy_server_is_asked_again() -> None:
+    from trivet.serve.http.errors import Busy
+
+    asked = 0
+
+    async def busy_at_first(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal asked
+        asked += 1
+        answer = refusal(Busy("No room."), new_id()) if asked < 3 else Response(msgspec.json.encode([]))
+        await answer(scope, receive, send)
+
+    with answering(busy_at_first) as trivet:
+        assert trivet.shares() == ()
+    assert asked == 3
+
+
+@pytest.mark.parametrize(
+    ("app", "said"),
+    [
+        (HTMLResponse("<h1>Not Found</h1>", 404), "not how Trivet answers"),
+        (HTMLResponse(f"<h1>No {KEY}</h1>", 403), "not how Trivet answers"),
+        (PlainTextResponse("upstream failed", 500), "upstream failed"),
+        (HTMLResponse("<h1>Welcome</h1>"), "cannot be read"),
+        (Response(b'{"memories": 7}'), "same version"),
+        (Response(b"\xff\xfe"), "cannot be read"),
+        (Response(b'{"detail": ', 422, media_type="application/problem+json"), "not how Trivet answers"),
+    ],
+)
+def test_a_stranger_answers(app: ASGIApp, said: str) -> None:
+    with answering(app) as trivet:
+        with pytest.raises(TrivetError, match=said) as caught:
+            trivet.list()
+        assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("app", [HTMLResponse("<h1>Welcome</h1>"), Response(b"{}")])
+def test_a_stranger_does_not_pass_for_a_deed(app: ASGIApp) -> None:
+    with answering(app) as trivet:
+        with pytest.raises(StoreError):
+            trivet.purge(new_id())
+        with pytest.raises(StoreError, match="instead of lines"):
+            list(trivet.export())
+
+
+def test_a_wrong_path_is_no_missing_memory(running: Houses, path: Path) -> None:
+    with (
+        running.at(path, embedder="none") as (address, house),
+        Trivet.open(f"{address}/elsewhere", key=key_of(house)) as trivet,
+        pytest.raises(StoreError, match="nothing at this address"),
+    ):
+        trivet.get(new_id())
+
+
+@pytest.mark.parametrize("verb", sorted(ELSEWHERE))
+def test_what_needs_the_store_says_where_to_do_it(verb: str) -> None:
+    given = ["x"] if verb in ("backup", "acting_as") else []
+    with Trivet.open("http://127.0.0.1:9", key=KEY) as trivet:
+        with pytest.raises(InvalidInput, match="over HTTP") as caught:
+            getattr(trivet, verb)(*given)
+        assert ELSEWHERE[verb] in str(caught.value)
+
+
+def test_wrong_arguments_are_refused_as_python_refuses_them() -> None:
+    with Trivet.open("http://127.0.0.1:9", key=KEY) as trivet:
+        with pytest.raises(TypeError, match="limitt"):
+            trivet.recall("text", limitt=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="query"):
+            trivet.recall()  # type: ignore[call-arg]
+
+
+def test_a_redirect_takes_the_key_nowhere() -> None:
+    seen: list[Any] = []
+
+    async def elsewhere(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope)
+        await PlainTextResponse("thanks")(scope, receive, send)
+
+    with (
+        serving(elsewhere, lifespan="off") as other,
+        answering(RedirectResponse(f"{other}/v1/stats?secret=1", 307)) as trivet,
+        pytest.raises(StoreError, match=f"sends us on to {other}/v1/stats. ") as caught,
+    ):
+        trivet.stats()
+    assert seen == []
+    assert "secret" not in str(caught.value)

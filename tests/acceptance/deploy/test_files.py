@@ -1,0 +1,258 @@
+"""The files for deployment name what there is: settings, commands, options, routes, paths, and one another."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import typer
+import yaml
+
+from postgres_server import PostgresServer
+from trivet import Settings, StoreError
+from trivet.cli.app import root_command
+from trivet.routes import ROUTES
+from trivet.settings import load_settings
+
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+GUIDE = ROOT / "docs" / "deploy.md"
+FILES = [*sorted(path for path in DEPLOY.iterdir() if path.name != ".env"), GUIDE]
+# Read elsewhere than in the settings.
+OTHER_VARIABLES = {"TRIVET_CONFIG"}
+KNOWN = {f"TRIVET_{name.upper()}" for name in Settings.__struct_fields__} | OTHER_VARIABLES
+
+
+def documents(name: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def compose() -> Any:
+    (value,) = documents("compose.yaml")
+    return value
+
+
+def objects() -> dict[str, Any]:
+    return {one["kind"]: one for one in documents("kubernetes.yaml")}
+
+
+def container() -> Any:
+    (one,) = objects()["Deployment"]["spec"]["template"]["spec"]["containers"]
+    return one
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The lines of the Dockerfile, joined where they go on."""
+    text = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
+
+
+def instruction(name: str) -> str:
+    return [rest for found, rest in instructions() if found == name][-1]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_variable_is_a_setting(path: Path) -> None:
+    assert set(re.findall(r"TRIVET_[A-Z_]+[A-Z]", path.read_text())) <= KNOWN
+
+
+def test_the_guide_explains_every_setting_with_its_default() -> None:
+    """A plain number or name stands in the table as it is in the code."""
+    text = GUIDE.read_text()
+    assert not {name for name in KNOWN if f"`{name}`" not in text}
+    rows = dict(re.findall(r"^\| `(TRIVET_[A-Z_]+)` \| `?([\w.]+)`? \|", text, re.MULTILINE))
+    for name, told in rows.items():
+        value = getattr(Settings(), name.removeprefix("TRIVET_").lower())
+        if isinstance(value, bool):
+            assert told == str(value).lower(), name
+        elif isinstance(value, int | float):
+            assert float(told) == value, name
+        elif told not in ("none", "ten"):
+            assert told == value, name
+    assert len(rows) > 15
+
+
+def commands_told() -> Iterator[tuple[str, ...]]:
+    """Every `trivet ...` that somebody is told to run, and what the files run themselves."""
+    for path in FILES:
+        for told in re.findall(r"(?:^|[`\s/])trivet ((?:[a-z-]+ ?)+[^`\n|]*)", path.read_text()):
+            words = tuple(re.split(r"[\s`;)\\]", told.strip())) if told else ()
+            if words and words[0] in root_names():
+                yield words
+    yield tuple(json.loads(instruction("CMD")))
+    yield tuple(container()["args"])
+
+
+def root_names() -> list[str]:
+    root = root_command()
+    return list(root.list_commands(typer.Context(root)))
+
+
+def test_every_command_and_option_is_one() -> None:
+    seen = set()
+    for words in commands_told():
+        command, context = root_command(), typer.Context(root_command(), info_name="trivet")
+        rest, name = list(words), ""
+        while rest and hasattr(command, "list_commands") and rest[0] in command.list_commands(context):
+            name = rest.pop(0)
+            command = command.get_command(context, name)
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {word.partition("=")[0] for word in rest if word.startswith("--")} <= options, words
+        seen.add(name)
+    assert {"serve", "add", "backup", "reindex", "doctor", "rotate-keys"} <= seen
+
+
+def test_the_image_starts_the_command_of_the_package() -> None:
+    assert json.loads(instruction("ENTRYPOINT")) == ["trivet"]
+    assert 'trivet = "trivet.cli:main"' in (ROOT / "pyproject.toml").read_text()
+    assert instruction("USER") == "10001:10001"
+    assert "uid 10001" in instruction("RUN")
+    assert "pip uninstall" in instruction("RUN")
+    port = json.loads(instruction("CMD"))[-1]
+    assert instruction("EXPOSE") == port
+    assert f":{port}/healthz" in instruction("HEALTHCHECK")
+
+
+def test_what_the_image_is_made_of_is_there_and_is_sent_to_the_builder() -> None:
+    allowed = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines() if line[:1] == "!"}
+    copied = [rest.split()[:-1] for name, rest in instructions() if name == "COPY" and "--from" not in rest]
+    named = {name for names in copied for name in names}
+    assert named == allowed
+    assert all((ROOT / name).exists() for name in named)
+
+
+def test_the_images_environment_is_one_that_settings_take(tmp_path: Path) -> None:
+    environment = dict(re.findall(r"([A-Z_]+)=(\S+)", instruction("ENV")))
+    settings = load_settings({**environment, "XDG_CONFIG_HOME": str(tmp_path)})
+    assert settings.path == "/data/memory.db"
+    assert not settings.secrets_keyring
+    volumes = json.loads(instruction("VOLUME"))
+    assert {environment["HOME"], environment["XDG_CONFIG_HOME"]} <= set(volumes)
+
+
+def test_compose_fits_together() -> None:
+    value = compose()
+    services = value["services"]
+    for service in services.values():
+        for volume in service["volumes"]:
+            source = volume.partition(":")[0]
+            assert (DEPLOY / source).exists() if source.startswith(".") else source in value["volumes"]
+    trivet = services["trivet"]
+    assert (DEPLOY / trivet["build"]["context"] / trivet["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    assert trivet["environment"]["TRIVET_PATH"] == "postgresql://trivet@database:5432/trivet"
+    assert set(trivet["depends_on"]) < set(services)
+    assert trivet["read_only"]
+    assert trivet["ports"] == ["127.0.0.1:7373:7373"], "nobody else reaches it without TLS"
+    assert "ports" not in services["database"]
+    assert "pgvector" in services["database"]["image"]
+
+
+def test_a_supervisor_waits_longer_than_the_server() -> None:
+    longest = Settings().server_shutdown_seconds
+    unit = (DEPLOY / "trivet.service").read_text()
+    assert int(re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)[0]) > longest
+    assert int(compose()["services"]["trivet"]["stop_grace_period"].removesuffix("s")) > longest
+    pod = objects()["Deployment"]["spec"]["template"]["spec"]
+    pause = int(container()["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert pod["terminationGracePeriodSeconds"] > longest + pause
+
+
+def test_kubernetes_fits_together() -> None:
+    found = objects()
+    assert set(found) == {"Secret", "ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}
+    deployment = found["Deployment"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == labels
+    assert found["Service"]["spec"]["selector"] == labels
+    assert found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+    assert found["PodDisruptionBudget"]["spec"]["minAvailable"] < deployment["replicas"]
+    keys = {one["valueFrom"]["secretKeyRef"]["key"] for one in container()["env"]}
+    assert keys == set(found["Secret"]["stringData"])
+    assert {mount["name"] for mount in container()["volumeMounts"]} == {
+        volume["name"] for volume in deployment["template"]["spec"]["volumes"]
+    }
+    assert found["Service"]["spec"]["ports"][0]["targetPort"] == container()["ports"][0]["name"]
+    assert container()["ports"][0]["containerPort"] == int(container()["args"][-1])
+    load_settings({name: str(value) for name, value in found["ConfigMap"]["data"].items()})
+
+
+def test_probes_ask_what_the_server_answers_without_a_key() -> None:
+    from trivet.serve.http.auth import HEALTH
+
+    probes = {name: container()[name]["httpGet"]["path"] for name in container() if name.endswith("Probe")}
+    assert set(probes.values()) <= HEALTH
+    assert probes["livenessProbe"] == "/healthz", "a database that is away is no reason to restart"
+    assert probes["readinessProbe"] == "/readyz"
+    assert not {route.path for route in ROUTES} & HEALTH
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    """With our own command in the place of the one that will be installed."""
+    unit = (DEPLOY / "trivet.service").read_text()
+    installed = re.findall(r"^ExecStart=(\S+)", unit, re.MULTILINE)[0]
+    ours = Path(sys.executable).with_name("trivet")
+    assert ours.exists()
+    (tmp_path / "trivet.service").write_text(unit.replace(installed, str(ours)))
+    verify = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "trivet.service")]
+    told = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout + told.stderr) == (0, "")
+
+
+def test_the_unit_and_the_guide_agree_on_places() -> None:
+    unit, guide = (DEPLOY / "trivet.service").read_text(), GUIDE.read_text()
+    arguments = shlex.split(re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)[0])
+    assert arguments[1:3] == ["serve", "--host"]
+    assert arguments[3] == "127.0.0.1", "nobody else reaches it without TLS"
+    assert re.findall(r"python3 -m venv (\S+)", guide)[0] in arguments[0]
+    assert re.findall(r"^EnvironmentFile=-(\S+)$", unit, re.MULTILINE)[0] in guide
+
+
+def prepare(postgres: PostgresServer, password: str) -> None:
+    """Runs database.sql as the image of PostgreSQL does."""
+    from postgres_server import _BIN
+
+    statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
+    subprocess.run(
+        [str(_BIN / statement[0]), *statement[1:], "--file", str(DEPLOY / "database.sql")],
+        env={**os.environ, "DATABASE_PASSWORD": password},
+        check=True,
+    )
+
+
+def test_the_database_is_prepared_for_a_plain_role() -> None:
+    """On a server of its own, since it makes the role that the other tests have already."""
+    from trivet.store.postgres.server import Server
+
+    postgres = PostgresServer()
+    try:
+        with postgres.administrator() as connection:
+            connection.execute("DROP ROLE trivet")
+        prepare(postgres, 'it\'s "quoted" \\ and $odd')
+        server = Server(postgres.url("trivet"))
+        server.close()
+        with postgres.administrator("trivet") as connection:
+            row = connection.execute(
+                "SELECT rolsuper, rolbypassrls, rolcreatedb, rolpassword LIKE 'SCRAM-SHA-256$%' "
+                "FROM pg_authid WHERE rolname = 'trivet'"
+            ).fetchone()
+            assert row == (False, False, False, True)
+        with pytest.raises(StoreError, match="row-level security"):
+            Server(postgres.url("trivet", "postgres"))
+        with postgres.administrator() as connection:
+            connection.execute("CREATE ROLE stranger LOGIN")
+        with pytest.raises(psycopg.OperationalError, match="permission denied"):
+            psycopg.connect(postgres.url("trivet", "stranger"))
+    finally:
+        postgres.remove()

@@ -1,0 +1,80 @@
+"""`trivet lab federation`: the overlap is counted query by query, and what is chosen is reported on other queries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli.running import CommandLine
+from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
+from trivet.lab.federation import halves, overlap
+from unit.lab import library
+
+from .systems import PATIENT_MS, program, saying
+
+# What a system knows that understands paraphrases: the best document for some of the small set's questions.
+KNOWS = {"feline": "d2", "hot drink": "d4", "nothing be released": "d6", "backups": "d9", "staging": "unheard-of"}
+CODE = f"""
+import json, sys
+query = sys.stdin.read()
+print(json.dumps([{{"id": id, "score": 1}} for words, id in {KNOWS!r}.items() if words in query]))
+"""
+
+
+def test_another_system_is_measured_beside_trivet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    member = {"command": program(CODE), "time_limit_ms": PATIENT_MS}
+    monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wise": member}))
+    trivet = CommandLine(monkeypatch)
+    data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "wise.json"
+    asked = ("lab", "federation", data, "--embedder", "none", "--member", "wise", "--fetch-k", "1,5", "--weight", "1,4")
+    shown = trivet(*asked, "--out", str(out))
+    assert (shown.status, shown.err) == (0, "")
+    assert "only wise" in shown.out
+    result = json.loads(out.read_text())
+    shares = {name: round(6 * share["mean"]) for name, share in result["overlap"].items() if name != "k"}
+    # By words alone q1, q2 and q4 are found; the system has q3, q5 and one of the two documents of q6.
+    assert (shares["both"], shares["only_trivet"], shares["only_member"], shares["neither"]) == (0, 3, 3, 0)
+    assert result["overlap"]["recall_union"]["mean"] == pytest.approx(5.5 / 6)
+    assert (result["queries"], result["unknown"], result["silent"]) == (6, 1, 1)
+    assert len(result["points"]) == 4
+    assert result["chosen"] == result["points"][0]
+    ndcg = next(one for one in result["held_out"] if (one["against"], one["measure"]) == ("trivet", "nDCG@10"))
+    assert ndcg["queries"] == 3
+    assert ndcg["difference"] > 0
+    assert result["environment"]["versions"]
+    unknown = trivet(*asked[:-1], "1", "--json", "--member", "nobody")
+    assert "no such system, but wise" in unknown.error()["message"]
+
+
+def test_a_system_that_fails_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"liar": saying("no JSON"), "mute": saying("[]")}))
+    trivet = CommandLine(monkeypatch)
+    data = str(library.write(tmp_path / "data"))
+    for name, reason in (("liar", "liar did not answer query q1"), ("mute", "mute found nothing for any query")):
+        failed = trivet("lab", "federation", data, "--embedder", "none", "--member", name)
+        assert failed.status != 0
+        assert reason in failed.err
+
+
+def test_overlap_is_counted_within_the_first_k() -> None:
+    queries = [Query(id=id, text=id) for id in ("a", "b", "c", "d", "e")]
+    documents = tuple(Document(id=f"{id}{n}", text=id) for id in "abcde" for n in (1, 2))
+    judged = tuple(Judgement(query=id, document=f"{id}{n}", grade=1) for id in "abcd" for n in (1, 2))
+    dataset = Dataset(name="x", documents=documents, queries=tuple(queries), judgements=judged)
+    ours = {"a": [("a1", 2.0), ("a2", 1.0)], "b": [("b1", 2.0)], "c": [("d1", 2.0), ("c1", 1.0)], "d": [], "e": []}
+    theirs = {"a": [("a1", 2.0)], "b": [("a1", 2.0)], "c": [("c2", 2.0)], "d": [("c1", 1.0)], "e": []}
+    found = overlap(dataset, ours, theirs, k=1)
+    assert [share.mean for share in (found.both, found.only_trivet, found.only_member, found.neither)] == [0.25] * 4
+    assert (found.recall_trivet.mean, found.recall_member.mean, found.recall_union.mean) == (0.25, 0.25, 0.375)
+    assert found.both.low <= found.both.mean <= found.both.high
+
+
+def test_halves_depend_on_the_queries_alone() -> None:
+    first, second = halves([f"q{number}" for number in range(21)])
+    assert (len(first), len(second)) == (11, 10)
+    assert not set(first) & set(second)
+    assert halves([f"q{number}" for number in reversed(range(21))]) == (first, second)

@@ -1,0 +1,32 @@
+"""Hooks of a user whose memories are on a server: asked through the resident process, masked and bounded alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from acceptance.client.serving import houses, key_of
+from acceptance.resident.home import Home
+from trivet import Trivet
+from trivet.agents.hooks.failures import failures
+
+PORT = "The staging database listens on port 6543."
+QUESTION = "which port does the staging database listen on?"
+
+
+def test_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    with houses() as running, running.at(warm.store, embedder="none", background=False) as (address, house):
+        key = key_of(house)
+        with Trivet.open(address, key=key) as memory:
+            memory.remember(PORT)
+            memory.remember("Ana wants short answers.", category="preferences")
+        monkeypatch.setenv("TRIVET_PATH", address)
+        monkeypatch.setenv("TRIVET_KEY", key)
+        assert "short answers" in warm.start()
+        assert PORT in warm.prompt(QUESTION)
+        assert warm.prompt(QUESTION) == ""
+        assert address in warm.status().stores
+    assert warm.prompt(QUESTION, session="two") == ""  # the server is gone
+    last = failures().last
+    assert last is not None
+    assert key not in last
+    assert "cannot be reached" in last

@@ -1,0 +1,73 @@
+"""`trivet serve` as a real process."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trivet import Trivet
+from trivet.memory.accounts import RIGHTS, make_key
+
+from .serving import Client
+
+ADDRESS = re.compile(r"http://[^ ;]+")
+
+
+class Process:
+    def __init__(self, *arguments: str, **environment: str) -> None:
+        own = {"TRIVET_EMBEDDER": "none", **environment}
+        self.running = subprocess.Popen(
+            [sys.executable, "-m", "trivet.cli", "serve", "--port", "0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **own},
+        )
+        assert self.running.stdout is not None
+        self.first_line = self.running.stdout.readline()
+        found = ADDRESS.search(self.first_line)
+        assert found is not None, self.first_line + self.end()[1]
+        self.address = found[0].rstrip(".")
+        self._clients: list[Client] = []
+
+    def client(self, key: str | None = None) -> Client:
+        self._clients.append(Client(self.address, key))
+        return self._clients[-1]
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.http.close()
+        if self.running.poll() is None:
+            self.running.kill()
+            self.running.communicate()
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self.running.send_signal(number)
+
+    def end(self) -> tuple[int, str]:
+        """Its exit status and what it said on standard error."""
+        _, errors = self.running.communicate(timeout=60)
+        return self.running.returncode, errors
+
+
+@contextmanager
+def process(*arguments: str, **environment: str) -> Iterator[Process]:
+    started = Process(*arguments, **environment)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def key_for(path: Path, user: str = "ana") -> str:
+    """Made as `trivet key add` makes it, before the server starts."""
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        store = memory.engine.store
+        store.accounts.add_user(user, "admin")
+        return make_key(store, "default", user, RIGHTS["admin"]).text

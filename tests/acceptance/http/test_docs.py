@@ -1,0 +1,34 @@
+"""The page on the server says what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trivet.contract import BY_NAME, json_schema
+from trivet.routes import ROUTES, Route
+from trivet.serve.http.errors import ALL
+from trivet.settings import Settings
+
+PAGE = (Path(__file__).parents[3] / "docs" / "server.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route(route: Route) -> None:
+    operation = BY_NAME[route.operation]
+    assert f"| `{route.method} {route.path}` | {operation.needs} | {operation.summary} |" in PAGE
+
+
+@pytest.mark.parametrize("name", [name for name in Settings.__struct_fields__ if name.startswith("server_")])
+def test_every_setting(name: str) -> None:
+    value = getattr(Settings(), name)
+    shown = f"{value:,}" if isinstance(value, (int, float)) else (value or "none")
+    text = json_schema(Settings)["properties"][name]["description"].removeprefix("Server: ")
+    assert f"| `{name}` | {shown} | {text[0].upper()}{text[1:]} |" in PAGE
+
+
+def test_every_problem() -> None:
+    for told in ALL.values():
+        assert f"`{told.name}`" in PAGE or told.name == "leg-failed"
+        assert f"| {told.status} |" in PAGE

@@ -1,0 +1,185 @@
+"""No caller can take more than a share: size, time, rate and number are bounded, and each bound says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivet import Trivet
+from trivet.serve.http import connection
+from trivet.serve.http.rate_limit import Rate
+
+from .raw import Raw
+from .serving import Served, problem, served, settings_for
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def small(path: Path) -> Iterator[Served]:
+    """A server with little room and little patience."""
+    narrow = {"server_request_bytes": 2048, "server_request_seconds": 0.3, "server_requests_at_once": 2}
+    with served(settings_for(path, **narrow)) as running:
+        yield running
+
+
+def test_a_large_body_is_refused_by_what_it_announces(small: Served) -> None:
+    """Without reading any of it: the body is never sent."""
+    with Raw(small.address) as raw:
+        raw.head("POST", "/v1/memories", small.key(), Content_Type="application/json", Content_Length=10**9)
+        assert raw.status() == 413
+
+
+def test_a_large_body_that_announces_nothing_is_noticed_on_the_way(small: Served) -> None:
+    with Raw(small.address) as raw:
+        raw.head("POST", "/v1/memories", small.key(), Content_Type="application/json", Transfer_Encoding="chunked")
+        raw.socket.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")  # and no end
+        assert raw.status() == 413
+
+
+def test_what_is_said_of_a_large_body(small: Served) -> None:
+    said = small.client().refused(413, "POST", "/v1/memories", content=b"x" * 3000, headers=JSON)
+    assert "2,048 bytes" in said
+    assert "/v1/import" in said
+
+
+@pytest.mark.parametrize("path", ["/v1/memories", "/mcp"])
+def test_a_body_that_does_not_come(small: Served, path: str) -> None:
+    with Raw(small.address) as raw:
+        raw.head("POST", path, small.key(), Content_Type="application/json", Content_Length=10)
+        raw.socket.sendall(b'{"con')
+        assert raw.status() == 408
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
+def test_a_head_that_does_not_come(small: Served, sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slowloris: connections that are opened and never used."""
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.05)
+    with Raw(small.address) as raw:
+        raw.socket.sendall(sent)
+        assert raw.closed()
+
+
+def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
+    with Raw(small.address) as raw:
+        raw.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert raw.until(b'"ok"}').startswith(b"HTTP/1.1 200")
+        raw.socket.sendall(b"GET /heal")
+        assert raw.closed()
+
+
+def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 1)
+    with Raw(small.address) as first, Raw(small.address) as second:
+        assert second.closed()
+        first.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert first.status() == 200
+
+
+class Held:
+    """Recalls that wait until they are let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entered = threading.Semaphore(0)
+        self.gate = threading.Event()
+        whole = Trivet.recall
+
+        def recall(memory: Trivet, query: str, **given: Any) -> Any:
+            self.entered.release()
+            self.gate.wait()
+            return whole(memory, query, **given)
+
+        monkeypatch.setattr(Trivet, "recall", recall)
+
+
+def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    with served(settings_for(path, server_requests_at_once=2)) as small, ThreadPoolExecutor(2) as threads:
+        clients = [small.client() for _ in range(3)]
+        running = [threads.submit(client, "GET", "/v1/recall?query=x") for client in clients[:2]]
+        for _ in running:
+            held.entered.acquire()
+        answer = clients[2]("GET", "/v1/stats")
+        alive = clients[2]("GET", "/healthz")
+        held.gate.set()
+        assert [one.result().status_code for one in running] == [200, 200]
+        assert clients[2]("GET", "/v1/stats").status_code == 200
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert problem(answer)["type"].endswith(":busy")
+    assert alive.status_code == 200  # who watches the server must not take it for dead
+
+
+def test_work_that_takes_too_long(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, ana = Held(monkeypatch), small.client()
+    assert "not done after 0.3 s" in ana.refused(504, "GET", "/v1/recall?query=x")
+    held.gate.set()
+    assert ana("GET", "/v1/stats").status_code == 200
+
+
+def test_work_that_never_got_its_turn_is_not_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = {"server_threads": 1, "server_request_seconds": 0.3}
+    with served(settings_for(path, **narrow)) as small:
+        held, ana = Held(monkeypatch), small.client()
+        ana.refused(504, "GET", "/v1/recall?query=x")  # it has the only thread
+        said = ana.refused(503, "POST", "/v1/memories", json={"content": "x"})
+        assert "Nothing was done" in said
+        held.gate.set()
+        while (answer := ana("GET", "/v1/memories")).status_code == 503:
+            pass
+        assert answer.json()["total"] == 0
+
+
+def test_a_key_that_asks_too_often(path: Path) -> None:
+    with served(settings_for(path, server_burst=3, server_requests_a_minute=1)) as server:
+        ana, ben = server.client("ana"), server.client("ben")
+        assert [ana("GET", "/v1/stats").status_code for _ in range(4)] == [200, 200, 200, 429]
+        answer = ana("POST", "/v1/memories", json={"content": "x"})
+        assert problem(answer)["type"].endswith(":too-many")
+        assert 0 < int(answer.headers["retry-after"]) <= 60
+        assert ben("GET", "/v1/memories").json()["total"] == 0
+        assert ana("GET", "/healthz").status_code == 200
+
+
+def test_tokens_come_back_evenly() -> None:
+    moment = 0.0
+    rate = Rate(per_minute=60, burst=2, clock=lambda: moment)
+    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
+    moment = 0.5
+    assert rate.take("ana") == 1
+    moment = 1.0
+    assert [rate.take("ana"), rate.take("ana"), rate.take("ben")] == [0, 1, 0]
+    moment = 100.0
+    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
+
+
+def test_a_slow_bucket_says_how_long() -> None:
+    rate = Rate(per_minute=1, burst=1, clock=lambda: 0.0)
+    assert [rate.take("ana"), rate.take("ana")] == [0, 60]
+
+
+def test_work_that_never_ends_does_not_hold_up_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held(monkeypatch)
+    with served(settings_for(path, server_request_seconds=0.2, server_shutdown_seconds=0)) as server:
+        server.client().refused(504, "GET", "/v1/recall?query=x")
+    held.gate.set()
+    server.house.close()  # which the server left to the end of the process, since a thread was using it
+
+
+def test_one_key_cannot_take_the_room_of_all(path: Path) -> None:
+    """With requests that it sends by halves and never ends."""
+    with served(settings_for(path, server_requests_at_once=8)) as server:
+        greedy, other = server.key("greedy"), server.client("other")
+        halves = [Raw(server.address) for _ in range(2)]
+        for half in halves:
+            half.head("POST", "/v1/memories", greedy, Content_Type="application/json", Content_Length=10)
+        client = server.with_key(greedy)
+        assert any(client("GET", "/v1/stats").status_code == 429 for _ in range(500)), "once both halves have arrived"
+        assert other("GET", "/v1/stats").status_code == 200
+        for half in halves:
+            half.socket.close()

@@ -1,0 +1,318 @@
+"""Every route and every tool as owner, as those with whom a memory is shared, as a stranger and as nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from trivet.routes import ROUTES
+from trivet.serve.mcp.tools import agent_tools
+
+from .serving import Client, Served, served, settings_for
+
+TEXT = "the heron nests behind Clara's boathouse"
+WORDS = "heron nests boathouse"
+NOBODY = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+ACTORS = ("owner", "writer", "reader", "stranger", "anonymous")
+
+
+class Town:
+    """A memory of ana's, shared with some, in a server with others."""
+
+    def __init__(self, server: Served) -> None:
+        self.server = server
+        users = {"owner": "ana", "writer": "wim", "reader": "rea", "stranger": "sam"}
+        self.clients = {actor: server.client(user, "writer") for actor, user in users.items()}
+        self.clients["anonymous"] = server.with_key(None)
+        server.client("zoe", "reader")
+        self.id = self.new_memory()
+
+    def new_memory(self) -> str:
+        """With a history, a link, a secret and its shares."""
+        owner = self.clients["owner"]
+        one, other = (
+            owner.done("POST", "/v1/memories", json={"content": content, "tags": ["birds"], "category": "events"})["id"]
+            for content in (f"{TEXT}, at first", "of herons in general")
+        )
+        owner.done("PATCH", f"/v1/memories/{one}", json={"content": TEXT})
+        owner.done("PUT", f"/v1/memories/{one}/links/see-also/{other}")
+        for user, permission in (("wim", "write"), ("rea", "read")):
+            owner.done("POST", "/v1/shares", json={"user": user, "id": one, "permission": permission})
+        self.other = other
+        return str(one)
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with served(settings_for(tmp_path_factory.mktemp("town") / "memory.db")) as server:
+        yield Town(server)
+
+
+def request(client: Client, template: str, id: str, other: str) -> httpx2.Response:
+    """METHOD PATH [BODY], where ID is the memory and OTHER one of the owner's that is linked with it."""
+    method, path, *body = template.replace("ID", id).replace("OTHER", other).split(" ", 2)
+    headers = {"content-type": "application/x-ndjson" if path == "/v1/import" else "application/json"}
+    return client(method, path, content=body[0].encode() if body else None, headers=headers)
+
+
+# Of each route: what owner, writer, reader, stranger and anonymous get. Statuses of those that name a memory.
+ON_A_MEMORY: dict[str, tuple[int, ...]] = {
+    "GET /v1/memories/ID": (200, 200, 200, 404, 401),
+    "GET /v1/memories/ID?reveal=true": (200, 200, 200, 404, 401),
+    "GET /v1/memories/ID/history": (200, 200, 200, 404, 401),
+    "GET /v1/memories/ID/diff?older=1&newer=2": (200, 200, 200, 404, 401),
+    "GET /v1/memories/ID/links": (200, 200, 200, 404, 401),
+    "GET /v1/graph?start=ID": (200, 200, 200, 404, 401),
+    'POST /v1/why-not {"query": "heron", "id": "ID"}': (200, 200, 200, 404, 401),
+    'PATCH /v1/memories/ID {"title": "herons"}': (200, 200, 403, 404, 401),
+    'PATCH /v1/memories/ID {"tags": ["mine"]}': (200, 403, 403, 404, 401),
+    'PATCH /v1/memories/ID {"sensitive": true}': (200, 403, 403, 404, 401),
+    "POST /v1/memories/ID/reveal {}": (200, 403, 403, 404, 401),
+    "PUT /v1/memories/ID/links/see-also/OTHER": (200, 404, 404, 404, 401),
+    "DELETE /v1/memories/ID/links/see-also/OTHER": (204, 404, 404, 404, 401),
+    'POST /v1/shares {"user": "zoe", "id": "ID"}': (201, 403, 403, 404, 401),
+    "DELETE /v1/shares?user=rea&id=ID": (204, 403, 403, 404, 401),
+    "DELETE /v1/memories/ID": (200, 403, 403, 404, 401),
+    "GET /v1/memories/ID/usage": (200, 200, 200, 404, 401),
+    'PUT /v1/memories/ID/feedback {"verdict": "useful"}': (200, 200, 200, 404, 401),
+    # Nobody's proposal is a memory; those of others are as if they were not there (tests/inbox).
+    "GET /v1/inbox/ID": (404, 404, 404, 404, 401),
+    'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
+    'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
+    'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
+    "POST /v1/memories/ID/restore {}": (409, 409, 409, 404, 401),
+    "POST /v1/memories/ID/purge {}": (204, 403, 403, 404, 401),
+}
+# And of those that name none, whether the memory's words are in the answer.
+ON_ALL: dict[str, tuple[bool, ...]] = {
+    "GET /v1/memories": (True, True, True, False, False),
+    "GET /v1/memories?reveal=true": (True, True, True, False, False),
+    f'POST /v1/recall {{"query": "{WORDS}"}}': (True, True, True, False, False),
+    "GET /v1/recall?query=heron+nests": (True, True, True, False, False),
+    "GET /v1/concepts": (True, True, True, False, False),
+    "GET /v1/graph?start=clara": (True, True, True, False, False),
+    "GET /v1/tags": (True, True, True, False, False),
+    "GET /v1/export": (True, True, True, False, False),
+}
+# What counts, and what is one's own: nothing of the memory is in them for anybody but the owner's own acts.
+COUNTS = ("GET /v1/stats", "GET /v1/categories", "GET /v1/shares", "GET /v1/audit", "GET /v1/inbox")
+# What makes something of one's own.
+MAKES = (
+    'POST /v1/memories {"content": "mine"}',
+    'POST /v1/memories/batch {"memories": [{"content": "mine too"}]}',
+    'POST /v1/import {"content": "mine as well"}',
+)
+# What waits to become something of one's own.
+PROPOSES = ('POST /v1/inbox {"content": "proposed"}',)
+ELSEWHERE = {"/healthz", "/readyz", "/metrics", "/mcp", "/", "/docs", "/openapi.json"}
+
+
+def test_no_route_is_forgotten(town: Town) -> None:
+    tried = {_route(template) for template in (*ON_A_MEMORY, *ON_ALL, *COUNTS, *MAKES, *PROPOSES)}
+    paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
+    there = {(method.upper(), path) for path, methods in paths.items() for method in methods if path not in ELSEWHERE}
+    assert tried == there
+    assert {(route.method, route.path) for route in ROUTES} <= there
+
+
+def _route(template: str) -> tuple[str, str]:
+    method, path = template.split(" ")[:2]
+    path = path.partition("?")[0].replace("/links/see-also/OTHER", "/links/{kind}/{target}")
+    return method, path.replace("ID/links/{kind}", "{source}/links/{kind}").replace("ID", "{id}")
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+@pytest.mark.parametrize("template", ON_A_MEMORY)
+def test_on_a_memory(town: Town, template: str, actor: str) -> None:
+    id = town.new_memory()
+    other = town.other
+    answer = request(town.clients[actor], template, id, other)
+    assert answer.status_code == ON_A_MEMORY[template][ACTORS.index(actor)], answer.text
+    if actor in ("stranger", "anonymous"):
+        _tells_nothing(town, answer, template, actor, id)
+    if not answer.is_success:
+        _is_as_it_was(town, id)
+
+
+def _tells_nothing(town: Town, answer: httpx2.Response, template: str, actor: str, id: str) -> None:
+    """The same in every word as of a memory that never was."""
+    assert "heron" not in answer.text
+    nothing = request(town.clients[actor], template, NOBODY, NOBODY[:-1] + "c")
+    assert answer.status_code == nothing.status_code
+    assert _without_ids(answer.text) == _without_ids(nothing.text)
+    assert set(answer.headers) == set(nothing.headers)
+
+
+def _without_ids(text: str) -> str:
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", text)
+
+
+def _is_as_it_was(town: Town, id: str) -> None:
+    owner = town.clients["owner"]
+    memory = owner.done("GET", f"/v1/memories/{id}")
+    assert (memory["content"], memory["tags"], memory["revision"], memory["state"]) == (TEXT, ["birds"], 2, "active")
+    assert len(owner.done("GET", f"/v1/memories/{id}/links")) == 1
+    shares = {(share["user"], share["permission"]) for share in owner.done("GET", "/v1/shares") if share["id"] == id}
+    assert shares == {("wim", "write"), ("rea", "read")}
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+@pytest.mark.parametrize("template", ON_ALL)
+def test_on_all(town: Town, template: str, actor: str) -> None:
+    answer = request(town.clients[actor], template, town.id, town.other)
+    told = re.sub(r'"query":"[^"]*"', "", answer.text)
+    seen = re.search("heron|clara|birds", told, re.IGNORECASE) is not None and answer.is_success
+    if actor == "anonymous":
+        assert answer.status_code == 401
+    assert seen == ON_ALL[template][ACTORS.index(actor)], answer.text
+    if not seen:
+        assert town.id not in answer.text
+        assert "boathouse" not in told
+
+
+@pytest.mark.parametrize("template", COUNTS)
+def test_counts_tell_a_stranger_nothing(town: Town, template: str) -> None:
+    assert request(town.clients["anonymous"], template, "", "").status_code == 401
+    told = request(town.clients["stranger"], template, "", "")
+    assert told.status_code == 200
+    newcomer = town.server.client("newcomer", "writer")
+    if template == "GET /v1/audit":
+        assert {entry["actor"] for entry in told.json()} <= {"sam"}
+        return
+    assert _steady(told.json()) == _steady(request(newcomer, template, "", "").json())
+    for word in ('"ana"', "heron", "birds", town.id):
+        assert word not in told.text
+
+
+def _steady(value: Any) -> Any:
+    return {name: inner for name, inner in value.items() if name != "took_ms"} if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("template", PROPOSES)
+def test_what_is_proposed_is_ones_own(town: Town, template: str) -> None:
+    assert request(town.clients["anonymous"], template, "", "").status_code == 401
+    proposer = town.server.client("proposer", "writer")
+    assert request(proposer, template, "", "").is_success
+    [proposal] = proposer.done("GET", "/v1/inbox")["proposals"]
+    assert proposal["owner"] == "proposer"
+    assert town.clients["owner"].done("GET", "/v1/inbox")["total"] == 0
+    assert town.clients["owner"]("GET", f"/v1/inbox/{proposal['id']}").status_code == 404
+
+
+@pytest.mark.parametrize("template", MAKES)
+def test_what_is_made_is_ones_own(town: Town, template: str) -> None:
+    assert request(town.clients["anonymous"], template, "", "").status_code == 401
+    maker = town.server.client(f"maker{MAKES.index(template)}", "writer")
+    assert request(maker, template, "", "").is_success
+    [memory] = maker.done("GET", "/v1/memories")["memories"]
+    assert memory["owner"] == f"maker{MAKES.index(template)}"
+    for actor in ("owner", "writer", "stranger"):
+        assert town.clients[actor]("GET", f"/v1/memories/{memory['id']}").status_code == 404
+    reader = town.server.client("only-reads", "reader")
+    assert request(reader, template, "", "").status_code == 403
+    assert reader.done("GET", "/v1/memories")["total"] == 0
+
+
+def test_a_foreign_id_in_a_body_is_told_by_nothing(town: Town) -> None:
+    stranger = town.server.client("stranger2", "writer")
+    stored = [stranger("POST", "/v1/memories", json={"content": "mine", "id": id}) for id in (town.id, NOBODY)]
+    assert [answer.status_code for answer in stored] == [201, 201]
+    assert stored[0].json().keys() == stored[1].json().keys()
+    assert stored[0].json()["status"] == "stored"
+    assert town.clients["owner"].done("GET", f"/v1/memories/{town.id}")["content"] == TEXT
+    line = json.dumps({"content": "changed by import", "id": town.id, "created_at": "2030-01-01"})
+    imported = stranger("POST", "/v1/import", content=line, headers={"content-type": "application/x-ndjson"})
+    assert imported.is_success
+    assert town.clients["owner"].done("GET", f"/v1/memories/{town.id}")["content"] == TEXT
+
+
+def test_keys_of_another_tenant_open_nothing_here(town: Town) -> None:
+    key = town.server.key("ana", "writer")
+    for bad in (key.replace("tvt.default.", "tvt.acme."), key[:-4] + "AAAA", key.upper(), "x", "tvt.default..", "tvt"):
+        stranger = town.server.with_key(bad)
+        answer = stranger("GET", f"/v1/memories/{town.id}")
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert "heron" not in answer.text
+
+
+def call(client: Client, tool: str, arguments: dict[str, Any]) -> httpx2.Response:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+    return client("POST", "/mcp", json=message, headers=headers)
+
+
+# Arguments of each tool, where ID is the memory; and what owner, writer, reader and stranger get: done or not.
+TOOLS: dict[str, tuple[dict[str, Any], tuple[bool, ...]]] = {
+    "memory_store": ({"content": "the heron again"}, (True, True, True, True)),
+    "memory_recall": ({"query": WORDS}, (True, True, True, True)),
+    "memory_get": ({"id": "ID"}, (True, True, True, False)),
+    "memory_list": ({}, (True, True, True, True)),
+    "memory_update": ({"id": "ID", "title": "herons"}, (True, True, False, False)),
+    "memory_link": ({"source": "ID", "kind": "see-also", "target": "OTHER"}, (True, False, False, False)),
+    "memory_why": ({"query": "heron", "id": "ID"}, (True, True, True, False)),
+    "memory_feedback": ({"id": "ID", "verdict": "useful"}, (True, True, True, False)),
+    "memory_stats": ({}, (True, True, True, True)),
+    "memory_delete": ({"id": "ID"}, (True, False, False, False)),
+}
+
+
+def test_no_tool_is_forgotten() -> None:
+    assert set(TOOLS) == set(agent_tools(reveal=False))
+
+
+@pytest.mark.parametrize("actor", ACTORS)
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tools(town: Town, tool: str, actor: str) -> None:
+    id = town.new_memory()
+    given, expected = TOOLS[tool]
+    arguments = json.loads(json.dumps(given).replace("ID", id).replace("OTHER", town.other))
+    answer = call(town.clients[actor], tool, arguments)
+    if actor == "anonymous":
+        assert answer.status_code == 401
+        return
+    result = answer.json()["result"]
+    assert (not result.get("isError", False)) == expected[ACTORS.index(actor)], answer.text
+    if actor == "stranger":
+        assert "boathouse" not in answer.text
+        if tool not in ("memory_store", "memory_recall", "memory_list", "memory_stats"):
+            replaced = json.loads(json.dumps(given).replace("ID", NOBODY).replace("OTHER", NOBODY[:-1] + "c"))
+            assert _without_ids(answer.text) == _without_ids(call(town.clients[actor], tool, replaced).text)
+
+
+def test_agents_who_ask_at_the_same_time_are_not_mistaken_for_each_other(town: Town) -> None:
+    users = [f"agent{number}" for number in range(6)]
+    clients = {user: town.server.client(user, "writer") for user in users}
+    for user, client in clients.items():
+        client.done("POST", "/v1/memories", json={"content": f"the password hint of {user} is a bird"})
+
+    async def ask(user: str, client: httpx2.AsyncClient) -> None:
+        for _ in range(15):
+            message = {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "memory_recall", "arguments": {"query": "password hint bird"}},
+            }
+            headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+            answer = await client.post("/mcp", json=message, headers=headers)
+            assert set(re.findall(r"agent\d", answer.text)) == {user}
+
+    async def all_at_once() -> None:
+        sessions = [
+            httpx2.AsyncClient(
+                base_url=town.server.address, headers=dict(client.http.headers), trust_env=False, timeout=60
+            )
+            for client in clients.values()
+        ]
+        await asyncio.gather(*(ask(user, session) for user, session in zip(clients, sessions, strict=True)))
+        for session in sessions:
+            await session.aclose()
+
+    asyncio.run(all_at_once())

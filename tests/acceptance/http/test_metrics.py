@@ -1,0 +1,128 @@
+"""What the server counts, and that queries of concurrent requests are embedded together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from trivet.models.embed.base import Vectors
+from trivet.models.embed.batching import batched
+from trivet.models.embed.onnx import OnnxEmbedder
+from trivet.serve.http.server import for_server
+
+from .serving import Client, Served, served, settings_for
+
+
+def counted(client: Client) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    families = text_string_to_metric_families(client("GET", "/metrics").text)
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def labelled(**labels: str) -> frozenset[tuple[str, str]]:
+    return frozenset(labels.items())
+
+
+def test_requests_are_counted_by_their_address_and_status(server: Served, ana: Client) -> None:
+    id = ana.done("POST", "/v1/memories", json={"content": "A pelican."})["id"]
+    before = counted(ana)
+    for _ in range(3):
+        ana("GET", f"/v1/memories/{id}")
+    ana("GET", "/v1/memories/nothing")
+    ana("PELICAN", "/v1/pelican")
+    after = counted(ana)
+
+    def grown(name: str, **labels: str) -> float:
+        key = (name, labelled(**labels))
+        return after.get(key, 0) - before.get(key, 0)
+
+    address = "/v1/memories/{id}"
+    assert grown("trivet_http_requests_total", route=address, method="GET", status="200") == 3
+    assert grown("trivet_http_requests_total", route=address, method="GET", status="422") == 1
+    assert grown("trivet_http_requests_total", route="none", method="other", status="404") == 1
+    assert grown("trivet_http_request_seconds_count", route=address, method="GET") == 4
+    assert after["trivet_http_requests_running", labelled()] == 1  # this one
+    assert after["process_resident_memory_bytes", labelled()] > 10**7
+    text = ana("GET", "/metrics").text
+    for word in (id, "ana", "pelican", "PELICAN", "nothing"):
+        assert word not in text
+
+
+def test_the_refused_by_rate_are_counted(path: Path) -> None:
+    with served(settings_for(path, server_burst=1, server_requests_a_minute=1, server_metrics="loopback")) as server:
+        ana = server.client()
+        assert [ana("GET", "/v1/stats").status_code for _ in range(3)] == [200, 429, 429]
+        assert counted(server.with_key(None))["trivet_http_rate_limited_total", labelled()] == 2
+
+
+def test_who_may_read_the_metrics(server: Served, path: Path) -> None:
+    assert server.with_key(None)("GET", "/metrics").status_code == 401
+    assert server.client("will", "writer")("GET", "/metrics").status_code == 403
+    with served(settings_for(path, server_metrics="loopback")) as open_here:
+        assert open_here.with_key(None)("GET", "/metrics").status_code == 200
+
+
+QUERIES = 32
+
+
+class Gate:
+    """Holds the first query at the model until the test has seen all others wait, and counts the model's calls."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[int] = []
+        self.first = threading.Event()
+        self.open = threading.Event()
+        alone, together = OnnxEmbedder.embed_query, OnnxEmbedder.embed_queries
+
+        def embed_query(embedder: OnnxEmbedder, text: str) -> Vectors:
+            self.calls.append(1)
+            self.first.set()
+            self.open.wait()
+            return alone(embedder, text)
+
+        def embed_queries(embedder: OnnxEmbedder, texts: Sequence[str]) -> Vectors:
+            self.calls.append(len(texts))
+            return together(embedder, texts)
+
+        monkeypatch.setattr(OnnxEmbedder, "embed_query", embed_query)
+        monkeypatch.setattr(OnnxEmbedder, "embed_queries", embed_queries)
+
+
+def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
+    settings = for_server(settings_for(path, embedder="bundled", leg_time_limit_ms=60_000, **room))
+    with served(settings) as server:
+        clients = [server.client() for _ in range(QUERIES)]
+        clients[0].done("POST", "/v1/memories", json={"content": "Lanterns hang over the quay."})
+        server.house._first().drain()
+        gate = Gate(monkeypatch)
+        embedder = server.house._shared.embedder
+        assert embedder is not None
+        queue = batched(embedder)
+
+        def recall(number: int) -> dict[str, object]:
+            answer: dict[str, object] = clients[number].done("GET", f"/v1/recall?query=lanterns+{number}")
+            return answer
+
+        with ThreadPoolExecutor(QUERIES) as threads:
+            first = threads.submit(recall, 0)
+            gate.first.wait()
+            others = [threads.submit(recall, number) for number in range(1, QUERIES)]
+            while len(queue._waiting) < QUERIES - 1:
+                threading.Event().wait(0.001)
+            gate.open.set()
+            answers = [future.result() for future in (first, *others)]
+        assert gate.calls == [1, QUERIES - 1]
+        for answer in answers:
+            assert not answer["health"]["degraded"]  # type: ignore[index]
+        sizes = counted(clients[0])
+        assert sizes["trivet_query_embedding_batch_size_count", labelled()] >= 2
+        assert sizes["trivet_query_embedding_batch_size_sum", labelled()] >= QUERIES

@@ -1,0 +1,238 @@
+"""Idempotency-Key: a write that is sent again acts once, over restarts, processes and either store."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from trivet import Trivet
+from trivet.errors import StoreError
+from trivet.serve.http.endpoint import Reply
+from trivet.serve.http.idempotency import Errand
+
+from .serving import Client, Served, served, settings_for
+
+
+def keyed(key: str) -> dict[str, Any]:
+    return {"headers": {"Idempotency-Key": key}}
+
+
+def replayed(answer: httpx2.Response) -> bool:
+    return answer.headers.get("idempotent-replayed") == "true"
+
+
+def total(ana: Client) -> int:
+    return int(ana.done("GET", "/v1/memories")["total"])
+
+
+def test_the_same_request_acts_once(ana: Client) -> None:
+    before = total(ana)
+    first, again = (ana("POST", "/v1/memories", json={"content": "Buoy 7 is lit."}, **keyed("a-1")) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (replayed(first), replayed(again)) == (False, True)
+    assert first.content == again.content
+    assert total(ana) == before + 1
+
+
+def test_without_a_key_it_acts_each_time(ana: Client) -> None:
+    before = total(ana)
+    for _ in range(2):
+        ana.done("POST", "/v1/memories", json={"content": "Buoy 8 is dark."})
+    assert total(ana) == before + 2
+
+
+@pytest.mark.parametrize("other", [{"content": "Another."}, {"content": "Buoy 9 is red.", "tags": ["x"]}])
+def test_the_same_key_with_another_body_is_refused(ana: Client, other: dict[str, Any]) -> None:
+    ana("POST", "/v1/memories", json={"content": "Buoy 9 is red."}, **keyed("b-1"))
+    before = total(ana)
+    said = ana.refused(422, "POST", "/v1/memories", json=other, **keyed("b-1"))
+    assert "it came with another request before" in said
+    assert total(ana) == before
+
+
+def test_the_same_key_at_another_address_is_refused(ana: Client) -> None:
+    ids = [ana.done("POST", "/v1/memories", json={"content": f"Rope {number}."})["id"] for number in range(2)]
+    ana.done("PATCH", f"/v1/memories/{ids[0]}", json={"importance": 1}, **keyed("c-1"))
+    ana.refused(422, "PATCH", f"/v1/memories/{ids[1]}", json={"importance": 1}, **keyed("c-1"))
+    assert ana.done("GET", f"/v1/memories/{ids[1]}")["importance"] == 0.5
+
+
+def test_keys_of_two_callers_have_nothing_to_do_with_each_other(server: Served, ana: Client) -> None:
+    other = server.client("ben")
+    first = ana("POST", "/v1/memories", json={"content": "Mine."}, **keyed("d-1"))
+    second = other("POST", "/v1/memories", json={"content": "Also mine."}, **keyed("d-1"))
+    assert (second.status_code, replayed(second)) == (201, False)
+    assert first.json()["id"] != second.json()["id"]
+
+
+def test_every_write_takes_a_key(ana: Client) -> None:
+    id = ana.done("POST", "/v1/memories", json={"content": "Anchor."})["id"]
+    path = f"/v1/memories/{id}"
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", "/v1/memories/batch", {"memories": [{"content": "One."}, {"content": "Two."}]}),
+        ("PATCH", path, {"content": "Anchor, heavy."}),
+        ("POST", "/v1/shares", {"user": "ben", "id": id}),
+        ("POST", f"{path}/restore", {"revision": 1}),
+        ("POST", f"{path}/purge", None),
+    ]
+    for number, (method, address, body) in enumerate(writes):
+        given = {"json": body} if body is not None else {}
+        answers = [ana(method, address, **given, **keyed(f"e-{number}")) for _ in range(2)]
+        assert answers[0].is_success, answers[0].text
+        assert [replayed(answer) for answer in answers] == [False, True]
+        assert (answers[0].content, answers[0].status_code) == (answers[1].content, answers[1].status_code)
+        assert answers[0].headers.get("etag") == answers[1].headers.get("etag")
+
+
+def test_what_was_refused_can_be_sent_again_with_the_same_key(ana: Client) -> None:
+    ana.refused(422, "POST", "/v1/memories", json={"content": ""}, **keyed("f-1"))
+    assert ana("POST", "/v1/memories", json={"content": "Mended."}, **keyed("f-1")).status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "two words", "x" * 201, "ümlaut"])
+def test_a_key_that_is_none(ana: Client, key: str) -> None:
+    header = {"Idempotency-Key": key.encode()}
+    assert "Idempotency-Key" in ana.refused(400, "POST", "/v1/memories", json={"content": "x"}, headers=header)
+
+
+def test_revealed_secrets_are_never_kept(ana: Client) -> None:
+    secret = "ghp_" + "z9Y8x7W6v5U4t3S2r1Q0p9O8n7M6l5K4j3I2"
+    id = ana.done("POST", "/v1/memories", json={"content": f"Token {secret}."}, **keyed("g-1"))["id"]
+    answers = [ana("POST", f"/v1/memories/{id}/reveal", **keyed("g-2")) for _ in range(2)]
+    assert all(secret in answer.text for answer in answers)
+    assert not any(replayed(answer) for answer in answers)
+
+
+class Hold:
+    """Stops a remember in the middle, until a test has seen what it wanted to see."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entered = threading.Semaphore(0)
+        self.gate = threading.Semaphore(0)
+        whole = Trivet.remember
+
+        def remember(memory: Trivet, content: str, **given: Any) -> Any:
+            self.entered.release()
+            self.gate.acquire()
+            return whole(memory, content, **given)
+
+        monkeypatch.setattr(Trivet, "remember", remember)
+
+
+def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    hold, before = Hold(monkeypatch), total(ana)
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(ana, "POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
+        hold.entered.acquire()
+        second = ana("POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
+        hold.gate.release()
+        assert first.result().status_code == 201
+    assert second.status_code == 409
+    assert second.headers["retry-after"] == "1"
+    assert "being worked on" in second.json()["detail"]
+    assert replayed(ana("POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1")))
+    assert total(ana) == before + 1
+
+
+def test_a_request_that_outlasts_its_time_is_finished_and_its_answer_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(settings_for(path, server_request_seconds=0.2)) as server:
+        ana, hold = server.client(), Hold(monkeypatch)
+        late = ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))
+        assert (late.status_code, late.json()["type"]) == (504, "urn:trivet:problem:took-too-long")
+        assert "It goes on and will be finished" in late.json()["detail"]
+        hold.gate.release()
+        while (answer := ana("POST", "/v1/memories", json={"content": "Slow."}, **keyed("i-1"))).status_code == 409:
+            pass
+        assert (answer.status_code, replayed(answer)) == (201, True)
+        assert total(ana) == 1
+
+
+def test_it_outlives_a_restart(path: Path) -> None:
+    settings = settings_for(path)
+    with served(settings) as server:
+        key = server.key()
+        first = server.with_key(key)("POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1"))
+    with served(settings) as server:
+        again = server.with_key(key)("POST", "/v1/memories", json={"content": "Before."}, **keyed("j-1"))
+        assert (again.content, replayed(again)) == (first.content, True)
+
+
+@pytest.fixture
+def two_processes(path: Path) -> Iterator[tuple[Client, Client]]:
+    """Two servers on one store, and a client of each with the same key."""
+    settings = settings_for(path)
+    with served(settings) as one, served(settings) as other:
+        key = one.key()
+        yield one.with_key(key), other.with_key(key)
+
+
+def test_two_servers_on_one_store_act_once(two_processes: tuple[Client, Client]) -> None:
+    def send(number: int) -> httpx2.Response:
+        return two_processes[number % 2]("POST", "/v1/memories", json={"content": "Race."}, **keyed("k-1"))
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(send, range(16)))
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert sum(answer.status_code == 201 and not replayed(answer) for answer in answers) == 1
+    assert total(two_processes[1]) == 1
+
+
+def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
+    ana: Client, server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stored the memory and died before it could say so."""
+    before = total(ana)
+    store = server.house._first().engine.store
+    with monkeypatch.context() as dying:
+        dying.setattr(type(store.once), "finish", _died)
+        first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
+    assert first.status_code == 201
+    assert ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1")).status_code == 409
+    with store._database.write() as connection:  # type: ignore[attr-defined]
+        connection.execute("UPDATE once SET taken_at = taken_at - 100 WHERE answer IS NULL")
+    second = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
+    assert (second.json()["id"], second.json()["status"]) == (first.json()["id"], "unchanged")
+    assert total(ana) == before + 1
+
+
+def _died(*_: object) -> None:
+    raise StoreError("gone")
+
+
+def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
+    with served(settings_for(path)) as server:
+        ana = server.client()
+        ana.done("POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("legible-key"))
+        id = ana.done("POST", "/v1/memories", json={"content": "The moored heron."}, **keyed("m-2"))["id"]
+        for memory in ana.done("GET", "/v1/memories")["memories"]:
+            ana("POST", f"/v1/memories/{memory['id']}/purge")
+        with closing(sqlite3.connect(path)) as connection:
+            rows = [b"".join(row) for row in connection.execute("SELECT name, request, answer FROM once")]
+        assert len(rows) == 2
+    stored = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+    assert not [word for word in (b"heron", b"legible-key", id.encode()) if word in b"".join(rows)]
+    assert b"moored heron" not in stored
+
+
+def test_an_errand_is_told_by_its_caller_its_key_and_its_request() -> None:
+    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> Errand:
+        return Errand(secret, key, asked)
+
+    assert errand().name == errand(asked=b"b").name
+    assert errand().request != errand(asked=b"b").request
+    assert len({errand().name, errand(secret=b"t").name, errand(key="l").name}) == 3
+    assert errand().id() == errand().id() != errand().id(1)
+    reply = Reply(status=201, body=b"body", etag='"1"')
+    assert errand().opened(errand().sealed(reply)) == reply
+    with pytest.raises(StoreError, match="damaged"):
+        errand(key="l").opened(errand().sealed(reply))

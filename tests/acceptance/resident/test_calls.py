@@ -1,0 +1,280 @@
+"""Programs that ask it: the same answers as without it, and nothing lost or done twice when it goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import trivet
+from acceptance.cli.running import CommandLine
+from trivet import InvalidInput, NotFound, Settings, Trivet
+from trivet.cli.resident_control import asked_status
+from trivet.serve.resident import hook_client
+from trivet.serve.resident.calls import surroundings
+from trivet.serve.resident.client import Resident, is_older
+from trivet.settings.systems import Member
+from trivet.types import Answer
+
+from .home import Home
+
+PORT = "The staging database listens on port 6543."
+UNKNOWN = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+def without_times(answer: Answer) -> Answer:
+    legs = tuple(msgspec.structs.replace(leg, took_ms=0.0) for leg in answer.health.legs)
+    health = msgspec.structs.replace(answer.health, legs=legs)
+    return msgspec.structs.replace(answer, took_ms=0.0, stages_ms={}, health=health)
+
+
+def asked_alone(home: Home, ask: Callable[[Trivet], Any]) -> tuple[Any, Any]:
+    """What it answers, and what the store answers; the first is sure to have come from it."""
+    before = home.status().calls
+    with home.memory() as memory:
+        asked = ask(memory)
+    assert home.status().calls == before + 1
+    with Trivet.open() as memory:
+        return asked, ask(memory)
+
+
+def test_the_same_answers_with_and_without_it(warm: Home) -> None:
+    id = warm.remember(PORT, tags=["db"])
+    warm.remember("Deployments to production are frozen on Fridays.", scope="acme")
+    with warm.memory() as memory:
+        memory.drain()  # else the concept graph may become ready between the two answers
+    for ask in (
+        lambda memory: without_times(memory.recall("which port is staging on?")),
+        lambda memory: memory.list(limit=1),
+        lambda memory: memory.stats(),
+        lambda memory: memory.tags(),
+        lambda memory: memory.get(id),
+        lambda memory: memory.history(id),
+        lambda memory: memory.why_not("friday", id).verdict,
+        lambda memory: memory.concepts(),
+    ):
+        asked, alone = asked_alone(warm, ask)
+        assert asked == alone
+
+
+def test_writes_reach_the_store(warm: Home) -> None:
+    with warm.memory() as memory, Trivet.open() as own:
+        one, other = memory.remember(PORT).id, memory.remember("It moved to port 7654.").id
+        assert memory.edit(one, title="Staging").title == own.get(one).title == "Staging"
+        memory.link(other, "supersedes", one)
+        assert [link.kind for link in own.links(one)] == ["supersedes"]
+        memory.unlink(other, "supersedes", one)
+        assert memory.forget(one).state == own.get(one).state == "deleted"
+        memory.purge(other)
+        with pytest.raises(NotFound):
+            own.get(other)
+        assert isinstance(memory.elsewhere, Resident)
+        assert memory.elsewhere.warm
+        assert memory.server is None
+
+
+def test_a_write_is_embedded_when_the_command_returns(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_EMBEDDER", "bundled")
+    trivet = CommandLine(monkeypatch)
+    before = warm.status().calls
+    trivet.json("remember", "The feline sleeps on the sofa.")
+    found = trivet.json("recall", "cat on the couch")
+    assert found["health"]["not_embedded"] == 0
+    assert found["hits"][0]["why"]["legs"]["dense"]["rank"] == 1
+    assert warm.status().calls > before + 2
+
+
+def test_its_errors_are_those_of_the_store(warm: Home) -> None:
+    def told(kind: type[Exception], ask: Callable[[Trivet], Any]) -> Callable[[Trivet], str]:
+        def telling(memory: Trivet) -> str:
+            with pytest.raises(kind) as raised:
+                ask(memory)
+            return str(raised.value)
+
+        return telling
+
+    asked, alone = asked_alone(warm, told(NotFound, lambda memory: memory.get(UNKNOWN)))
+    assert asked == alone
+    with warm.memory() as memory, pytest.raises(InvalidInput, match="query"):
+        memory.recall(" ")
+
+
+def test_stores_and_settings_of_each_caller_are_their_own(warm: Home) -> None:
+    """One process holds several stores; the least used of many are closed, and opened again when asked for."""
+    paths = [str(warm.store.with_name(f"{number}.db")) for number in range(6)]
+    for number, path in enumerate(paths):
+        with warm.memory(path=path, scope=f"scope{number}") as memory:
+            memory.remember(f"Fact number {number}.")
+    for number, path in enumerate(paths):
+        with warm.memory(path=path) as memory:
+            (found,) = memory.list().memories
+            assert (found.content, found.scope) == (f"Fact number {number}.", f"scope{number}")
+    assert len(warm.status().stores) <= 4
+
+
+def test_a_path_means_the_callers_folder(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(warm.store.parent)
+    with warm.memory(path="here.db") as memory:
+        memory.remember(PORT)
+    assert warm.store.with_name("here.db").exists()
+
+
+def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of secrets lie beside them: what the process sealed with its own could not be revealed."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(warm.store.parent / "other"))
+    with warm.memory() as memory:
+        stored = memory.remember("The key is AKIAIOSFODNN7EXAMPLQ, says Ana.")
+        assert stored.redacted
+        assert isinstance(memory.elsewhere, Resident)
+        assert not memory.elsewhere.warm
+    monkeypatch.setenv("TRIVET_RESIDENT", "off")
+    with warm.memory() as memory:
+        assert "AKIAIOSFODNN7EXAMPLQ" in memory.reveal(stored.id).content
+
+
+def test_what_needs_the_store_itself_works_beside_it(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    trivet = CommandLine(monkeypatch)
+    id = warm.remember(PORT)
+    with warm.memory() as memory:
+        memory.edit(id, content="It listens on port 7654.")
+    assert trivet("doctor").status == 0
+    assert "7654" in trivet("diff", id).out
+    assert "7654" in trivet("export").out
+
+
+def test_many_at_once(warm: Home) -> None:
+    with warm.memory() as memory, ThreadPoolExecutor(12) as threads:
+        list(threads.map(lambda number: memory.remember(f"Fact number {number}."), range(40)))
+        assert memory.stats().memories == {"active": 40}
+
+
+def test_mcp_asks_it(warm: Home) -> None:
+    id = warm.remember(PORT)
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    call = {"name": "memory_recall", "arguments": {"query": "staging port"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+    before = warm.status().calls
+    command = [sys.executable, "-m", "trivet.cli", "mcp"]
+    ended = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    (answer,) = [reply for row in ended.stdout.splitlines() if (reply := json.loads(row)).get("id") == 2]
+    assert answer["result"]["structuredContent"]["hits"][0]["id"] == id
+    assert warm.status().calls > before
+
+
+def test_it_is_not_spoken_to_where_others_could_have_put_it(warm: Home) -> None:
+    warm.socket.parent.chmod(0o755)
+    try:
+        assert asked_status() is None
+    finally:
+        warm.socket.parent.chmod(0o700)
+    assert warm.status().pid
+
+
+def test_it_is_not_used_where_it_is_off(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_RESIDENT", "off")
+    before = warm.status().calls
+    with warm.memory() as memory:
+        memory.remember(PORT)
+    assert PORT in warm.prompt("which port does the staging database listen on?")
+    assert warm.status().calls == before + 1  # the hook asked, and was told to do it alone
+    assert str(warm.store) not in warm.status().stores
+
+
+@pytest.mark.parametrize(
+    "message", [b"", b"\0\0\0\1", b"\xff\xff\xff\xff", hook_client.packed([b"x"]), hook_client.packed([b"call", b"1"])]
+)
+def test_nonsense_on_the_socket_ends_nothing(warm: Home, message: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(warm.socket))
+        connection.sendall(message)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(100)
+    assert warm.status().pid
+
+
+@contextmanager
+def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[bytes]]]:
+    """Something on the socket that answers as told, and leaves without a word where it has nothing to say."""
+    home.socket.parent.mkdir(mode=0o700)
+    asked: list[list[bytes]] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(home.socket))
+        listener.listen()
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    asked.append(hook_client.received(connection))
+                    if answer:
+                        connection.sendall(hook_client.packed(answer))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield asked
+        thread.join()
+
+
+def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> None:
+    """The client makes the memory's id: whether the process had stored it or not, there is one in the end."""
+    with Trivet.open() as own, impostor(home, ()) as asked, home.memory() as memory:
+        stored = memory.remember(PORT)
+        sent = json.loads(asked[0][2])
+        assert sent["arguments"]["id"] == stored.id
+        assert own.get(stored.id).content == PORT
+        assert own.remember(PORT, id=stored.id).status == "unchanged"
+
+
+@pytest.mark.parametrize(("version", "ends"), [("0.0.1", True), ("999.0.0", False)])
+def test_an_older_one_is_asked_to_end_and_a_newer_one_left_alone(home: Home, version: str, ends: bool) -> None:
+    answers = [(b"version", version.encode()), *([(b"ok", b"")] if ends else [])]
+    with impostor(home, *answers) as asked, home.memory() as memory:
+        assert memory.stats().memories == {}
+    assert [parts[0] for parts in asked] == ([b"call", b"end"] if ends else [b"call"])
+
+
+def test_versions_are_compared_by_their_numbers(warm: Home) -> None:
+    assert is_older("0.0.9")
+    assert not is_older(trivet.__version__)
+    assert not is_older("0.10.0")
+    status, version = hook_client.ask(os.environb, (b"call", b"0.0.1", b"{}"))
+    assert (status, version) == (b"version", trivet.__version__.encode())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """A hook that is run as `trivet hook` starts through it."""
+    code = "import sys, trivet, trivet.cli, trivet.serve.resident.hook_client; print('msgspec' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "False\n"
+    assert set(trivet.__all__) <= set(dir(trivet))
+    assert all(getattr(trivet, name) for name in trivet.__all__)
+    assert Path(hook_client.__file__).is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("TRIVET_LLM_API_KEY", {"capture_llm": "openai:small@http://127.0.0.1:1/v1"}),
+        ("WIKI_PASS", {"federation": {"wiki": Member(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}}),
+        ("NOTES", {"federation": {"notes": Member(command=("notes", "{query}"), environment=("NOTES",))}}),
+    ],
+)
+def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:
+    """With another key than the process has, a program does its work itself."""
+    one, other = (surroundings(Settings(**settings), {name: value}) for value in ("one", "other"))
+    assert one != other

@@ -1,5 +1,0 @@
-from __future__ import annotations
-
-from resident.conftest import folder, home, shared_folder, warm
-
-__all__ = ["folder", "home", "shared_folder", "warm"]

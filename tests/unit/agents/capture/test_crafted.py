@@ -1,0 +1,55 @@
+"""Texts that were made to take long: each is read in a moment, for the whole resident process waits meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from trivet.agents.capture.rules import statements
+from trivet.agents.capture.user_words import LONGEST, LONGEST_MESSAGE, own_words
+from trivet.memory.inbox.same import particulars
+from trivet.secrets.private import private_spans
+from trivet.sources.files.readers.claude_code import turns_in
+
+# Far above what any of them takes on a busy machine, far below what they took when they looked again and again.
+SECONDS = 1.5
+
+
+def read_transcript(text: str) -> object:
+    return list(turns_in([{"type": "user", "uuid": "1", "message": {"content": text}}]))
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        (own_words, "a" + "\n" * (LONGEST_MESSAGE - 2) + "b"),
+        (own_words, "<private></private>" * 20_000),
+        (private_spans, "<" + " " * 32_000),
+        (statements, ("after abc, " * 9)[:LONGEST]),
+        (statements, ("after abc " * 40)[:LONGEST]),
+        (particulars, "a" * 32_000),
+        (read_transcript, "<bash-a>" * 10_000),
+        (read_transcript, "[Request interrupted by user" * 10_000),
+    ],
+    ids=["lines", "private", "blanks", "after", "afters", "word", "marks", "interrupted"],
+)
+def test_no_text_takes_long(reader: Callable[[str], object], text: str) -> None:
+    start = time.perf_counter()
+    reader(text)
+    assert time.perf_counter() - start < SECONDS
+
+
+def test_what_stands_between_marks_of_the_program_is_not_said() -> None:
+    text = "a<bash-x>1<bash-y>2</bash-x>b</bash-y>c<bash-z>d<command-name>3</command-name>[Request interrupted by user]"
+    (turn,) = turns_in([{"type": "user", "uuid": "1", "message": {"content": text}}])
+    assert turn.text == "ab</bash-y>c<bash-z>d"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "Ok, so ", "After a long talk, ", "After lunch with Ines we talked and ", "So, after all that, well, "],
+)
+def test_a_decision_may_come_after_some_words(before: str) -> None:
+    assert [one.kind for one in statements(f"{before}we decided to keep the queue in Redis.")] == ["decision"]

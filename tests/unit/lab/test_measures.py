@@ -1,0 +1,208 @@
+"""Measures: their names, values worked out by hand, values of a second library, and the rules for odd runs."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
+
+from trivet.errors import InvalidInput
+from trivet.lab.dataset_types import Dataset
+from trivet.lab.measure_names import KINDS, NEEDS_DEPTH, Measure, parse
+from trivet.lab.measures import STANDARD, Measured, Run, measure
+
+from .small import dataset
+
+
+@pytest.mark.parametrize(
+    "name", [*STANDARD, "nDCG", "nDCG-exp@10", "MRR@10", "condensed-MRR", "condensed-all@5", "condensed-nDCG-exp@3"]
+)
+def test_a_name_parses_and_prints_back(name: str) -> None:
+    assert str(parse(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("R@5", "recall@5"), ("RR", "MRR"), ("success@3", "any@3"), ("NDCG@10", "nDCG@10")]
+)
+def test_other_names_of_a_measure_are_understood(name: str, meant: str) -> None:
+    assert parse(name) == parse(meant)
+
+
+@given(
+    st.builds(Measure, st.sampled_from(sorted({*KINDS.values()} - {"judged"})), st.integers(1, 999_999), st.booleans())
+)
+def test_every_measure_prints_a_name_that_parses_back(one: Measure) -> None:
+    assert parse(str(one)) == one
+
+
+@pytest.mark.parametrize("name", ["", "nDCG@0", "nDCG@-1", "nDCG@x", "precision@5", "condensed-", "condensed-judged@5"])
+def test_an_unknown_measure_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse(name)
+
+
+@pytest.mark.parametrize("kind", sorted(NEEDS_DEPTH))
+def test_a_measure_of_the_top_needs_a_depth(kind: str) -> None:
+    with pytest.raises(InvalidInput, match=f"such as {kind}@5"):
+        parse(kind)
+
+
+def value(name: str, grades: dict[str, int], answer: list[str], pool: int = 20) -> float:
+    run = {"q": [(document, -float(rank)) for rank, document in enumerate(answer)]}
+    return measure(dataset({"q": grades}, pool=pool), run, [name]).overall[str(parse(name))]
+
+
+GRADES = {"a": 3, "b": 1, "c": 2, "n": 0}
+IDEAL = 3 + 2 / math.log2(3) + 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "expected"),
+    [
+        ("recall@2", ["a", "d0", "b", "c"], 1 / 3),
+        ("recall@5", ["a", "d0", "b", "c"], 1.0),
+        ("nDCG@10", ["a", "c", "b"], 1.0),
+        ("nDCG@10", ["d0", "b", "a"], (1 / math.log2(3) + 3 / 2) / IDEAL),
+        ("nDCG@2", ["d0", "b", "a"], (1 / math.log2(3)) / (3 + 2 / math.log2(3))),
+        ("nDCG-exp@10", ["c", "a"], (3 + 7 / math.log2(3)) / (7 + 3 / math.log2(3) + 1 / 2)),
+        ("MRR", ["d0", "n", "b"], 1 / 3),
+        ("MRR@2", ["d0", "n", "b"], 0.0),
+        ("any@2", ["d0", "n", "b"], 0.0),
+        ("any@3", ["d0", "n", "b"], 1.0),
+        ("all@3", ["a", "b", "c"], 1.0),
+        ("all@3", ["a", "b", "n", "c"], 0.0),
+        ("all@2", ["a", "b", "c"], 0.0),
+        ("judged@4", ["a", "d0", "n", "d1", "b"], 0.5),
+        ("judged@10", ["a", "d0", "n", "d1"], 0.5),
+        ("condensed-recall@2", ["d0", "a", "d1", "b", "c"], 2 / 3),
+        ("condensed-nDCG@10", ["d0", "a", "d1", "c", "d2", "b"], 1.0),
+        ("condensed-nDCG@10", ["d0", "n", "b", "d1", "a"], (1 / math.log2(3) + 3 / 2) / IDEAL),
+        ("condensed-MRR", ["d0", "d1", "n", "b"], 0.5),
+        ("condensed-all@3", ["d0", "a", "d1", "b", "d2", "c"], 1.0),
+        ("condensed-any@1", ["d0", "a"], 1.0),
+    ],
+)
+def test_values_worked_out_by_hand(name: str, answer: list[str], expected: float) -> None:
+    assert value(name, GRADES, answer) == pytest.approx(expected, abs=1e-12)
+
+
+def random_case(seed: int) -> tuple[Dataset, Run]:
+    """Graded judgements of some of thirty documents, and a ranking of all of them with ties among the scores."""
+    chance = random.Random(seed)
+    pool = [f"d{number}" for number in range(30)]
+    grades = {
+        f"q{number}": {one: chance.randint(0, 3) for one in chance.sample(pool, 12)} | {"d0": 2} for number in range(60)
+    }
+    run = {query: [(one, float(chance.randint(0, 15))) for one in chance.sample(pool, 30)] for query in grades}
+    return dataset(grades, pool=30), run
+
+
+def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
+    """The same measure by scikit-learn, over all documents: their grades and their ranks from 1."""
+    one = parse(name)
+    relevant, depth = grades > 0, one.depth or len(grades)
+    if one.kind.startswith("nDCG"):
+        gains = grades if one.kind == "nDCG" else 2**grades - 1
+        return float(ndcg_score([gains], [-ranks], k=depth))
+    if one.kind == "recall":
+        return float(recall_score(relevant, ranks <= depth))
+    first = relevant & (ranks == ranks[relevant].min())
+    if one.kind == "MRR":
+        return float(label_ranking_average_precision_score([first], [-ranks]))
+    # How far one must go down the list to have met the first, or all, of the relevant documents.
+    return float(coverage_error([first if one.kind == "any" else relevant], [-ranks]) <= depth)
+
+
+@pytest.mark.parametrize(
+    "name", ["nDCG@10", "nDCG", "nDCG-exp@10", "recall@5", "recall@10", "MRR", "any@1", "any@5", "all@5", "all@25"]
+)
+def test_a_second_library_agrees(name: str) -> None:
+    data, run = random_case(seed=3)
+    documents = [document.id for document in data.documents]
+    mine = measure(data, run, [name]).per_query[name]
+    for query, answer in run.items():
+        order = [one for one, _ in sorted(answer, key=lambda pair: (-pair[1], pair[0]))]
+        ranks = np.array([order.index(one) + 1 for one in documents])
+        grades = np.array([data.grades[query].get(one, 0) for one in documents])
+        assert mine[query] == pytest.approx(second_opinion(name, grades, ranks), abs=1e-12), query
+
+
+def test_the_condensed_list_is_the_list_without_unjudged_documents() -> None:
+    data, run = random_case(seed=4)
+    short = {query: [pair for pair in answer if pair[0] in data.grades[query]] for query, answer in run.items()}
+    names = ["nDCG@10", "recall@5", "recall@10", "MRR", "all@5"]
+    condensed = measure(data, run, [f"condensed-{name}" for name in names])
+    assert list(condensed.overall.values()) == list(measure(data, short, names).overall.values())
+
+
+def test_ties_are_broken_by_document_id() -> None:
+    data = dataset({"q": {"b": 1}}, pool=3)
+    for order in (["b", "d0", "d1"], ["d1", "d0", "b"]):
+        run = {"q": [(document, 1.0) for document in order]}
+        assert measure(data, run, ["MRR"]).overall["MRR"] == 1.0
+    assert measure(data, {"q": [("d0", 1.0), ("b", 1.0), ("d1", 2.0)]}, ["MRR"]).overall["MRR"] == 0.5
+
+
+def test_scores_too_close_for_single_precision_keep_their_order() -> None:
+    data = dataset({"q": {"b": 1}}, pool=2)
+    assert measure(data, {"q": [("d0", 1.0), ("b", 1.0 + 1e-12)]}, ["MRR"]).overall["MRR"] == 1.0
+
+
+def test_a_query_missing_from_the_run_scores_zero_in_every_measure() -> None:
+    data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"b": 1}}, {"q1": "exact", "q2": "gone", "q3": "gone"})
+    measured = measure(data, {"q1": [("a", 1.0)], "q3": []})
+    assert {measured.per_query[name]["q2"] for name in STANDARD} == {0.0}
+    assert measured.overall["recall@5"] == pytest.approx(1 / 3)
+    assert measured.by_stratum["gone"]["nDCG@10"] == 0.0
+    assert measured.by_stratum["exact"]["judged@10"] == 1.0
+
+
+def test_means_are_of_all_queries_and_of_each_stratum() -> None:
+    strata = {"q1": "exact", "q2": "exact", "q3": "other"}
+    data = dataset({"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}, strata)
+    measured = measure(data, {"q1": [("a", 2.0)], "q2": [("a", 2.0), ("b", 1.0)], "q3": [("a", 1.0)]}, ["MRR"])
+    assert measured.per_query == {"MRR": {"q1": 1.0, "q2": 0.5, "q3": 0.0}}
+    assert measured.overall == {"MRR": 0.5}
+    assert measured.by_stratum == {"exact": {"MRR": 0.75}, "other": {"MRR": 0.0}}
+
+
+def test_unanswerable_queries_are_named_and_count_in_no_mean() -> None:
+    data = dataset({"q1": {"a": 1}, "q2": {"a": 0}, "q3": {}}, {"q1": "one", "q2": "none", "q3": "none"})
+    measured = measure(data, {query: [("a", 1.0)] for query in ("q1", "q2", "q3")})
+    assert measured.unanswerable == ("q2", "q3")
+    assert measured.overall["MRR"] == 1.0
+    assert list(measured.by_stratum) == ["one"]
+
+
+def run_of(score: float = 1.0, query: str = "q", document: str = "a") -> Run:
+    return {query: [("d0", 2.0), (document, score)]}
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (run_of(score=math.nan), "query 'q' and document 'a' the score nan"),
+        (run_of(score=math.inf), "query 'q' and document 'a' the score inf"),
+        (run_of(query="x"), "query 'x', which dataset 'small' does not have"),
+        (run_of(document="x"), "query 'q' the document 'x', which the corpus has not"),
+        (run_of(document="d0"), "query 'q' the document 'd0' twice"),
+    ],
+)
+def test_a_bad_run_is_refused_by_query_and_document(run: Run, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        measure(dataset({"q": {"a": 1}}, pool=2), run)
+
+
+def test_a_dataset_of_unanswerable_queries_cannot_measure() -> None:
+    with pytest.raises(InvalidInput, match="no query with a relevant document"):
+        measure(dataset({"q": {"a": 0}}), {})
+
+
+def test_measures_are_kept_in_the_order_asked_for_and_once() -> None:
+    measured: Measured = measure(dataset({"q": {"a": 1}}), {}, ["MRR", "condensed-MRR", "all@5", "RR", "recall@5"])
+    assert list(measured.overall) == ["MRR", "condensed-MRR", "all@5", "recall@5"]

@@ -1,0 +1,205 @@
+"""Accepting, editing and rejecting: what is stored then, and that nothing old is lost."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli.running import CommandLine
+from trivet import Conflict, InvalidInput, NotFound, Trivet
+from trivet.errors import Forbidden
+from trivet.ids import new_id
+from trivet.memory.engine import Engine
+from trivet.memory.inbox.near import Near
+from trivet.types import Caller
+
+from .conftest import Opened
+
+propose = importlib.import_module("trivet.memory.inbox.propose")  # the package has a function of this name
+PORT = "The staging database listens on port 6543."
+OTHER = "The staging database listens on port 6544."
+
+
+def proposed(trivet: Trivet, content: str, **more: str) -> str:
+    made = trivet.inbox_propose(content, **more)  # type: ignore[arg-type]
+    assert made.status == "waiting"
+    assert made.id is not None
+    return made.id
+
+
+def test_accepted_it_is_a_memory(memory: Trivet) -> None:
+    id = proposed(memory, PORT, kind="told", category="facts", source="/tmp/talk.jsonl")
+    (accepted,) = memory.inbox_accept([id])
+    stored = memory.get(str(accepted.stored))
+    assert (stored.content, stored.confidence) == (PORT, 0.8)
+    assert stored.source is not None
+    assert stored.source.uri == "/tmp/talk.jsonl"
+    assert memory.inbox_list().total == 0
+    assert memory.inbox_accept([id]) == (accepted,), "once more does no harm"
+    assert memory.list().total == 1
+
+
+def test_an_update_keeps_the_old_revision(memory: Trivet) -> None:
+    old = memory.remember(PORT).id
+    id = proposed(memory, "Staging: port 6544, user app.", action="update", memory=old)
+    (accepted,) = memory.inbox_accept([id])
+    assert accepted.stored == old
+    assert [revision.memory.content for revision in memory.history(old)] == [PORT, "Staging: port 6544, user app."]
+
+
+def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
+    old = memory.remember(PORT).id
+    made = memory.inbox_propose(OTHER)
+    assert made.same_as == old, "it was noticed what it replaces"
+    (accepted,) = memory.inbox_accept([str(made.id)])
+    assert memory.get(old).state == "superseded"
+    assert [hit.id for hit in memory.recall("port of the staging database").hits] == [accepted.stored]
+
+
+def test_all_are_accepted_or_none(memory: Trivet) -> None:
+    old = memory.remember(PORT).id
+    good, bad = proposed(memory, "The canteen opens at eleven."), proposed(memory, OTHER)
+    memory.forget(old)
+    with pytest.raises(Conflict, match="was forgotten"):
+        memory.inbox_accept([good, bad])
+    assert memory.list().total == 0
+    assert memory.inbox_show(good).state == "waiting"
+
+
+def test_what_proposes_nothing_cannot_be_accepted(memory: Trivet) -> None:
+    id = proposed(memory, PORT, action="nothing")
+    with pytest.raises(Conflict, match="--action add"):
+        memory.inbox_accept([id])
+    memory.inbox_edit(id, action="add")
+    assert memory.inbox_accept([id])[0].stored
+
+
+def test_edited_before_it_is_accepted(memory: Trivet) -> None:
+    id = proposed(memory, PORT)
+    edited = memory.inbox_edit(id, content=OTHER, category="projects", tags=["net"])
+    assert (edited.content, edited.category, edited.tags) == (OTHER, "projects", ("net",))
+    (accepted,) = memory.inbox_accept([id])
+    assert memory.get(str(accepted.stored)).content == OTHER
+    with pytest.raises(Conflict, match="was accepted already"):
+        memory.inbox_edit(id, content=PORT)
+
+
+def test_rejected_it_is_not_proposed_again_and_may_be_accepted_after_all(memory: Trivet) -> None:
+    id = proposed(memory, PORT)
+    assert memory.inbox_reject([id])[0].state == "rejected"
+    assert memory.inbox_propose("the staging database listens on port 6543").status == "rejected before"
+    assert memory.inbox_propose("Our staging database listens on port 6543").status == "rejected before"
+    assert memory.inbox_list(state="rejected").total == 1
+    assert memory.inbox_accept([id])[0].state == "accepted"
+    with pytest.raises(Conflict, match="trivet forget"):
+        memory.inbox_reject([id])
+
+
+def test_what_was_accepted_and_forgotten_is_not_proposed_again(memory: Trivet) -> None:
+    (accepted,) = memory.inbox_accept([proposed(memory, PORT)])
+    memory.forget(str(accepted.stored))
+    assert memory.inbox_propose(PORT).status == "stored already"
+
+
+@pytest.mark.parametrize(
+    ("said", "stored", "same"),
+    [
+        ("We never deploy on Fridays.", "we never deploy on fridays", True),
+        ("The linter runs before every commit.", "Before every commit: the linter runs.", False),
+        ("We deploy on Mondays.", "We deploy on Tuesdays.", False),
+        ("Always run the linter first.", "Never run the linter first.", False),
+        ("I prefer tabs over spaces.", "I prefer spaces over tabs.", False),
+        ("The port is 6543.", "The port is 6544.", False),
+        ("User: I prefer tabs over spaces.", "I prefer tabs over spaces.", True),
+    ],
+)
+def test_what_is_the_same(memory: Trivet, said: str, stored: str, same: bool) -> None:
+    memory.remember(stored)
+    assert (memory.inbox_propose(said).status == "stored already") == same
+
+
+def test_other_words_for_the_same_by_meaning(opened: Opened) -> None:
+    memory = opened(embedder="bundled")
+    memory.remember("I prefer pnpm over npm.")
+    memory.drain()
+    assert memory.inbox_propose("I like pnpm better than npm.").status == "stored already"
+    assert memory.inbox_propose("I prefer npm over pnpm.").status == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"content": " "}, "content: the text is empty"),
+        ({"content": "x", "category": "nonsense"}, "nonsense"),
+        ({"content": "x", "action": "update"}, "needs the id of the memory"),
+        ({"content": "<private>all of it</private>"}, "nothing is left"),
+        ({"content": "x", "kind": "gossip"}, "kind"),
+    ],
+)
+def test_refusals_teach(memory: Trivet, given: dict[str, str], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        memory.inbox_propose(**given)  # type: ignore[arg-type]
+    assert memory.inbox_list().total == 0
+
+
+def test_an_unknown_proposal_or_memory(memory: Trivet) -> None:
+    with pytest.raises(NotFound, match="trivet inbox"):
+        memory.inbox_show(new_id())
+    with pytest.raises(NotFound):
+        memory.inbox_propose("x y z", action="update", memory=new_id())
+
+
+def test_whoever_has_the_store_does_not_decide_for_its_users(memory: Trivet) -> None:
+    memory.engine.store.accounts.add_user("ana", "writer")
+    caller = Caller(tenant="default", user="ana", role="writer", key="k", rights=frozenset(("read", "write")))
+    id = proposed(memory.acting_as(caller), PORT)
+    with pytest.raises(Forbidden, match="ana's"):
+        memory.inbox_accept([id])
+    assert memory.acting_as(caller).inbox_accept([id])[0].stored
+
+
+def test_a_reader_proposes_nothing(memory: Trivet) -> None:
+    memory.engine.store.accounts.add_user("rea", "reader")
+    caller = Caller(tenant="default", user="rea", role="reader", key="k", rights=frozenset(("read",)))
+    with pytest.raises(Forbidden):
+        memory.acting_as(caller).inbox_propose(PORT)
+
+
+def test_the_command_line(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = proposed(memory, PORT), proposed(memory, "The canteen opens at eleven.")
+    memory.close()
+    monkeypatch.setenv("TRIVET_PATH", str(path))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    trivet = CommandLine(monkeypatch)
+    listed = trivet("inbox")
+    assert listed.status == 0, listed.err
+    assert first in listed.out
+    assert "canteen" in listed.out
+    assert trivet.json("inbox")["total"] == 2
+    assert trivet("inbox", "edit", first, "--content", "Port 6545 it is.").status == 0
+    accepted = trivet.json("inbox", "accept", first)
+    assert trivet("get", accepted[0]["stored"]).out.startswith("Port 6545 it is.")
+    assert trivet("inbox", "reject", second).status == 0
+    assert "Nothing waits." in trivet("inbox").out
+    refused = trivet("inbox", "accept", new_id())
+    assert refused.status != 0
+    assert "There is no proposal" in refused.err
+    assert "capture_llm" in trivet("inbox", "curate").err
+
+
+def test_the_same_proposed_twice_at_once_waits_once(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process proposes it while this one still looks for what is near."""
+    memory, other = opened(), opened()
+    near = propose.near
+
+    def meanwhile(engine: Engine, text: str) -> tuple[Near, ...]:
+        monkeypatch.setattr(propose, "near", near)
+        assert other.inbox_propose(PORT).status == "waiting"
+        found: tuple[Near, ...] = near(engine, text)
+        return found
+
+    monkeypatch.setattr(propose, "near", meanwhile)
+    assert memory.inbox_propose(PORT).status == "waits already"
+    assert memory.inbox_list().total == 1

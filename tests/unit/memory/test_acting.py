@@ -1,0 +1,330 @@
+"""The facade for users of a server: what their keys allow, what they see, and what the record says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+
+from trivet import Conflict, InvalidInput, NotFound, Trivet
+from trivet.errors import Forbidden, TrivetError, Unauthorised
+from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
+from trivet.secrets.mask import MASK
+from trivet.types import Caller, Right
+
+EVERY_RIGHT: frozenset[Right] = frozenset(get_args(Right))
+SECRET = "the deploy token is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def caller(user: str, rights: frozenset[Right] = EVERY_RIGHT) -> Caller:
+    return Caller(tenant="default", user=user, role="admin", key="k", rights=rights)
+
+
+@pytest.fixture
+def ana(trivet: Trivet) -> Trivet:
+    trivet.engine.store.accounts.add_user("ana", "writer")
+    return trivet.acting_as(caller("ana"))
+
+
+@pytest.fixture
+def bo(trivet: Trivet) -> Trivet:
+    trivet.engine.store.accounts.add_user("bo", "writer")
+    return trivet.acting_as(caller("bo", frozenset(("read", "write", "share", "reveal"))))
+
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+# Every method of the facade, and the right that it takes.
+METHODS: dict[str, tuple[Right, Callable[[Trivet], Any]]] = {
+    "remember": ("write", lambda it: it.remember("x")),
+    "remember_many": ("write", lambda it: it.remember_many([{"content": "x"}])),
+    "recall": ("read", lambda it: it.recall("x")),
+    "recall revealing": ("reveal", lambda it: it.recall("x", reveal=True)),
+    "get": ("read", lambda it: it.get(ID)),
+    "list": ("read", lambda it: it.list()),
+    "list revealing": ("reveal", lambda it: it.list(reveal=True)),
+    "edit": ("write", lambda it: it.edit(ID, title="x")),
+    "forget": ("write", lambda it: it.forget(ID)),
+    "restore": ("write", lambda it: it.restore(ID)),
+    "purge": ("write", lambda it: it.purge(ID)),
+    "link": ("write", lambda it: it.link(ID, "see-also", ID[:-1] + "c")),
+    "unlink": ("write", lambda it: it.unlink(ID, "see-also", ID[:-1] + "c")),
+    "links": ("read", lambda it: it.links(ID)),
+    "share": ("share", lambda it: it.share("bo", id=ID)),
+    "unshare": ("share", lambda it: it.unshare("bo", id=ID)),
+    "shares": ("read", lambda it: it.shares()),
+    "reveal": ("reveal", lambda it: it.reveal(ID)),
+    "history": ("read", lambda it: it.history(ID)),
+    "diff": ("read", lambda it: it.diff(ID, 1, 2)),
+    "diff revealing": ("reveal", lambda it: it.diff(ID, 1, 2, reveal=True)),
+    "history revealing": ("reveal", lambda it: it.history(ID, reveal=True)),
+    "get revealing": ("reveal", lambda it: it.get(ID, reveal=True)),
+    "why_not": ("read", lambda it: it.why_not("x", ID)),
+    "concepts": ("read", lambda it: it.concepts()),
+    "graph": ("read", lambda it: it.graph(ID)),
+    "tags": ("read", lambda it: it.tags()),
+    "categories": ("read", lambda it: it.categories()),
+    "inbox_list": ("read", lambda it: it.inbox_list()),
+    "inbox_show": ("read", lambda it: it.inbox_show(ID)),
+    "inbox_propose": ("write", lambda it: it.inbox_propose("x")),
+    "inbox_accept": ("write", lambda it: it.inbox_accept([ID])),
+    "inbox_edit": ("write", lambda it: it.inbox_edit(ID, content="x")),
+    "inbox_reject": ("write", lambda it: it.inbox_reject([ID])),
+    "feedback": ("write", lambda it: it.feedback(ID, "useful")),
+    "usage": ("read", lambda it: it.usage(ID)),
+    "stats": ("read", lambda it: it.stats()),
+    "audit": ("read", lambda it: it.audit()),
+    "export": ("read", lambda it: list(it.export())),
+    "export of sensitive ones": ("reveal", lambda it: list(it.export(include_sensitive=True))),
+    "import_": ("write", lambda it: it.import_([])),
+}
+OF_THE_STORE: dict[str, Callable[[Trivet], Any]] = {
+    "rotate_keys": lambda it: it.rotate_keys(),
+    "redact": lambda it: it.redact(),
+    "backup": lambda it: it.backup("/nonexistent/x"),
+    "doctor": lambda it: it.doctor(),
+    "reindex": lambda it: it.reindex(),
+    "embed": lambda it: it.embed(),
+    "drain": lambda it: it.drain(),
+    "tidy": lambda it: it.tidy(),
+    "budgets": lambda it: it.budgets(),
+}
+OTHERWISE = {"open", "server", "elsewhere", "through", "of", "acting_as", "close", "settings", "engine"}
+
+
+def test_no_method_is_forgotten() -> None:
+    public = {name for name in vars(Trivet) if not name.startswith("_")}
+    assert public - OTHERWISE == {name.partition(" ")[0] for name in METHODS} | set(OF_THE_STORE)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_method_takes_its_right(trivet: Trivet, ana: Trivet, name: str) -> None:
+    right, call = METHODS[name]
+    without = trivet.acting_as(caller("ana", EVERY_RIGHT - {right}))
+    with pytest.raises(Forbidden, match=right):
+        call(without)
+    assert list(trivet.list().memories) == []
+    with_it: frozenset[Right] = frozenset(
+        (right, "read", "write") if "reveal" in name or right == "reveal" else (right,)
+    )
+    try:
+        call(trivet.acting_as(caller("ana", with_it)))
+    except Forbidden:
+        pytest.fail("it has the right")
+    except TrivetError:  # the arguments are made up; only the right is looked at
+        pass
+
+
+@pytest.mark.parametrize("name", OF_THE_STORE)
+def test_upkeep_is_for_whoever_has_the_store(ana: Trivet, name: str) -> None:
+    with pytest.raises(Forbidden, match="has the store"):
+        OF_THE_STORE[name](ana)
+
+
+def test_each_has_their_own_and_what_is_shared(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    mine = trivet.remember("the harbour opens at six").id
+    hers = ana.remember("the harbour opens at seven", tags=["harbour"]).id
+    assert [hit.id for hit in ana.recall("harbour").hits] == [hers]
+    assert bo.recall("harbour").hits == ()
+    assert {hit.id for hit in trivet.recall("harbour", collapse=False).hits} == {mine, hers}
+    assert ana.get(hers).owner == "ana"
+    ana.share("bo", tag="harbour")
+    assert [hit.id for hit in bo.recall("harbour").hits] == [hers]
+    assert bo.why_not("harbour", hers).verdict
+    ana.unshare("bo", tag="harbour")
+    for ask in (bo.get, bo.history, bo.links, bo.reveal, bo.forget, bo.restore, bo.purge, bo.graph):
+        with pytest.raises(NotFound):
+            ask(hers)
+    with pytest.raises(NotFound):
+        bo.why_not("harbour", hers)
+
+
+def test_near_duplicates_of_others_are_not_told(ana: Trivet, bo: Trivet) -> None:
+    text = "the harbour opens at seven in the morning on every day but Sunday"
+    ana.remember(text)
+    assert bo.remember(text).near_duplicates == ()
+    assert len(ana.remember(text + "s").near_duplicates) == 1
+
+
+def test_counts_are_ones_own(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    ana.remember("a", tags=["x"], category="events")
+    stats = bo.stats()
+    assert (stats.memories, stats.tags, stats.revisions, stats.bytes) == ({}, {}, 0, None)
+    assert str(trivet.settings.path) not in stats.path
+    assert bo.tags() == ()
+    assert {count.memories for count in bo.categories()} == {0}
+    assert [(count.name, count.memories) for count in ana.tags()] == [("x", 1)]
+    assert ("events", 1) in [(count.name, count.memories) for count in ana.categories()]
+
+
+def test_only_the_owner_reveals_and_it_is_on_the_record(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    plain = ana.remember(SECRET).id
+    sensitive = ana.remember("my diagnosis", sensitive=True, tags=["health"]).id
+    ana.share("bo", id=plain)
+    ana.share("bo", tag="health")
+    with pytest.raises(Forbidden, match="alone can reveal"):
+        bo.reveal(plain)
+    with pytest.raises(NotFound):
+        bo.get(sensitive, reveal=True)
+    assert bo.recall("diagnosis", reveal=True).hits == ()
+    assert bo.remember("my diagnosis").near_duplicates == (), "nor can it be guessed"
+    assert ana.get(sensitive).content == MASK
+    assert ana.get(sensitive, reveal=True).content == "my diagnosis"
+    assert ana.reveal(plain).content == SECRET
+    ana.edit(sensitive, content="my other diagnosis")
+    assert "my diagnosis" in ana.diff(sensitive, 1, 2, reveal=True)
+    assert any("my other diagnosis" in line for line in ana.export(include_sensitive=True))
+    acts = [(entry.actor, entry.act, entry.memory) for entry in trivet.audit(limit=50)]
+    assert ("ana", "reveal", plain) in acts
+    assert acts.count(("ana", "reveal sensitive", sensitive)) == 2
+    assert ("ana", "reveal sensitive", None) in acts
+    assert ("bo", "reveal", plain) not in acts
+
+
+def test_the_record_is_ones_own_unless_one_is_admin(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    ana.remember("x")
+    bo.remember("y")
+    assert {entry.actor for entry in bo.audit()} == {"bo"}
+    assert {entry.actor for entry in ana.audit()} == {"ana", "bo", None}
+    assert all(finding.ok for finding in trivet.doctor())
+
+
+def test_an_export_holds_what_one_sees_and_comes_in_as_ones_own(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    first = ana.remember("first of all", tags=["t"]).id
+    second = ana.remember("second of all").id
+    ana.edit(first, content="first, changed")
+    ana.link(first, "see-also", second)
+    lines = list(ana.export())
+    assert not any("first" in line for line in bo.export())
+    done = bo.import_(lines)
+    assert (done.stored, done.links, done.errors) == (2, 1, ())
+    his = bo.list().memories
+    assert {memory.owner for memory in his} == {"bo"}
+    assert {memory.id for memory in his}.isdisjoint({first, second}), "her ids are hers"
+    changed = next(memory for memory in his if memory.content == "first, changed")
+    assert len(bo.history(changed.id)) == 2
+    assert len(bo.links(changed.id)) == 1
+    assert bo.import_(lines).unchanged == 2, "the same once more"
+    assert ana.import_(lines).unchanged == 2
+    assert [memory.owner for memory in ana.list().memories] == ["ana", "ana"]
+
+
+def test_a_link_in_an_import_tells_nothing_of_a_hidden_end(ana: Trivet, bo: Trivet) -> None:
+    hers, mine = ana.remember("hers").id, bo.remember("mine").id
+    said = []
+    for target in (hers, ID):
+        line = {"link": {"kind": "see-also", "source": mine, "target": target, "created_at": "2024-01-01T00:00:00Z"}}
+        said.append(bo.import_([json.dumps(line)]).errors[0].replace(target, "ID"))
+    assert said[0] == said[1]
+
+
+def test_an_id_of_somebody_else_is_told_by_nothing(ana: Trivet, bo: Trivet) -> None:
+    ana.remember("hers", id=ID)
+    stored = bo.remember(SECRET, id=ID)
+    assert stored.status == "stored"
+    assert stored.id != ID
+    again = bo.remember(SECRET, id=ID)
+    assert (again.status, again.id) == ("unchanged", stored.id)
+    assert bo.reveal(stored.id).content == SECRET
+    assert ana.get(ID).content == "hers"
+    with pytest.raises(Conflict):
+        ana.remember("something else", id=ID)
+
+
+def test_what_is_shared_for_writing_can_be_edited_and_no_more(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember("draft").id
+    ana.share("bo", id=id, permission="write")
+    assert bo.edit(id, content="better draft").owner == "ana"
+    with pytest.raises(Forbidden):
+        bo.edit(id, tags=["mine"])
+    with pytest.raises(Forbidden):
+        bo.forget(id)
+    assert ana.get(id).content == "better draft"
+    assert [entry.actor for entry in ana.audit() if entry.act == "edit"] == ["bo"]
+
+
+def test_who_may_write_cannot_guess_a_secret_by_the_name_of_its_placeholder(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember(SECRET).id
+    ana.share("bo", id=id, permission="write")
+    guessed = bo.edit(id, content=SECRET).content
+    other = bo.edit(id, content=SECRET.replace("a1B2", "z9Y8")).content
+    assert "[secret:github-token:2]" in guessed
+    assert "[secret:github-token:3]" in other
+    assert "[secret:github-token:1]" in ana.edit(id, content=SECRET).content
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"user": "bo"}, "either"),
+        ({"user": "bo", "id": ID, "tag": "x"}, "either"),
+        ({"user": "ana", "tag": "x"}, "yourself"),
+        ({"user": "nobody", "tag": "x"}, "no user"),
+        ({"user": "Bo Ek", "tag": "x"}, "user"),
+        ({"user": "bo", "tag": ""}, "tag"),
+        ({"user": "bo", "tag": "x", "permission": "own"}, "permission"),
+    ],
+)
+def test_bad_shares_change_nothing(ana: Trivet, bo: Trivet, given: dict[str, Any], problem: str) -> None:
+    with pytest.raises((InvalidInput, NotFound), match=problem):
+        ana.share(**given)
+    assert ana.shares() == ()
+
+
+def test_keys(trivet: Trivet) -> None:
+    store = trivet.engine.store
+    store.accounts.add_user("ana", "writer")
+    made = make_key(store, "acme", "ana", label="laptop")
+    assert tenant_of(made.text) == "acme"
+    known = caller_of(store, "acme", made.text)
+    assert (known.user, known.role, known.key) == ("ana", "writer", made.key.id)
+    assert known.rights == {"read", "write", "share"}, "reveal must be asked for"
+    assert caller_of(store, "acme", make_key(store, "acme", "ana", ["read", "reveal"]).text).rights == {
+        "read",
+        "reveal",
+    }
+    with pytest.raises(InvalidInput, match="writer cannot have admin"):
+        make_key(store, "acme", "ana", ["admin"])
+    store.accounts.set_role("ana", "reader")
+    assert caller_of(store, "acme", made.text).rights == {"read"}, "a smaller role makes keys smaller"
+    for bad in (
+        made.text + "x",
+        made.text[:-1],
+        made.text.replace(made.key.id, "0" * 12),
+        "",
+        "tvt",
+        "a.b.c.d",
+        "\udcff",
+    ):
+        with pytest.raises(Unauthorised):
+            caller_of(store, "acme", bad)
+    with pytest.raises(Unauthorised):
+        caller_of(store, "acme", made.text, is_here=False)
+    store.accounts.revoke(made.key.id)
+    with pytest.raises(Unauthorised):
+        caller_of(store, "acme", made.text)
+    assert set(RIGHTS["admin"]) == EVERY_RIGHT
+
+
+def test_a_key_expires(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = trivet.engine.store
+    store.accounts.add_user("ana", "writer")
+    made = make_key(store, "acme", "ana", expires_at="2999-01-01T00:00:00Z")
+    caller_of(store, "acme", made.text)
+    monkeypatch.setattr("trivet.memory.accounts.now", lambda: "2999-01-01T00:00:00.000000Z")
+    with pytest.raises(Unauthorised):
+        caller_of(store, "acme", made.text)
+    with pytest.raises(InvalidInput, match="passed already"):
+        make_key(store, "acme", "ana", expires_at="2990-01-01T00:00:00Z")
+
+
+def test_the_key_itself_is_nowhere(trivet: Trivet) -> None:
+    store = trivet.engine.store
+    store.accounts.add_user("ana", "writer")
+    secret = make_key(store, "acme", "ana").text.rpartition(".")[2]
+    stored = b"".join(
+        file.read_bytes()
+        for file in trivet.engine.store._database.path.parent.glob("memory.db*")  # type: ignore[attr-defined]
+    )
+    assert secret.encode() not in stored

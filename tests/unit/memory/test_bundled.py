@@ -1,0 +1,71 @@
+"""The model that comes with Trivet: right after installing, a paraphrase is found, with no network and no key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.models.embed.onnx import bundled
+
+NOTES = [
+    "The staging database listens on port 6543.",
+    "Grandmother's soup needs carrots, leek and two hours of patience.",
+    "Rotate the signing certificate every ninety days.",
+    "The cat sleeps on the warm radiator all winter.",
+    "Deployments are frozen during the last week of December.",
+]
+LONG = " ".join(f"Paragraph {number} describes how the village council discusses road repairs." for number in range(60))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
+    with Trivet.open(tmp_path_factory.mktemp("bundled") / "memory.db", embedder="bundled", background=False) as trivet:
+        trivet.remember_many({"content": note} for note in NOTES)
+        trivet.remember(f"{LONG} A meteorite fell into the lake at midnight. {LONG}", title="Village")
+        trivet.drain()
+        yield trivet
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("where does the pet rest when it is cold", 3),
+        ("cooking a vegetable broth", 1),
+        ("may I release software at Christmas", 4),
+    ],
+)
+def test_a_paraphrase_is_found(store: Trivet, query: str, place: int) -> None:
+    answer = store.recall(query)
+    assert answer.hits[0].content == NOTES[place]
+    assert not answer.health.degraded
+    assert answer.hits[0].why.legs["dense"].rank == 1
+
+
+def test_the_best_passage_of_a_long_memory_is_shown(store: Trivet) -> None:
+    hit = next(hit for hit in store.recall("a rock from space crashed into the water").hits if hit.memory.title)
+    assert hit.why.matched_words == ()
+    assert "meteorite" in hit.passage
+    assert len(hit.passage) < len(hit.content) / 2
+
+
+def test_the_embedder_is_named_and_everything_is_embedded(store: Trivet) -> None:
+    stats = store.stats()
+    assert stats.embedder == bundled().identity
+    assert stats.not_embedded == 0
+    assert stats.passages > len(NOTES) + 1
+    assert all(finding.ok for finding in store.doctor())
+
+
+def test_an_exact_word_is_found_too(store: Trivet) -> None:
+    assert store.recall("6543").hits[0].content == NOTES[0]
+
+
+def test_closing_waits_for_no_one(tmp_path: Path) -> None:
+    with Trivet.open(tmp_path / "memory.db") as trivet:
+        id = trivet.remember("written and closed at once").id
+    with Trivet.open(tmp_path / "memory.db", background=False) as trivet:
+        trivet.drain()
+        assert [hit.id for hit in trivet.recall("closed").hits] == [id]

@@ -1,0 +1,127 @@
+"""A store made with the stock model moves to the one of our own when that is there, while recalls go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.models.embed import onnx
+from trivet.types import Answer
+from unit.models.embed.test_folder import token_model
+
+from .conftest import Opened
+
+NOTES = ["The staging database listens on port 6543.", "The cat sleeps on the radiator.", "Soup needs leek."]
+PARAPHRASE = "where does the pet rest when it is cold"
+
+
+Arrive = Callable[[], Path]
+
+
+@pytest.fixture
+def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
+    """Until it is called, `bundled` is the stock model, as in the first releases; then another one has its place."""
+    monkeypatch.setattr(onnx, "OURS", onnx.STOCK)
+
+    def next_release() -> Path:
+        make_model(tmp_path / "embedder")
+        monkeypatch.setattr(onnx, "OURS", tmp_path / "embedder")
+        return tmp_path / "embedder"
+
+    return next_release
+
+
+def make_model(folder: Path) -> None:
+    """Its vectors are of another width: to mix them up is an error, not a bad answer."""
+    folder.mkdir()
+    shutil.copy(onnx.STOCK / "tokenizer.json", folder)
+    token_model(folder / "model.onnx")
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
+    description = {"name": "trivet-embedder", "kind": "embedder", "dimension": 2, "max_tokens": 256, "sha256": sums}
+    (folder / "model.json").write_text(json.dumps(description))
+
+
+def filled(trivet: Trivet) -> Trivet:
+    trivet.remember_many({"content": note} for note in NOTES)
+    trivet.drain()
+    return trivet
+
+
+def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arrive: Arrive) -> None:
+    assert "MiniLM" in (filled(open_trivet(embedder="bundled")).stats().embedder or "")
+    arrive()
+    trivet = open_trivet(embedder="bundled")
+    trivet.drain()
+    assert (trivet.stats().embedder or "").startswith("trivet-embedder/")
+    stock = open_trivet(embedder="stock")
+    stock.drain()
+    assert "MiniLM" in (stock.stats().embedder or "")
+
+
+def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
+    open_trivet: Opened, arrive: Arrive
+) -> None:
+    filled(open_trivet(embedder="bundled"))
+    arrive()
+    trivet = open_trivet(embedder="bundled")
+    answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")
+    assert answer.hits[0].content == NOTES[1]
+    assert not answer.health.degraded
+    assert "MiniLM" in (answer.health.embedder or "")
+    assert any("moving to trivet-embedder" in note for note in answer.health.notes)
+    trivet.drain()
+    health = trivet.recall(PARAPHRASE).health
+    assert (health.embedder or "").startswith("trivet-embedder/")
+    assert not health.degraded
+    assert health.notes == ()
+
+
+def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) -> None:
+    first = filled(open_trivet(embedder="bundled"))
+    first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(200))
+    first.drain()
+    arrive()
+    trivet = open_trivet(embedder="bundled")
+    answers: list[Answer] = []
+    begun, over = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            answers.append(trivet.recall(f"staging database port {len(answers)}"))
+            begun.set()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        assert begun.wait(60)
+        trivet.drain()
+        last = trivet.recall("staging database port")
+    finally:
+        over.set()
+        asking.join()
+    assert all(answer.hits[0].content == NOTES[0] and not answer.health.degraded for answer in answers)
+    assert (answers[0].health.embedder or "").startswith("all-MiniLM-L6-v2/")
+    assert (last.health.embedder or "").startswith("trivet-embedder/")
+
+
+def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trivet: Opened, arrive: Arrive) -> None:
+    ours = arrive()
+    filled(open_trivet(embedder="bundled"))
+    token_model(ours / "model.onnx", output="token_embeddings")
+    description = json.loads((ours / "model.json").read_text())
+    description["sha256"]["model.onnx"] = hashlib.sha256((ours / "model.onnx").read_bytes()).hexdigest()
+    (ours / "model.json").write_text(json.dumps(description))
+    trivet = open_trivet(embedder="bundled")
+    answer = trivet.recall("staging port")
+    assert answer.hits[0].content == NOTES[0]
+    dense = {leg.leg: leg for leg in answer.health.legs}["dense"]
+    assert "not here any more" in (dense.reason or "")
+    trivet.drain()
+    assert not trivet.recall("staging port").health.degraded

@@ -1,0 +1,223 @@
+"""Opening a store: what is there, what is somebody else's, what cannot be read, and several at once."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from trivet import InvalidInput, Settings, StoreError, Trivet
+
+from .conftest import Opened
+
+
+def test_the_folder_and_file_are_made_for_the_owner_alone(open_trivet: Opened, tmp_path: Path) -> None:
+    where = tmp_path / "deep" / "er" / "memory.db"
+    open_trivet(where).remember("text")
+    assert stat.S_IMODE(where.stat().st_mode) == 0o600
+    assert stat.S_IMODE(where.parent.stat().st_mode) == 0o700
+    for beside in where.parent.iterdir():
+        assert stat.S_IMODE(beside.stat().st_mode) == 0o600
+
+
+def test_what_was_written_is_there_again(open_trivet: Opened) -> None:
+    first = open_trivet()
+    id = first.remember("zebra text").id
+    first.close()
+    assert [hit.id for hit in open_trivet().recall("zebra").hits] == [id]
+
+
+def test_a_with_block_closes(path: Path) -> None:
+    with Trivet.open(path, embedder="none") as trivet:
+        trivet.remember("text")
+    with pytest.raises(StoreError, match="closed"):
+        trivet.recall("text")
+
+
+def test_two_open_stores_see_each_others_writes(open_trivet: Opened) -> None:
+    ours, theirs = open_trivet(), open_trivet()
+    id = ours.remember("zebra text").id
+    assert [hit.id for hit in theirs.recall("zebra").hits] == [id]
+    theirs.edit(id, content="horse text")
+    assert ours.recall("zebra").hits == ()
+    assert [hit.id for hit in ours.recall("horse").hits] == [id]
+    ours.forget(id)
+    assert theirs.recall("horse").hits == ()
+    theirs.restore(id)
+    assert [hit.id for hit in ours.recall("horse").hits] == [id]
+    other = theirs.remember("newer horse").id
+    ours.link(other, "supersedes", id)
+    assert [hit.id for hit in theirs.recall("horse").hits] == [other]
+    ours.purge(other)
+    assert [hit.id for hit in theirs.recall("horse").hits] == [id]
+
+
+def test_many_threads_may_use_one_store(trivet: Trivet) -> None:
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(10):
+                id = trivet.remember(f"zebra thread{number} turn{turn}").id
+                assert id in {hit.id for hit in trivet.recall(f"thread{number} turn{turn}").hits}
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert trivet.list().total == 60
+
+
+def test_a_newer_schema_is_refused_and_left_alone(open_trivet: Opened, path: Path) -> None:
+    open_trivet().close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="newer Trivet"):
+        open_trivet()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_strangers_database_is_refused_and_left_alone(open_trivet: Opened, path: Path, journal: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE precious (thing TEXT)")
+        connection.execute("INSERT INTO precious VALUES ('gold')")
+        connection.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        open_trivet()
+    assert path.read_bytes() == before
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT thing FROM precious").fetchall() == [("gold",)]
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, just a text that is long enough" * 30, b"short"])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(open_trivet: Opened, path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="not a Trivet store"):
+        open_trivet()
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_store_says_so(open_trivet: Opened, path: Path) -> None:
+    trivet = open_trivet()
+    trivet.remember_many({"content": f"text number {number} " * 20} for number in range(200))
+    trivet.close()
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = os.urandom(len(damaged) - 4096)
+    path.write_bytes(damaged)
+    with pytest.raises(StoreError, match="damaged"):
+        open_trivet().list()
+
+
+def test_a_folder_in_the_place_of_the_file(open_trivet: Opened, path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(StoreError, match="not a file but a folder"):
+        open_trivet()
+
+
+def test_a_device_is_no_store(open_trivet: Opened) -> None:
+    with pytest.raises(StoreError, match="device"):
+        open_trivet(Path("/dev/null"))
+    assert not Path("/dev/null-journal").exists()
+
+
+@pytest.mark.parametrize("address", ["postgresql:/trivet@/test", "postgrsql://db/trivet", "sqlite:///memory.db"])
+def test_an_address_that_is_none_makes_no_file(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="looks like an address"):
+        Trivet.open(Path(address), embedder="none")
+    with pytest.raises(InvalidInput, match="looks like an address"):
+        Trivet.open(address, embedder="none")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, path: Path) -> None:
+    trivet = open_trivet()
+    trivet.remember("before")
+    path.unlink()
+    with pytest.raises(StoreError, match="deleted or replaced"):
+        trivet.remember("after")
+    assert "file in its place" in [finding.check for finding in trivet.doctor() if not finding.ok]
+
+
+def test_a_file_in_the_place_of_the_folder(open_trivet: Opened, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be made"):
+        open_trivet(tmp_path / "file" / "memory.db")
+
+
+AS_SOMEBODY_ELSE = """
+import os, sys
+from trivet import StoreError, Trivet
+with Trivet.open(sys.argv[1], embedder="none", background=False) as trivet:
+    trivet.memory.remember("text")  # imports everything while it may still be read
+if os.geteuid() == 0:
+    os.setgid(65534); os.setuid(65534)
+for target in sys.argv[2:]:
+    try:
+        with Trivet.open(target, embedder="none", background=False) as trivet:
+            trivet.memory.remember("text")
+        print("written")
+    except StoreError as error:
+        print(error)
+"""
+
+
+def test_a_read_only_folder_says_so(tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    with Trivet.open(locked / "kept.db", embedder="none", background=False) as trivet:
+        trivet.remember("text")
+    (locked / "kept.db").chmod(0o444)
+    locked.chmod(0o555)
+    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
+        folder.chmod(folder.stat().st_mode | 0o111)
+    targets = [locked / "new.db", locked / "below" / "new.db", locked / "kept.db"]
+    script = [sys.executable, "-c", AS_SOMEBODY_ELSE, str(tmp_path / "own.db"), *map(str, targets)]
+    # Where another test has keys, the folder of the configuration is its owner's alone.
+    environment = {**os.environ, "TRIVET_CONFIG": str(tmp_path / "none.toml")}
+    ran = subprocess.run(script, capture_output=True, text=True, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stdout.splitlines()
+    locked.chmod(0o755)
+    assert len(told) == 3
+    for line, target in zip(told, targets, strict=True):
+        assert str(target) in line
+        assert "cannot be" in line
+    assert not (locked / "new.db").exists()
+
+
+def test_a_path_given_beside_settings_wins(path: Path) -> None:
+    settings = Settings(embedder="none", background=False)
+    with Trivet.open(path, settings=settings) as trivet:
+        assert trivet.settings.path == str(path)
+        assert trivet.settings.embedder == "none"
+    assert path.exists()
+
+
+def test_a_busy_store_says_so_and_writes_nothing(open_trivet: Opened, path: Path) -> None:
+    trivet = open_trivet(busy_time_limit_ms=50)
+    trivet.remember("text")
+    with closing(sqlite3.connect(path, isolation_level=None)) as blocker:
+        blocker.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"Another process.*try again"):
+            trivet.remember("blocked")
+        assert trivet.recall("text").hits, "reading goes on"
+        blocker.execute("ROLLBACK")
+    assert trivet.list().total == 1
+    trivet.remember("free again")
+    assert trivet.list().total == 2

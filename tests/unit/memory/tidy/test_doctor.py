@@ -1,0 +1,85 @@
+"""Every problem that doctor can find says why it matters and what mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptance.cli.running import process
+from trivet import Trivet
+from trivet.memory.doctor import MATTERS
+from trivet.sources.files import ingest
+from trivet.types import Finding
+from unit.secrets.invented import github
+
+from .conftest import Opened
+
+# What is only told, and is never a problem.
+TOLD = {"inbox"}
+
+
+def problems(memory: Trivet) -> dict[str, Finding]:
+    return {finding.check: finding for finding in memory.doctor() if not finding.ok}
+
+
+def test_every_check_can_say_why_it_matters(memory: Trivet) -> None:
+    assert {finding.check for finding in memory.doctor()} - TOLD <= set(MATTERS)
+    assert problems(memory) == {}
+
+
+def test_a_file_that_others_can_read(memory: Trivet, path: Path) -> None:
+    path.chmod(0o644)
+    found = problems(memory)["rights of the file"]
+    assert found.remedy == f"Run `chmod 600 {path}`."
+    assert found.matters == "Other users of this machine can read your memories."
+
+
+def test_a_folder_that_is_gone(memory: Trivet, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").write_text("# A\n\nApples.\n")
+    ingest(memory, vault)
+    vault.rename(tmp_path / "away")
+    found = problems(memory)["folders taken in"]
+    assert "trivet ingest --drop" in str(found.remedy)
+
+
+def test_a_key_that_is_gone(opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    memory = opened()
+    memory.remember(f"The token is {github('doctor')}.")
+    memory.close()
+    for file in (tmp_path / "config").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    found = problems(opened())["keys of secrets"]
+    assert "Bring the key back" in str(found.remedy)
+
+
+def test_over_budget(opened: Opened) -> None:
+    memory = opened(disk_budget_mb=1)
+    memory.remember_many({"content": f"{number} " + "x" * 30_000} for number in range(40))
+    found = problems(memory)["budgets"]
+    assert "disk_budget_mb" in str(found.remedy)
+
+
+def test_budgets_are_told(opened: Opened) -> None:
+    memory = opened(disk_budget_mb=500, capture_llm="openai:tiny@http://127.0.0.1:1/v1", capture_llm_tokens_a_day=50)
+    memory.engine.store.inbox.spend(20, 50)
+    used = {one.name: one.used for one in memory.budgets()}
+    allowed = {one.name: one.allowed for one in memory.budgets()}
+    assert used["language model for capture"] == 20
+    assert used["memory of this process"] > 10
+    assert [allowed[name] for name in ("language model for capture", "language model for the graph")] == [50, 0]
+    assert allowed["store on disk"] == 500
+
+
+def test_the_command_line_shows_why_and_how(memory: Trivet, path: Path) -> None:
+    memory.remember("Lamps are green.")
+    memory.close()
+    path.chmod(0o644)
+    shown = process("doctor", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
+    assert shown.status == 5
+    assert "Other users of this machine can read your memories." in shown.out
+    assert "chmod 600" in shown.out

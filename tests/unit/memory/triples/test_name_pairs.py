@@ -1,0 +1,38 @@
+"""The thresholds, on labelled pairs of names with the bundled model: what merges unasked must be right."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from trivet.graph.canonical import canonical
+from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one
+from trivet.models.embed import load
+
+PAIRS = Path(__file__).with_name("name_pairs.tsv")
+
+
+def pairs() -> list[dict[str, str]]:
+    with PAIRS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_the_list_is_sound() -> None:
+    rows = pairs()
+    assert len({(row["a"], row["b"]) for row in rows}) == len(rows) >= 200
+    assert {row["label"] for row in rows} == {"same", "different"}
+    assert all(canonical(row["a"]) != canonical(row["b"]) for row in rows), "equal names need no vectors"
+
+
+def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
+    rows = [row for row in pairs() if could_be_one(row["a"], row["b"])]
+    embedder = load()
+    assert embedder is not None
+    first, second = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
+    cosines = np.sum(first * second, axis=1)
+    merged = [row["label"] for row, cosine in zip(rows, cosines, strict=True) if cosine >= SAME]
+    asked = [row["label"] for row, cosine in zip(rows, cosines, strict=True) if DIFFERENT <= cosine < SAME]
+    assert set(merged) == {"same"}
+    assert asked.count("same") > asked.count("different"), "asking must be worth it"

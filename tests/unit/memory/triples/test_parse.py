@@ -1,0 +1,141 @@
+"""An answer is read for what it is worth: broken and hostile parts cost only themselves and are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivet.memory.background.triples.parse import LONGEST_RELATION, MOST_TRIPLES, parse
+from trivet.models.chat import BadAnswer
+
+from .model import states
+
+TEXT = "Mira Kovac works at Acme since 2024 and lives in the café near Zürich. The api_gateway calls getUserName()."
+GOOD = states("Mira Kovac", "works at", "Acme")
+
+
+def read(*triples: Any, text: str = TEXT) -> tuple[list[tuple[str, str, str]], dict[str, int]]:
+    parsed = parse({"memories": [{"number": 1, "triples": list(triples)}]}, [text])
+    found = [(one.subject, one.relation, one.object) for one in parsed.triples.get(0, ())]
+    return found, dict(parsed.skipped)
+
+
+@pytest.mark.parametrize("answer", [None, 3, "text", [], {}, {"memories": None}, {"memories": {"number": 1}}])
+def test_what_is_no_answer_at_all_is_refused(answer: Any) -> None:
+    with pytest.raises(BadAnswer):
+        parse(answer, [TEXT])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None,
+        "Mira works at Acme",
+        [],
+        {},
+        {"subject": "Mira Kovac", "object": "Acme"},
+        states("Mira Kovac", "works at", "Acme", single="yes"),
+        {**GOOD, "subject": ["Mira Kovac"]},
+        states("", "works at", "Acme"),
+        states("  \n ", "works at", "Acme"),
+        states("Mira Kovac", " _- ", "Acme"),
+        states("Mira Kovac", "works at", "mira  KOVAC"),
+        states("Mira Kovac", "works at", "Globex"),
+        states("Mira Kovac", "works at", "cme"),
+        states("she", "works at", "Acme"),
+        states("Mira Kovac", "since", "2024"),
+        states("Mira\x00Kovac", "works at", "Acme"),
+        states("Mira Kovac", "works\u202eat", "Acme"),
+        states("Mira Kovac", "w" * (LONGEST_RELATION + 1), "Acme"),
+        states("Mira Kovac " * 100_000, "works at", "Acme"),
+    ],
+)
+def test_a_bad_statement_costs_only_itself(bad: Any) -> None:
+    found, skipped = read(bad, GOOD)
+    assert found == [("Mira Kovac", "works at", "Acme")]
+    assert sum(skipped.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "label", ["Mira Kovač", "mira-kovac", "MiraKovac", "cafe", "Zurich", "api-gateway", "getUserName"]
+)
+def test_an_end_may_be_written_another_way_than_in_the_text(label: str) -> None:
+    found, skipped = read(states(label, "is near", "Acme"))
+    assert (found, skipped) == ([(label, "is near", "Acme")], {})
+
+
+def test_scripts_without_spaces() -> None:
+    assert read(states("李華", "在", "北京"), text="李華住在北京市。")[0] == [("李華", "在", "北京")]
+
+
+def test_thousands_of_statements_are_bounded_and_counted() -> None:
+    given = [states("Mira Kovac", f"knows {number} of", "Acme") for number in range(5_000)]
+    found, skipped = read(*given)
+    assert len(found) == MOST_TRIPLES
+    assert skipped == {"more statements than a memory may have": 5_000 - MOST_TRIPLES}
+
+
+def test_unknown_and_repeated_numbers_are_skipped() -> None:
+    other = states("Mira Kovac", "left", "Acme")
+    entries = [{"number": number, "triples": [GOOD]} for number in (0, -1, 3, True, "1", 1.0, None, 10**400)]
+    entries += [{"number": 2, "triples": [GOOD]}, {"number": 2, "triples": [other]}, {"number": 1}]
+    parsed = parse({"memories": [7, *entries]}, [TEXT, TEXT])
+    assert list(parsed.triples) == [1]
+    assert [one.relation for one in parsed.triples[1]] == ["works at"]
+    assert parsed.skipped == {"no number that was asked about": 9, "a number twice": 1, "no list of statements": 1}
+
+
+def test_relations_are_written_one_way() -> None:
+    found, _ = read(states("Mira Kovac", " Works_At ", "Acme"), GOOD, states("Mira Kovac", "WORKS\tat", "Acme"))
+    assert [relation for _, relation, _ in found] == ["works at"]
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ("2024", "2024-01-01"),
+        ("2024-03", "2024-03-01"),
+        ("2024-03-05", "2024-03-05"),
+        ("2024-03-05T23:30:00-02:00", "2024-03-06"),
+    ],
+)
+def test_times_are_taken_as_precisely_as_they_are_told(given: str, stored: str) -> None:
+    (triple,) = parse({"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": given}]}]}, [TEXT]).triples[0]
+    assert (triple.valid_from or "")[:10] == stored
+
+
+@pytest.mark.parametrize("bad", ["yesterday", "2024-13-01", "0000", "99999", 2024, ["2024"], "2024-01-01" * 20])
+def test_a_bad_time_is_left_out_and_the_statement_stays(bad: Any) -> None:
+    parsed = parse({"memories": [{"number": 1, "triples": [{**GOOD, "valid_from": bad}]}]}, [TEXT])
+    assert parsed.triples[0][0].valid_from is None
+    assert parsed.skipped == {"a time that is none": 1}
+
+
+def test_a_time_that_ends_before_it_begins_is_left_out() -> None:
+    backwards = {**GOOD, "valid_from": "2024-05-01", "valid_to": "2024-04-01"}
+    parsed = parse({"memories": [{"number": 1, "triples": [backwards]}]}, [TEXT])
+    assert (parsed.triples[0][0].valid_from, parsed.triples[0][0].valid_to) == (None, None)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["memories", "number", "triples", "subject", "relation", "object", "valid_to"]), inner
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_nothing_a_model_says_breaks_the_reading(value: Any) -> None:
+    for answer in (value, {"memories": value}, {"memories": [{"number": 1, "triples": [value, GOOD]}]}):
+        try:
+            parse(answer, [TEXT])
+        except BadAnswer:
+            continue

@@ -1,0 +1,164 @@
+"""Which concept a name means: known ones are kept, doubtful ones asked about once, and in doubt they stay two."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivet import Trivet
+from trivet.memory.background.triples.alike import could_be_one
+from trivet.memory.background.triples.initials import spelled_out
+
+from .conftest import Held, Opened
+from .model import knows, serving, states
+
+Aliases = Callable[[], set[tuple[str, str]]]
+CORP, CORPORATION = "Acme Corp builds rockets for Nasa.", "Later the Acme Corporation bought Globex."
+DB, SECOND_DB = "The staging database is on Hetzner.", "Ines moved the staging DB to Frankfurt."
+KNOWN = {
+    "Acme Corp ": [states("Acme Corp", "builds for", "Nasa")],
+    "Acme Corporation": [states("Acme Corporation", "buys", "Globex")],
+    "staging database": [states("staging database", "is on", "Hetzner")],
+    "staging DB": [states("staging DB", "is in", "Frankfurt")],
+    "WHO": [states("WHO", "sits in", "Geneva")],
+}
+
+
+def read(trivet: Trivet, *texts: str) -> None:
+    for text in texts:
+        trivet.remember(text)
+        trivet.engine.worker.read_triples()
+
+
+def asked_pairs(bodies: list[str]) -> list[dict[str, Any]]:
+    questions = [json.loads(json.loads(body)["messages"][1]["content"]) for body in bodies]
+    return [pair for question in questions for pair in question.get("pairs", [])]
+
+
+def test_a_nearly_equal_name_is_the_same_concept_without_asking(
+    open_trivet: Opened, held: Held, aliases: Aliases
+) -> None:
+    with serving(knows(KNOWN)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, CORP, CORPORATION)
+        assert asked_pairs(model.bodies) == []
+        assert {row[0] for row in held()} == {"acmecorp"}
+        assert ("acme corporation", "acmecorp") in aliases()
+
+
+def test_two_new_names_that_are_near_each_other_become_one(open_trivet: Opened, held: Held) -> None:
+    with serving(knows(KNOWN)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        trivet.remember_many([{"content": CORP}, {"content": CORPORATION}])
+        trivet.engine.worker.read_triples()
+        assert len(model.bodies) == 1
+        assert len({row[0] for row in held()}) == 1
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_doubtful_name_is_asked_about_and_the_answer_remembered(
+    open_trivet: Opened, held: Held, aliases: Aliases, same: bool
+) -> None:
+    with serving(knows(KNOWN, same=same)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, DB, SECOND_DB)
+        (pair,) = asked_pairs(model.bodies)
+        assert (pair["first"], pair["second"]) == ("staging DB", "staging database")
+        assert pair["text"] == SECOND_DB
+        assert {row[0] for row in held()} == ({"stagingdatabase"} if same else {"stagingdatabase", "stagingdb"})
+        read(trivet, "The staging DB in Frankfurt is slow.")
+        assert len(asked_pairs(model.bodies)) == 1
+        assert len({concept for form, concept in aliases() if form == "staging db"}) == 1
+
+
+@pytest.mark.parametrize("broken", [500, "no JSON", '{"same": "all"}', '{"same": [0, 2, -1, true, "1", 99]}', "[1]"])
+def test_a_model_that_fails_to_say_leaves_two(open_trivet: Opened, held: Held, broken: str | int) -> None:
+    def answer(question: Any) -> str | int | None:
+        return broken if "pairs" in question else knows(KNOWN)(question)
+
+    with serving(answer) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, DB, SECOND_DB)
+        assert len(asked_pairs(model.bodies)) == 1
+        assert {row[0] for row in held()} == {"stagingdatabase", "stagingdb"}
+
+
+def test_without_budget_for_the_question_they_stay_two(open_trivet: Opened, held: Held) -> None:
+    with serving(knows(KNOWN, same=True)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, DB)
+        used = trivet.engine.store.graph.spent()
+        poor = open_trivet(graph_llm=model.spec, graph_llm_tokens_a_day=2 * used + 20)
+        read(poor, SECOND_DB)
+        assert asked_pairs(model.bodies) == []
+        assert {row[0] for row in held()} == {"stagingdatabase", "stagingdb"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Postgres 15", "Postgres 16"),
+        ("api-gateway", "api-gateway-2"),
+        ("src/a/models.py", "src/b/models.py"),
+        ("Mira", "Mira Kovac"),
+        ("York", "New York"),
+        ("Henry VII", "Henry VIII"),
+        ("Chris Martin", "Martin Chris"),
+        ("getUserName", "setUserName"),
+    ],
+)
+def test_rules_tell_apart_what_vectors_would_not(one: str, other: str) -> None:
+    assert not could_be_one(one, other)
+    assert not could_be_one(other, one)
+
+
+def test_a_name_spelled_out_in_its_memory(open_trivet: Opened, held: Held, aliases: Aliases) -> None:
+    with serving(knows(KNOWN)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, "We met the World Health Organization (WHO) in Geneva.", "In Geneva, the WHO was closed.")
+        assert {row[0] for row in held()} == {"worldhealthorganization"}
+        assert ("who", "worldhealthorganization") in aliases()
+        assert asked_pairs(model.bodies) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("the World Health Organization (WHO) says", [("WHO", "World Health Organization")]),
+        ("WHO (World Health Organization) says", [("WHO", "World Health Organization")]),
+        ("Department of the Interior (DI)", [("DI", "Department of the Interior")]),
+        ("we met the whole office (WHO)", []),
+        ("Acme Corp (NASA)", []),
+        ("NASA (Houston)", []),
+        ("(WHO)", []),
+        ("A (B) C ((D))", []),
+    ],
+)
+def test_initials_must_match(text: str, pairs: list[tuple[str, str]]) -> None:
+    assert list(spelled_out(text)) == pairs
+
+
+def test_a_concept_that_went_meanwhile_is_not_brought_back(open_trivet: Opened, path: Path) -> None:
+    """The other name's memory is purged while the model is asked whether the two are the same."""
+    ids: list[str] = []
+
+    def answer(question: Any) -> str | int | None:
+        if "pairs" in question:
+            other.purge(ids[0])
+        return knows(KNOWN, same=True)(question)
+
+    with serving(answer) as model:
+        trivet, other = open_trivet(graph_llm=model.spec), open_trivet()
+        ids.append(trivet.remember(DB).id)
+        trivet.engine.worker.read_triples()
+        read(trivet, SECOND_DB)
+        connection = sqlite3.connect(path)
+        names = {row[0] for row in connection.execute("SELECT name FROM concept")}
+        connection.close()
+        assert "stagingdb" in names
+        assert "stagingdatabase" not in names

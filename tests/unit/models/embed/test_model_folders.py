@@ -1,0 +1,28 @@
+"""The folders of models in the package: whole where they hold a model, and never too large for a wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from trivet.models.embed.onnx import MODELS
+
+LARGEST_BYTES = 25 * 10**6
+FOLDERS = sorted(path for path in MODELS.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_folder_says_whose_it_is(folder: Path) -> None:
+    assert "Apache License" in (folder / "LICENSE").read_text()
+    assert (folder / "NOTICE.md").read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("folder", [one for one in FOLDERS if (one / "model.onnx").exists()], ids=lambda one: one.name)
+def test_a_model_is_the_one_its_description_tells_of(folder: Path) -> None:
+    description = json.loads((folder / "model.json").read_text())
+    for name, expected in description["sha256"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == expected
+    assert (folder / "model.onnx").stat().st_size <= LARGEST_BYTES

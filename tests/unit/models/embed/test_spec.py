@@ -1,0 +1,82 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivet.errors import InvalidInput
+from trivet.models.embed import Spec, load
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("bundled", Spec("bundled")),
+        ("stock", Spec("stock")),
+        ("none", Spec("none")),
+        ("folder:/models/bge#1", Spec("folder", "/models/bge#1")),
+        ("openai:text-embedding-3-small", Spec("openai", "text-embedding-3-small")),
+        ("openai:nomic:latest@http://127.0.0.1:11434/v1", Spec("openai", "nomic:latest", "http://127.0.0.1:11434/v1")),
+        ("openai:@cf/bge@https://a.example/v1", Spec("openai", "@cf/bge", "https://a.example/v1")),
+        ("openai:m@http://[::1]:80/v1#dimensions=512", Spec("openai", "m", "http://[::1]:80/v1", 512)),
+        ("voyage:voyage-3.5#dimensions=256&window=2000", Spec("voyage", "voyage-3.5", "", 256, 2000)),
+        ("cohere:embed-v4.0", Spec("cohere", "embed-v4.0")),
+    ],
+)
+def test_a_spec_reads_and_prints_back(text: str, spec: Spec) -> None:
+    assert Spec.parse(text) == spec
+    assert str(spec) == text
+
+
+@given(
+    kind=st.sampled_from(["openai", "voyage", "cohere"]),
+    name=st.from_regex(r"[A-Za-z0-9@._/:-]{1,30}", fullmatch=True).filter(lambda name: "@http" not in name),
+    url=st.sampled_from(["", "http://localhost:8080", "https://example.org/v1"]),
+    dimensions=st.none() | st.integers(1, 8192),
+    window=st.none() | st.integers(1, 32000),
+)
+def test_every_hosted_spec_round_trips(
+    kind: str, name: str, url: str, dimensions: int | None, window: int | None
+) -> None:
+    spec = Spec(kind, name, url, dimensions, window)
+    assert Spec.parse(str(spec)) == spec
+
+
+@pytest.mark.parametrize("text", ["", "openai", "openai:", "folder:", "bundled:x", "gemini:x", "Bundled"])
+def test_an_unknown_spec_lists_the_known(text: str) -> None:
+    with pytest.raises(InvalidInput, match="bundled, stock, none, folder:"):
+        load(text)
+
+
+@pytest.mark.parametrize("options", ["dimension=5", "dimensions=0", "dimensions=x", "window=-1", "window"])
+def test_an_unknown_option_is_refused(options: str) -> None:
+    with pytest.raises(InvalidInput, match="known are dimensions=N and window=N"):
+        Spec.parse(f"openai:m#{options}")
+
+
+@pytest.mark.parametrize("url", ["http://user:hunter2@host/v1", "http://host/v1?key=hunter2", "http://", "http://h:x/"])
+def test_a_url_with_secrets_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(InvalidInput, match="no password") as refusal:
+        Spec.parse(f"openai:m@{url}")
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_none_is_no_embedder() -> None:
+    assert load("none") is None
+
+
+def test_importing_the_registry_is_light() -> None:
+    probe = (
+        "import sys, trivet.models.embed.registry as r; r.load('none'); "
+        "sys.exit(' '.join({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""
+
+
+def test_loading_the_bundled_model_opens_nothing_yet() -> None:
+    probe = (
+        "import sys, trivet.models.embed as e; m = e.load(); m.identity, m.dimension, m.local; "
+        "sys.exit(' '.join({'onnxruntime', 'tokenizers'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from unit.memory.triples.conftest import Opened, open_trivet
+from unit.models.embed.conftest import Endpoint, Reply, endpoint
+
+from .tiny import write_reranker
+
+__all__ = ["Endpoint", "Opened", "Reply", "endpoint", "open_trivet"]
+
+# By its words the first comes first; the tiny reranker loves the last.
+NOTES = ("zebra relay listens quietly", "zebra relay", "the zebra sleeps", "a zebra and an emerald")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_reranker(tmp_path / "tiny")
+
+
+@pytest.fixture
+def reranking(open_trivet: Opened, tiny: Path) -> Trivet:
+    """A store of the notes above, whose reranker is the tiny one."""
+    trivet = open_trivet(rerank=f"folder:{tiny}")
+    for note in NOTES:
+        trivet.remember(note)
+    return trivet

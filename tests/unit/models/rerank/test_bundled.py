@@ -1,0 +1,21 @@
+"""The rerankers that come with Trivet."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.models.rerank.presets import PRESETS
+from trivet.models.rerank.registry import load
+from trivet.models.rerank.spec import RerankSpec
+
+FOREVER = float("inf")
+QUERY = "which port is staging on?"
+TEXTS = ("The cat sleeps on the radiator.", "The staging database listens on port 6543.", "Ports of the Baltic sea")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_answer_is_preferred_and_scored_alone_as_among_others(name: str) -> None:
+    reranker = load(RerankSpec(name))
+    scores = reranker.score(QUERY, TEXTS, FOREVER)
+    assert scores.index(max(scores)) == 1
+    assert [reranker.score(QUERY, [text], FOREVER)[0] for text in TEXTS] == scores

@@ -1,0 +1,100 @@
+"""Cross-encoders in folders: what they score, how long texts fit, and what is said of a folder that holds none."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trivet.errors import RerankerError
+from trivet.models.rerank.base import Reranker
+from trivet.models.rerank.registry import open_folder
+
+from .tiny import LOVE, write_reranker
+
+FOREVER = float("inf")
+QUERY = "zebra relay"
+
+
+def scored(reranker: Reranker, *texts: str) -> list[float]:
+    return reranker.score(QUERY, texts, FOREVER)
+
+
+def test_texts_are_scored_in_the_order_given_whatever_their_length(tiny: Path) -> None:
+    texts = ("zebra", "nothing", "zebra relay " * 40, "an emerald", "relay of the zebra")
+    assert scored(open_folder(str(tiny)), *texts) == [1.0, 0.0, 80.0, LOVE, 2.0]
+
+
+def test_a_pair_is_scored_alone_as_among_others(tiny: Path) -> None:
+    reranker = open_folder(str(tiny))
+    texts = [f"zebra {'relay ' * number}" for number in range(9)]
+    assert scored(reranker, *texts) == [scored(reranker, text)[0] for text in texts]
+
+
+def test_what_is_too_long_loses_its_end(tmp_path: Path) -> None:
+    reranker = open_folder(str(write_reranker(tmp_path / "short", max_tokens=16)))
+    early, late = "emerald " + "stone " * 50, "stone " * 50 + "emerald"
+    assert scored(reranker, early, late) == [LOVE, 0.0]
+    assert reranker.score("zebra " * 200, ["emerald"], FOREVER) == [LOVE], "a long query leaves room for the text"
+
+
+def test_hostile_texts_are_scored_like_others(tiny: Path) -> None:
+    texts = ("", " ", "\ud800 zebra", "\x00", "🦓" * 2_000, "[SEP] zebra [CLS]", "zebra " * 10_000)
+    scores = scored(open_folder(str(tiny)), *texts)
+    assert len(scores) == len(texts)
+    assert scores[2] == 1.0
+
+
+def test_work_past_its_deadline_is_given_up(tiny: Path) -> None:
+    with pytest.raises(RerankerError, match="ran out of time"):
+        open_folder(str(tiny)).score(QUERY, ["zebra"] * 20, time.monotonic() - 1)
+
+
+def test_a_plain_onnx_folder_needs_no_description(tiny: Path) -> None:
+    (tiny / "model.json").unlink()
+    assert scored(open_folder(str(tiny)), "zebra") == [1.0]
+    (tiny / "onnx").mkdir()
+    (tiny / "model.onnx").rename(tiny / "onnx" / "model.onnx")
+    assert scored(open_folder(str(tiny)), "zebra") == [1.0]
+
+
+def test_opening_reads_no_model_until_it_is_asked(tiny: Path) -> None:
+    (tiny / "model.onnx").write_bytes(b"no model at all")
+    reranker = open_folder(str(tiny))
+    assert reranker.identity.startswith("tiny-reranker/")
+    with pytest.raises(RerankerError, match="cannot open the ONNX model"):
+        scored(reranker, "zebra")
+
+
+def test_a_model_with_several_answers_is_refused(tmp_path: Path) -> None:
+    folder = write_reranker(tmp_path / "classes", answers=3)
+    with pytest.raises(RerankerError, match="one score"):
+        scored(open_folder(str(folder)), "zebra")
+
+
+def test_an_embedder_is_no_reranker(tiny: Path) -> None:
+    description = json.loads((tiny / "model.json").read_text())
+    (tiny / "model.json").write_text(json.dumps({**description, "kind": "embedder"}))
+    with pytest.raises(RerankerError, match="not a reranker"):
+        open_folder(str(tiny))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "reranker"}', "{"])
+def test_a_broken_description_is_told(tiny: Path, text: str) -> None:
+    (tiny / "model.json").write_text(text)
+    with pytest.raises(RerankerError, match=r"model\.json"):
+        open_folder(str(tiny))
+
+
+def test_folders_without_a_model_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RerankerError, match="there is no folder"):
+        open_folder(str(tmp_path / "nowhere"))
+    with pytest.raises(RerankerError, match="holds no reranker"):
+        open_folder(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    with pytest.raises(RerankerError, match=r"pip install 'sentence-transformers"):
+        open_folder(str(tmp_path))

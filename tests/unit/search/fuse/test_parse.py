@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivet.errors import InvalidInput
+from trivet.search.fuse import Fusion, Options, fuse, fusion_from, parse_fusion, parse_pipeline, register
+from trivet.search.fuse import registry as registry_module
+from trivet.search.fuse.method import Combination, Method, Part, Row, Weighted
+
+from .rankings import DENSE, LEXICAL, METHODS, ids
+
+weights = st.dictionaries(
+    st.sampled_from(["lexical", "dense", "graph", "leg-2"]), st.floats(0, 1e6, allow_nan=False), max_size=3
+)
+rrfs = st.builds(
+    lambda k, dense, weights: Fusion("rrf", Options({"k": k, "k.dense": dense, **weights})),
+    st.floats(0, 1e9),
+    st.integers(0, 100).map(float),
+    weights,
+)
+convexes = st.builds(
+    lambda norm, weights: Fusion("convex", Options({**weights, "norm": norm})),
+    st.sampled_from(["minmax", "tmm", "zscore", "dbsf", "spread"]),
+    weights,
+)
+named = st.builds(
+    lambda name, weights: Fusion(name, Options(weights)), st.sampled_from(["rsf", "dbsf", "tm2c2"]), weights
+)
+
+
+@given(rrfs | convexes | named)
+def test_round_trip(fusion: Fusion) -> None:
+    assert parse_fusion(str(fusion)) == fusion
+    assert str(parse_fusion(str(fusion))) == str(fusion)
+    assert hash(parse_fusion(str(fusion))) == hash(fusion)
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("rrf", "rrf(k=60)"),
+        ("rrf(lexical=1,k=60,dense=1)", "rrf(k=60, dense=1, lexical=1)"),
+        ("rrf(lexical=2, k.dense=40)", "rrf(k=60, k.dense=40, lexical=2)"),
+        ("convex", "convex(norm=minmax)"),
+        ("convex(dense=.50, norm=zscore)", "convex(norm=zscore, dense=0.5)"),
+        ("rsf()", "rsf"),
+        ("dbsf", "dbsf"),
+        ("tm2c2(dense=0.8)", "tm2c2(dense=0.8)"),
+    ],
+)
+def test_equal_fusions_print_alike(written: str, printed: str) -> None:
+    assert str(parse_fusion(written)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rff", "known are rrf, convex, rsf, dbsf, tm2c2"),
+        ("convex(norm=max)", "one of minmax, tmm, zscore, dbsf, spread"),
+        ("convex(norm=1)", "one of minmax, tmm, zscore, dbsf, spread"),
+        ("convex(k=60)", "convex knows norm, norm.<leg>, <leg>"),
+        ("convex(k.dense=60)", "convex has no option 'k.dense'"),
+        ("convex(norm.dense=max)", "norm.dense must be one of minmax, tmm, zscore, dbsf, spread, raw"),
+        ("rrf(norm=minmax)", "rrf knows k, k.<leg>, <leg>"),
+        ("rsf(norm=minmax)", "rsf has no option 'norm'"),
+        ("rrf(60)", "rrf takes named options only, not '60'"),
+        ("rrf(k=-1)", "a number of 0 or more"),
+        ("rrf(k.dense=high)", "a number of 0 or more"),
+        ("convex(dense=-1)", "a number of 0 or more"),
+        ("convex(norn=zscore)", "taken for the weight of a leg"),
+    ],
+)
+def test_what_is_wrong_is_told_with_what_is_known(text: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_fusion(text)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0, "much"])
+def test_an_invalid_fusion_cannot_be_built(weight: str | float) -> None:
+    with pytest.raises(InvalidInput):
+        Fusion("rrf", Options({"dense": weight}))
+
+
+def test_a_fusion_is_a_step_of_a_recipe() -> None:
+    _, step, _ = parse_pipeline("legs(lexical, dense) | rrf(k=10) | first(5)")
+    assert fusion_from(step) == parse_fusion("rrf(k=10)")
+    assert fusion_from(step).call == step
+
+
+@pytest.mark.parametrize("text", METHODS)
+def test_a_fusion_can_be_copied_and_sent(text: str) -> None:
+    fusion = parse_fusion(text)
+    assert pickle.loads(pickle.dumps(fusion)) == copy.deepcopy(fusion) == fusion
+
+
+def test_a_later_method_is_added_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "_methods", dict(registry_module._methods))
+
+    def by_best_rank(rows: Sequence[Row]) -> list[float]:
+        return [-min(part.rank for part in row if part.rank) for row in rows]
+
+    def combine(_: Options, legs: Sequence[Weighted]) -> Combination:
+        parts = tuple(Part(leg, weight, [0.0] * len(leg.candidates), 0.0) for leg, weight in legs)
+        return Combination(parts, bounded=False, score=by_best_rank)
+
+    register(Method("best-rank", combine))
+    fused = fuse(parse_fusion("best-rank(dense=1)"), [LEXICAL, DENSE])
+    assert ids(fused) == ["a", "b", "d", "c"]
+    assert [one.score for one in fused] == [1.0, 1.0, 0.5, 0.0]
+    with pytest.raises(InvalidInput, match="already"):
+        register(Method("rrf", combine))

@@ -1,0 +1,95 @@
+"""The one policy for edge cases, whatever the method."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from trivet.errors import InvalidInput, LegFailed
+from trivet.search.fuse import check, fuse, parse_fusion
+from trivet.types import Candidate, Ranking
+
+from .rankings import DENSE, LEXICAL, METHODS, ids, ranking
+
+EMPTY = Ranking(leg="graph", floor=0.0)
+
+
+@pytest.mark.parametrize("text", METHODS)
+def test_nothing_to_fuse(text: str) -> None:
+    assert fuse(parse_fusion(text), []) == ()
+    assert fuse(parse_fusion(text), [EMPTY]) == ()
+
+
+@pytest.mark.parametrize("text", METHODS)
+def test_an_empty_leg_is_dropped_not_averaged_in(text: str) -> None:
+    fusion = parse_fusion(text)
+    assert fuse(fusion, [LEXICAL, EMPTY, DENSE]) == fuse(fusion, [LEXICAL, DENSE])
+
+
+@pytest.mark.parametrize("text", ["rrf(dense=0)", "convex(dense=0)", "rsf(dense=0)"])
+def test_weight_zero_drops_a_leg_with_its_memories(text: str) -> None:
+    fused = fuse(parse_fusion(text), [LEXICAL, DENSE])
+    assert ids(fused) == ["a", "b", "c"]
+    assert [part.leg for part in fused[0].contributions] == ["lexical"]
+
+
+def test_all_weights_zero_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="every leg has the weight 0"):
+        fuse(parse_fusion("convex(lexical=0, dense=0)"), [LEXICAL, DENSE])
+
+
+def test_a_silent_leg_does_not_make_the_weights_wrong() -> None:
+    silent = Ranking(leg="lexical", floor=0.0)
+    assert fuse(parse_fusion("convex(dense=0)"), [silent, DENSE]) == ()
+
+
+@pytest.mark.parametrize("text", METHODS)
+def test_one_memory_in_one_leg(text: str) -> None:
+    (only,) = fuse(parse_fusion(text), [ranking("lexical", 0.0, a=3.0)])
+    assert only.score == (0.5 if "dbsf" in text else 1.0)
+
+
+def test_ties_break_by_best_rank_then_id() -> None:
+    left = ranking("lexical", 0.0, z=9.0, b=5.0, y=5.0)
+    right = ranking("dense", 0.0, x=9.0, a=5.0)
+    fused = fuse(parse_fusion("rrf"), [left, right])
+    assert ids(fused) == ["x", "z", "a", "b", "y"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (ranking("dense", -1.0, a=math.nan), "'a' has the score nan"),
+        (ranking("dense", -1.0, a=0.5, b=math.nan), "'b' has the score nan"),
+        (ranking("dense", -1.0, a=math.inf), "'a' has the score inf"),
+        (ranking("dense", -1.0, a=0.5, b=-math.inf), "'b' has the score -inf"),
+        (ranking("dense", -1.0, a=1e301), "not a finite number in range"),
+        (ranking("dense", -1.0, a=0.5, b=-1.5), "'b' has the score -1.5, below the declared floor -1.0"),
+        (ranking("dense", -1.0, a=0.5, b=0.6), "'b' has the score 0.6, above the one before it"),
+        (ranking("dense", math.nan, a=0.5), "floor nan"),
+        (ranking("dense", -math.inf), "floor -inf"),
+        (
+            Ranking(leg="dense", floor=0.0, candidates=(Candidate(id="a", score=1.0), Candidate(id="a", score=1.0))),
+            "'a' was returned twice",
+        ),
+    ],
+)
+@pytest.mark.parametrize("text", ["rrf", "convex", "convex(dense=0)"])
+def test_a_broken_promise_is_an_error_of_that_leg(broken: Ranking, told: str, text: str) -> None:
+    with pytest.raises(LegFailed) as caught:
+        fuse(parse_fusion(text), [LEXICAL, broken])
+    assert "leg 'dense'" in str(caught.value)
+    assert told in str(caught.value)
+    with pytest.raises(LegFailed):
+        check(broken)
+
+
+def test_a_leg_is_given_once() -> None:
+    with pytest.raises(InvalidInput, match="two rankings are of leg 'lexical'"):
+        fuse(parse_fusion("rrf"), [LEXICAL, ranking("lexical", 0.0, x=1.0)])
+
+
+def test_a_leg_named_like_a_parameter_does_not_take_its_value_for_a_weight() -> None:
+    fused = fuse(parse_fusion("rrf(k=60)"), [LEXICAL, ranking("k", 0.0, x=1.0)])
+    assert [part.weight for part in fused[0].contributions] == [0.5, 0.5]

@@ -1,0 +1,121 @@
+"""What the guard takes for a secret: measured on the labelled set, and the cases that others got wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trivet.secrets.detect import find
+from trivet.secrets.detect.numbers import is_card, is_iban
+
+from .invented import github, letters, password
+from .labelled import load
+
+
+def test_the_labelled_set_is_large_enough() -> None:
+    secrets, harmless = load("secrets"), load("harmless")
+    assert len(secrets) >= 150
+    assert len({row.kind for row in secrets}) >= 25
+    assert len(harmless) >= 300
+    for rows in (secrets, harmless):
+        assert abs(sum(row.split == "tune" for row in rows) - len(rows) / 2) <= len(rows) * 0.02
+
+
+def test_no_secret_of_the_set_stands_whole_in_a_file() -> None:
+    from pathlib import Path
+
+    raw = Path(__file__).with_name("secrets.jsonl").read_text(encoding="utf-8")
+    assert not [row.kind for row in load("secrets") if row.text[row.start : row.stop] in raw]
+
+
+@pytest.mark.parametrize("split", ["tune", "test"])
+def test_recall_and_false_positives(split: str) -> None:
+    secrets, harmless = load("secrets", split), load("harmless", split)
+    found = [any(one.start <= row.start and row.stop <= one.stop for one in find(row.text)) for row in secrets]
+    alarms = [row.text for row in harmless if find(row.text)]
+    assert sum(found) / len(found) >= 0.95
+    assert len(alarms) / len(harmless) <= 0.02, alarms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "auth: use-middleware-refactor-plan",
+        "token: see-onboarding-document",
+        "password: ********",
+        "x [secret:jwt:1] y",
+    ],
+)
+def test_what_others_destroyed_stays(text: str) -> None:
+    assert find(text) == ()
+
+
+def test_each_is_found_with_its_span() -> None:
+    token, word = github("a"), password("b")
+    text = f"first {token}, then password: {word} and {token} again"
+    assert [(one.kind, text[one.start : one.stop]) for one in find(text)] == [
+        ("github-token", token),
+        ("password", word),
+        ("github-token", token),
+    ]
+
+
+def test_our_own_keys_are_secrets_too() -> None:
+    key = "tvt.default.34b2b15c329c.7qNQGxipiL8jbmYXwmLyLDEvh4Iakg2keJQTCvtM" + "DMc"
+    text = f"use {key} for the server"
+    [found] = find(text)
+    assert (found.kind, text[found.start : found.stop]) == ("trivet-key", key)
+
+
+def test_a_form_wins_over_a_name() -> None:
+    [found] = find(f"API_TOKEN={github('c')}")
+    assert found.kind == "github-token"
+
+
+def test_nothing_is_left_beside_what_was_found() -> None:
+    text = f"password: x9Kq-{github('d')}-Zz7!"
+    [found] = find(text)
+    assert (found.kind, text[found.start : found.stop]) == ("github-token", text.removeprefix("password: "))
+
+
+def test_check_digits_decide() -> None:
+    good = "4539 5787 6362 1486"
+    assert is_card(good)
+    assert not is_card("4539 5787 6362 1487")
+    assert not is_card("4111 1111 1111 1111"), "a number out of documentation"
+    assert is_iban("DE68 2105 0170 0012 3456 78")
+    assert not is_iban("DE69 2105 0170 0012 3456 78")
+
+
+def test_an_ordinary_note_loads_no_library() -> None:
+    code = (
+        "import sys; from trivet.secrets.detect import find; find('The key point: the token budget is 4096.');"
+        "sys.exit(any(name in sys.modules for name in ('detect_secrets', 'requests', 'cryptography', 'keyring')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read(text: str) -> None:
+    found = find(text)
+    assert all(0 <= one.start < one.stop <= len(text) for one in found)
+    assert all(before.stop <= after.start for before, after in pairwise(found))
+
+
+@given(st.text(alphabet=" \n.,:;()abcXYZ0189é漢", max_size=60), st.text(alphabet=" \n.,;()é漢", max_size=60))
+def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
+    token = github("anywhere")
+    text = f"{before} {token} {after}"
+    assert any(one.start <= len(before) + 1 and one.stop >= len(before) + 1 + len(token) for one in find(text))
+
+
+def test_long_runs_are_read_in_linear_work() -> None:
+    """Not timed: a pattern that went back and forth would not end within the patience of anyone."""
+    for unit in ("a", "A1", "pass", "token_", "key.", "-----BEGIN ", "://a:", "eyJ", "password: ", "1234 ", "x." * 3):
+        find(unit * (32 * 1024 // len(unit)))
+    find(letters("long", 32 * 1024))

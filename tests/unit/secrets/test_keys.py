@@ -1,0 +1,233 @@
+"""Where keys are kept, how they are made and rotated, and what happens when they are gone or others are faster."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+
+from trivet import InvalidInput, Trivet
+from trivet.errors import SecretError
+from trivet.secrets.keys import KeyRing, places_of
+from trivet.secrets.keys.document import EMPTY
+from trivet.secrets.keys.file import FilePlace
+from trivet.secrets.keys.vault import VaultPlace
+
+from .conftest import Opened
+from .invented import github
+from .vault_server import TOKEN, Vault, vault
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULT_TOKEN", TOKEN)
+    with vault() as running:
+        yield running
+
+
+class MemoryKeyring(KeyringBackend):
+    """A keyring of the kind an operating system has, kept in memory."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.entries: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.entries.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.entries[service, username] = password
+
+
+@pytest.fixture
+def own_keyring() -> Iterator[MemoryKeyring]:
+    before = keyring.get_keyring()
+    backend = MemoryKeyring()
+    keyring.set_keyring(backend)
+    yield backend
+    keyring.set_keyring(before)
+
+
+def ring(folder: Path) -> KeyRing:
+    return KeyRing(lambda: places_of("", False, folder))
+
+
+def test_no_key_is_made_before_there_is_a_secret(trivet: Trivet, configuration: Path) -> None:
+    trivet.remember("nothing of note")
+    assert not configuration.exists()
+    trivet.remember(github("a"))
+    file = configuration / "secret-keys.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(configuration.stat().st_mode) == 0o700
+
+
+def test_a_key_that_others_can_read_is_refused(trivet: Trivet, configuration: Path) -> None:
+    id = trivet.remember(github("a")).id
+    (configuration / "secret-keys.json").chmod(0o644)
+    with pytest.raises(SecretError, match="chmod 600"):
+        trivet.remember(github("b"))
+    assert trivet.stats().memories == {"active": 1}, "nothing was written"
+    (configuration / "secret-keys.json").chmod(0o600)
+    assert trivet.reveal(id).content == github("a")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "nonsense", '{"current": "a", "keys": {"a": "c2hvcnQ="}}'])
+def test_a_damaged_key_file_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "secret-keys.json"
+    file.write_text(text)
+    file.chmod(0o600)
+    with pytest.raises(SecretError, match=r"secret-keys\.json"):
+        ring(tmp_path).current()
+
+
+def test_many_at_once_make_one_key(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda _: ring(tmp_path).current().id, range(32)))
+    assert len(ids) == 1
+
+
+def test_a_key_is_never_shown(tmp_path: Path) -> None:
+    key = ring(tmp_path).current()
+    assert repr(key) == f"Key({key.id})"
+
+
+def test_the_same_text_is_never_sealed_alike(trivet: Trivet, path: Path) -> None:
+    for _ in range(2):
+        trivet.remember(github("a"))
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT nonce, sealed FROM secret").fetchall()
+    connection.close()
+    assert len({nonce for nonce, _ in rows}) == len({sealed for _, sealed in rows}) == 2
+
+
+def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, path: Path, configuration: Path) -> None:
+    ids = [trivet.remember(github(str(number))).id for number in range(5)]
+    backup = path.with_name("backup.db")
+    trivet.backup(backup)
+    rotated = trivet.rotate_keys()
+    assert (rotated.resealed, rotated.dropped) == (5, 0)
+    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(5)]
+    with Trivet.open(backup, embedder="none", background=False) as old:
+        assert old.reveal(ids[0]).content == github("0")
+    dropped = trivet.rotate_keys(drop_old=True).dropped
+    assert dropped == 2
+    keys = json.loads((configuration / "secret-keys.json").read_text())
+    assert list(keys["keys"]) == [keys["current"]]
+    assert trivet.reveal(ids[0]).content == github("0")
+    with Trivet.open(backup, embedder="none", background=False) as old, pytest.raises(SecretError, match="is not in"):
+        old.reveal(ids[0])
+
+
+# Rotates, and is killed after so many transactions of it.
+KILLED = """
+import os, signal, sys
+import trivet.memory.secrets
+from trivet import Trivet
+from trivet.store.relational.secrets import RelationalSecrets
+
+trivet.memory.secrets.RESEALED_AT_ONCE = 2
+left = int(sys.argv[2])
+def reseal(self, done, whole=RelationalSecrets.reseal):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    whole(self, done)
+RelationalSecrets.reseal = reseal
+Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old=True)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(trivet: Trivet, path: Path, after: int) -> None:
+    ids = [trivet.remember(github(str(number))).id for number in range(6)]
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
+    assert killed.returncode == -signal.SIGKILL
+    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
+    assert trivet.rotate_keys(drop_old=True).resealed == 6
+    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
+
+
+def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:
+    other = open_trivet()
+    other.remember(github("a"))
+    trivet.rotate_keys(drop_old=True)
+    id = other.remember(github("b")).id
+    assert trivet.reveal(id).content == github("b")
+
+
+def test_a_configured_vault_keeps_the_keys(server: Vault, open_trivet: Opened, configuration: Path) -> None:
+    trivet = open_trivet(secrets_vault=server.address)
+    id = trivet.remember(github("a")).id
+    assert not configuration.exists()
+    assert list(server.versions) == ["/v1/secret/data/team/trivet"]
+    trivet.rotate_keys(drop_old=True)
+    assert trivet.reveal(id).content == github("a")
+
+
+def test_a_vault_that_fails_is_an_error_and_nothing_is_stored(
+    server: Vault, open_trivet: Opened, configuration: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trivet = open_trivet(secrets_vault=server.address)
+    server.sealed = True
+    with pytest.raises(SecretError, match="status 503") as error:
+        trivet.remember(github("a"))
+    assert TOKEN not in str(error.value)
+    monkeypatch.delenv("VAULT_TOKEN")
+    with pytest.raises(SecretError, match="VAULT_TOKEN"):
+        open_trivet(secrets_vault=server.address).remember(github("a"))
+    assert trivet.stats().memories == {}
+    assert not configuration.exists()
+    assert trivet.remember("no secret, no vault").status == "stored"
+
+
+def test_who_is_faster_at_the_vault_wins(server: Vault, tmp_path: Path) -> None:
+    theirs = ring(tmp_path)
+    theirs.current()
+    server.faster = {"keys": (tmp_path / "secret-keys.json").read_text()}
+    ours = KeyRing(lambda: [VaultPlace(server.address, TOKEN)])
+    assert ours.current() == theirs.current()
+
+
+def test_keys_travel_over_https_alone() -> None:
+    for address in ("http://vault.acme.dev:8200/secret/trivet", "ftp://x/secret/trivet", "https://vault.acme.dev"):
+        with pytest.raises(InvalidInput, match="secrets_vault"):
+            VaultPlace(address, TOKEN)
+
+
+def test_the_keyring_comes_before_the_file(
+    own_keyring: MemoryKeyring, open_trivet: Opened, configuration: Path
+) -> None:
+    trivet = open_trivet(secrets_keyring=True)
+    id = trivet.remember(github("a")).id
+    assert list(own_keyring.entries) == [("trivet", "secret-keys")]
+    assert not configuration.exists()
+    trivet.rotate_keys()
+    assert trivet.reveal(id).content == github("a")
+
+
+def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(
+    own_keyring: MemoryKeyring, open_trivet: Opened
+) -> None:
+    id = open_trivet(secrets_keyring=False).remember(github("a")).id
+    assert open_trivet(secrets_keyring=True).reveal(id).content == github("a")
+
+
+def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
+    place = FilePlace(tmp_path / "keys")
+    one, two = EMPTY.with_new(), EMPTY.with_new()
+    assert place.write(EMPTY, one)
+    assert not place.write(EMPTY, two)
+    assert place.read() == one

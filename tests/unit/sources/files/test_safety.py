@@ -1,0 +1,286 @@
+"""A bad file costs only itself, and wholly; nothing is read through a link; secrets stay out of every table."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.errors import InvalidInput
+from trivet.sources.files import Options, ingest
+from trivet.sources.files.changes import Changes
+from trivet.sources.files.readers.markdown import read_markdown
+from trivet.sources.files.vault import settle
+from trivet.sources.files.walk import Looked, look
+
+from .conftest import Take, Write, everything
+
+SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
+
+
+# A moment that no calendar has.
+LATE = json.dumps(
+    {
+        "author": {"role": "user"},
+        "create_time": 1e30,
+        "content": {"content_type": "text", "parts": ["See you at the end of time."]},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("yaml.md", "---\ntags: [a\n---\ntext\n", "front matter is not YAML"),
+        ("latin.md", "caf\udce9", "not UTF-8"),
+        ("nul.txt", "a\x00b", "NUL"),
+        ("chat.json", '[{"mapping": ', "not JSON"),
+        ("chat2.json", '[{"mapping": {"a": {"message": {"author": 3}}}, "current_node": "a"}]', "promise"),
+        ("chat3.json", f'[{{"mapping": {{"a": {{"message": {LATE}}}}}, "current_node": "a"}}]', "promise"),
+        ("x.jsonl", '{"sessionId": "1", "type": "user"}\nnot json\n{}\n', "line 2 is not JSON"),
+        (f"{SECRET}.md", "text", "looks like a secret"),
+        ("mirror.md", "---\ntrivet: 1\nid: nonsense\n---\ntext", "not a UUID"),
+    ],
+)
+def test_a_bad_file_is_named_and_left_out(
+    memory: Trivet, write: Write, take: Take, vault: Path, name: str, text: str, reason: str
+) -> None:
+    write("good.md", "good words")
+    (vault / name).write_bytes(text.encode(errors="surrogateescape"))
+    done = take()
+    assert (done.stored, len(done.problems)) == (1, 1)
+    assert reason in done.problems[0]
+    assert set(everything(memory)) == {"good words"}
+    assert SECRET not in done.problems[0]
+
+
+def test_a_file_that_goes_bad_keeps_what_it_said_before(memory: Trivet, write: Write, take: Take) -> None:
+    write("a.md", "# A\n\nfirst\n\n## B\n\nsecond\n")
+    take()
+    write("a.md", "---\n: [\n---\n# A\n\nother\n")
+    assert len(take().problems) == 1
+    assert set(everything(memory)) == {"first", "second"}
+    write("a.md", "# A\n\nother\n")
+    assert (take().updated, set(everything(memory))) == (1, {"other"})
+
+
+def test_a_file_is_never_half_ingested(path: Path, write: Write, vault: Path) -> None:
+    """One section holds a secret that the settings refuse: none of the file's sections is stored."""
+    write("a.md", f"# A\n\nharmless\n\n## B\n\ntoken {SECRET}\n")
+    write("b.md", "fine")
+    with Trivet.open(path, embedder="none", background=False, secrets="refuse") as memory:
+        done = ingest(memory, vault)
+        assert (done.stored, len(done.problems)) == (1, 1)
+        assert set(everything(memory)) == {"fine"}
+
+
+def test_secrets_are_guarded_and_in_no_table(memory: Trivet, write: Write, take: Take, path: Path) -> None:
+    write("a.md", f"# Key {SECRET}\n\nThe token is {SECRET}, see [[{SECRET}]].\n")
+    assert sum(take().redacted.values()) >= 1
+    write("a.md", f"# Key {SECRET}\n\nThe token is still {SECRET}.\n")
+    assert take().updated == 1
+    connection = sqlite3.connect(path)
+    assert SECRET not in "\n".join(connection.iterdump())
+    connection.close()
+
+
+def test_links_are_not_followed(memory: Trivet, write: Write, take: Take, vault: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("not for you")
+    (vault / "link.md").symlink_to(outside / "secret.md")
+    (vault / "folder").symlink_to(outside)
+    write("good.md", "good words")
+    done = take()
+    assert sorted(done.problems) == [
+        "folder: a symbolic link, which is not followed",
+        "link.md: a symbolic link, which is not followed",
+    ]
+    assert set(everything(memory)) == {"good words"}
+
+
+def test_hidden_folders_and_strange_files_are_passed_over(
+    memory: Trivet, write: Write, take: Take, vault: Path
+) -> None:
+    for name in (".obsidian/x.md", ".git/y.md", "node_modules/z.md", "package.json", "photo.jpg"):
+        write(name, "{}")
+    os.mkfifo(vault / "pipe.md")
+    write("good.md", "good words")
+    done = take()
+    assert (done.problems, set(everything(memory))) == ((), {"good words"})
+    with pytest.raises(InvalidInput, match="is not there"):
+        take(vault / "missing.md")
+    assert "no reader knows" in take(vault / "package.json").problems[0]
+    with pytest.raises(InvalidInput, match="of no kind that can be ingested"):
+        take(vault / "photo.jpg")
+
+
+def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
+    memory: Trivet, write: Write, take: Take, vault: Path
+) -> None:
+    write("closed/a.md", "inside")
+    write("open.md", "outside")
+    take()
+    whole = look(vault, ())
+    seen = tuple(file for file in whole.files if file.path == "open.md")
+    settled = settle(vault, None, Options(), memory.engine.store.vaults.vaults())
+    for unknown in ("closed", "."):
+        Changes(memory.engine, settled, Looked(seen, (), (unknown,)), False).take(lambda _: None)
+        assert len(everything(memory)) == 2
+    Changes(memory.engine, settled, Looked(seen, (), ()), False).take(lambda _: None)
+    assert set(everything(memory)) == {"outside"}
+
+
+def test_nothing_of_a_purged_memory_stays_in_the_ledger(memory: Trivet, write: Write, take: Take, path: Path) -> None:
+    write("a.md", "# Plans\n\nintro\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]]\n")
+    take()
+    memory.purge(everything(memory)["the hidden plan, see [[Xanadu]]"].id)
+    for again in ("", "longer", "longer still"):
+        write("a.md", f"# Plans\n\nintro {again}\n\n## Zanzibar\n\nthe hidden plan, see [[Xanadu]] {again}\n")
+        assert (take().left_forgotten, set(everything(memory))) == (1, {f"intro {again}".strip()})
+        for data in (file.read_bytes() for file in path.parent.glob("memory.db*")):
+            assert b"Zanzibar" not in data
+            assert b"Xanadu" not in data
+    assert not take().changed
+
+
+def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
+    with (
+        Trivet.open("http://127.0.0.1:9", key="k") as memory,
+        pytest.raises(InvalidInput, match=r"is a server\. Run `trivet ingest` on its machine"),
+    ):
+        ingest(memory, vault)
+
+
+KILLED = """
+import os, sys
+from trivet import Trivet
+from trivet.sources.files.readers.markdown import read_markdown
+from trivet.sources.files import Options, ingest
+from trivet.sources.files.changes import Changes
+from trivet.sources.files.vault import settle
+from trivet.sources.files.walk import Looked, look
+import trivet.sources.files.changes as changes
+real, count = changes.apply, [0]
+def apply(*arguments):
+    count[0] += 1
+    if count[0] == int(sys.argv[3]):
+        os.kill(os.getpid(), 9)
+    real(*arguments)
+changes.apply = apply
+with Trivet.open(sys.argv[1], embedder="none", background=False) as memory:
+    ingest(memory, sys.argv[2])
+"""
+
+
+def test_a_killed_ingest_is_taken_up_where_it_ended(path: Path, write: Write, vault: Path) -> None:
+    for number in range(6):
+        write(
+            f"{number}.md", f"# N{number}\n\nfirst of {number}, see [[{(number + 1) % 6}]]\n\n## B\n\nrest {number}\n"
+        )
+    for after in (1, 2, 3, 2):
+        ended = subprocess.run([sys.executable, "-c", KILLED, path, vault, str(after)], check=False)
+        assert ended.returncode == -9
+        with Trivet.open(path, embedder="none", background=False) as memory:
+            assert memory.list(limit=100).total % 2 == 0  # whole files
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        done = ingest(memory, vault)
+        assert (len(everything(memory)), done.links_added) == (12, 6)
+        again = ingest(memory, vault)
+        assert (again.changed, again.links_added, again.links_removed) == (False, 0, 0)
+
+
+def test_a_move_that_is_killed_halfway_keeps_the_id(path: Path, write: Write, vault: Path) -> None:
+    """Two files exchange a section, and the process dies between their two transactions."""
+    one, two = "# A\n\nalpha\n\n## S\n\n{}\n", "# B\n\nbeta\n\n## T\n\n{}\n"
+    write("a.md", one.format("from a to b"))
+    write("b.md", two.format("from b to a"))
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        ingest(memory, vault)
+        before = {text: memory.id for text, memory in everything(memory).items()}
+    write("a.md", one.format("from b to a").replace("## S", "## S2"))
+    write("b.md", two.format("from a to b").replace("## T", "## T2"))
+    assert subprocess.run([sys.executable, "-c", KILLED, path, vault, "2"], check=False).returncode == -9
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        ingest(memory, vault)
+        assert {text: memory.id for text, memory in everything(memory).items()} == before
+
+
+def test_a_note_of_many_sections_is_read_in_a_moment() -> None:
+    note = "".join(f"## Part {number}\n\nWords with a #tag{number % 7} in them.\n\n" for number in range(4_000))
+    start = time.perf_counter()
+    parts = list(read_markdown("many.md", note))
+    assert time.perf_counter() - start < 6
+    assert len(parts) == 4_000
+    assert parts[9].fields["tags"] == ("tag2",)
+
+
+LONG = f"open words <private>{'filler words ' * 3_000}Zanzibar</private> open words"
+NOTE = """# Diary
+
+open words <private>
+
+## Zanzibar
+
+Zanzibar #zanzibar [[Zanzibar]] </private>
+
+## After
+
+open words
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("note.md", NOTE),
+        ("heading.md", "# A\n\nopen words\n\n## B <private>\n\nZanzibar\n\n</private> open words\n"),
+        ("long.txt", LONG),
+        (
+            "talk.jsonl",
+            json.dumps({"sessionId": "1", "type": "user", "uuid": "2", "message": {"content": LONG}}) + "\n",
+        ),
+    ],
+)
+def test_what_is_private_is_so_in_every_memory_that_is_made_of_it(
+    memory: Trivet, write: Write, take: Take, name: str, text: str
+) -> None:
+    write(name, text)
+    done = take()
+    assert not done.problems
+    kept = memory.list(limit=100).memories
+    assert sum("open words" in one.content for one in kept) == 2
+    assert not [one for one in kept if "zanzibar" in str(one).lower()]
+    assert take().problems == (), "and the ledger can be read again"
+
+
+def test_a_private_part_over_several_points_is_refused(write: Write, take: Take) -> None:
+    write("CLAUDE.md", "<private>\n- one\n- two\n</private>\n")
+    (problem,) = take().problems
+    assert "Mark each of them" in problem
+
+
+def test_a_mark_that_is_never_closed_does_not_break_the_ledger(write: Write, take: Take) -> None:
+    write("open.md", "# About <private> marks\n\nwords\n")
+    take()
+    assert take().problems == ()
+
+
+def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, write: Write, take: Take) -> None:
+    write("zanzibar.md", "words")
+    private = "<private>#zanzibar [[Zanzibar]] [x](zanzibar.md)</private>"
+    write("a.md", f"# A\n\n## B <private>zanzibar</private>\n\n#open {private}")
+    take()
+    (kept,) = (one for one in memory.list().memories if "open" in one.tags)
+    assert kept.tags == ("open",)
+    assert "zanzibar" not in str(kept).lower()
+    assert not memory.links(kept.id)
+    (part,) = (one for one in memory.engine.store.vaults.parts("notes") if one.id == kept.id)
+    assert "zanzibar" not in str(part).lower()
