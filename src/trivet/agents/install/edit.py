@@ -16,7 +16,7 @@ from trivet.errors import InvalidInput
 # A hook is ours by what it runs, wherever the program lies.
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
 _OURS = re.compile(
-    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + r"|[/\\]trivet[/\\]resident[/\\]hook_client\.py" + _MOMENT
+    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + r"|[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py" + _MOMENT
 )
 
 
