@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from postgres_server import PostgresServer
+    from support.postgres_server import PostgresServer
 
 # No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
 settings.register_profile(
@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One real server for all tests of a process."""
-    from postgres_server import PostgresServer
+    from support.postgres_server import PostgresServer
 
     server = PostgresServer()
     yield server

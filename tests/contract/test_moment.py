@@ -7,10 +7,9 @@ from contextvars import copy_context
 
 import msgspec
 
+from support.stores import Open, add, embed, found, memory, near, replace
 from trivet.store.base import Store
 from trivet.types import Filter
-
-from .stores import Open, add, embed, found, memory, near, replace
 
 
 def test_what_was_written_before_is_known(open_store: Open) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import Open, add, memory, replace
 from trivet.store.base import Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
-from .stores import Open, add, memory, replace
 
 
 def test_a_leased_reading_is_given_to_nobody_else(open_store: Open) -> None:

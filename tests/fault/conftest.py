@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unit.memory.servers import WordEmbedder
+from support.word_embedder import WordEmbedder
 
 Started = tuple[ForkServerProcess, Connection]
 Start = Callable[..., Started]

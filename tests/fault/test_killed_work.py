@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite import SqliteStore
-from unit.memory.servers import WordEmbedder
 
 from .acts import back_up, drain, memories, open_first, open_store, received, reindex, take_in, words
 from .conftest import Start, Started

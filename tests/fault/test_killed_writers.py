@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 from random import Random
 
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite import SqliteStore
-from unit.memory.servers import WordEmbedder
 
 from .acts import Told, open_store, received, write_for_ever
 from .conftest import Start, Started

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import typer
 
+from support.command_line import CommandLine
 from trivet import contract
 from trivet.cli.app import GROUPS, HOMES, root_command
 from trivet.contract import OPERATIONS, Operation
-
-from .running import CommandLine
 
 ID = "01997e00-0000-7000-8000-000000000001"
 PLACED = {"concepts": ["text"]}  # may be left out, and still needs no name

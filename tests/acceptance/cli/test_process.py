@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import CommandLine, process
+from support.command_line import CommandLine, process
 
 COMMAND = [sys.executable, "-m", "trivet.cli"]
 

@@ -12,14 +12,13 @@ import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from support.served_stores import Houses, key_of, serving
 from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
 from trivet.client.call import ELSEWHERE
 from trivet.client.problems import PROBLEMS
 from trivet.ids import new_id
 from trivet.serve.http.errors import ALL, refusal
 from trivet.serve.http.tenants import House
-
-from .serving import Houses, key_of, serving
 
 KEY = "tvt.default.none.secret"
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.http_server import Client
 from trivet import Trivet
 from trivet.memory.accounts import RIGHTS, make_key
-
-from .serving import Client
 
 ADDRESS = re.compile(r"http://[^ ;]+")
 

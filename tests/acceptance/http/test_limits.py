@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from support.http_server import Served, problem, served, settings_for
 from trivet import Trivet
 from trivet.serve.http import connection
 from trivet.serve.http.rate_limit import Rate
 
 from .raw import Raw
-from .serving import Served, problem, served, settings_for
 
 JSON = {"Content-Type": "application/json"}
 

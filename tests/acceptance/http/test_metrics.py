@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.http_server import Client, Served, served, settings_for
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import batched
 from trivet.models.embed.onnx import OnnxEmbedder
 from trivet.serve.http.server import for_server
-
-from .serving import Client, Served, served, settings_for
 
 
 def counted(client: Client) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

@@ -13,12 +13,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from support.http_server import Client, Served, served, settings_for
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.serve.http.endpoint import Reply
 from trivet.serve.http.idempotency import Errand
-
-from .serving import Client, Served, served, settings_for
 
 
 def keyed(key: str) -> dict[str, Any]:

@@ -19,11 +19,10 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from support.http_server import Client, Served
 from trivet import contract
 from trivet.contract import BY_NAME
 from trivet.routes import ROUTES, Route
-
-from .serving import Client, Served
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from acceptance.cli.running import process as command
+from support.command_line import process as command
 from trivet import Trivet
 
 from .process import Process, key_for, process

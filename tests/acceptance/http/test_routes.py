@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.http_server import Client, Served
 from trivet import InvalidInput, Trivet, contract
 from trivet.contract import BY_NAME
 from trivet.routes import ROUTES, Route
 from trivet.types import Memory
-
-from .serving import Client, Served
 
 # What differs from call to call by its nature.
 UNSTEADY = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "at", "bytes"}

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.http_server import Client, Served, served, settings_for
 from trivet import Trivet
 from trivet.serve.http import connection, streams
 from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, STREAMS_OF_A_USER, Outflow
 
 from .raw import Raw
-from .serving import Client, Served, served, settings_for
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 

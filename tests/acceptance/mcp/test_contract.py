@@ -12,10 +12,9 @@ import jsonschema
 import msgspec
 import pytest
 
+from support.mcp_agent import Agent
 from trivet import Trivet, contract
 from trivet.serve.mcp.tools import TOOLS, AgentTool, agent_tools
-
-from .agent import Agent
 
 OPERATION = {
     "memory_store": "remember",

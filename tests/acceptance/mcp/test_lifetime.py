@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from .agent import Agent, agent, command, environment, text
+from support.mcp_agent import Agent, agent, command, environment, text
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 

@@ -18,7 +18,8 @@ import msgspec
 import pytest
 
 import trivet
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.resident_home import Home
 from trivet import InvalidInput, NotFound, Settings, Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
@@ -26,8 +27,6 @@ from trivet.serve.resident.calls import surroundings
 from trivet.serve.resident.client import Resident, is_older
 from trivet.settings.systems import Member
 from trivet.types import Answer
-
-from .home import Home
 
 PORT = "The staging database listens on port 6543."
 UNKNOWN = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 import trivet as trivet_package
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.resident_home import PATIENCE, Home, stopped
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident.connect import is_warm
-
-from .home import PATIENCE, Home, stopped
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"

@@ -9,8 +9,8 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from contract.stores import add, found, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import _MIGRATIONS, HEAD, migrate

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from contract.stores import add, memory
+from support.stores import add, memory
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore, Server
 from trivet.store.relational.changes import Changes

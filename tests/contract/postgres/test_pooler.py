@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from contract.graphs import read_all
-from contract.stores import add, embed, found, memory, near
-from pooler import PROGRAM, Pooler
-from postgres_server import PostgresServer
+from support.pooler import PROGRAM, Pooler
+from support.postgres_server import PostgresServer
+from support.stores import add, embed, found, memory, near
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server

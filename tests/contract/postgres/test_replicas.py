@@ -10,8 +10,8 @@ import msgspec
 import psycopg
 import pytest
 
-from contract.stores import add, found, memory, replace
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory, replace
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from contract.stores import add, found, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 

@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.chat_server import chat_server
+from support.small_dataset import write
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.errors import InvalidInput
@@ -27,9 +29,6 @@ from trivet.lab.judge.record import Record, record_file
 from trivet.lab.judge.terminal import judge_at_terminal
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
-
-from .chat_server import chat_server
-from .small import write
 
 DOCUMENTS, QUERIES = 30, 6
 QUICK = Limits(seconds=0.3, deadline=0.5, attempts=1)

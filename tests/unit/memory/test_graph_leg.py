@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.cli.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
@@ -21,7 +22,6 @@ from trivet.store.relational.living_network import TAKEN_IN_AT_ONCE, LivingNetwo
 from trivet.types import Answer, Hit, LegHealth
 
 from .conftest import Opened
-from .servers import WordEmbedder
 
 TWO = "legs(lexical, dense)"
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.invented_secrets import github, letters, password
 from trivet.secrets.detect import find
 from trivet.secrets.detect.numbers import is_card, is_iban
 
-from .invented import github, letters, password
 from .labelled import load
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from support.chat_server import ChatServer, chat_server
+from support.conversations import Conversation
+from support.invented_secrets import github
 from trivet import InvalidInput, Trivet
 from trivet.agents.capture import curate, learn, read_waiting
 from trivet.agents.capture.background import in_background
 from trivet.types import Caller
-from unit.lab.chat_server import ChatServer, chat_server
-from unit.secrets.invented import github
 
 from .conftest import Opened
-from .conversations import Conversation
 
 SAID = "Our tests talk to a real database, since mocks lied to us twice."
 CONTENT = "Tests use a real database because mocks gave wrong results twice."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.conversations import cases
 from trivet.agents.capture.rules import statements
 from trivet.serve.mcp.untrusted import Wrapper
-
-from .conversations import cases
 
 
 def test_what_is_found_is_worth_keeping() -> None:

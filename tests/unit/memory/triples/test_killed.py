@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.triples_model import knows, serving, states
+
 from .conftest import Held, Opened
-from .model import knows, serving, states
 
 READER = """
 import sys

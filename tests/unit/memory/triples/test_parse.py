@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.triples_model import states
 from trivet.memory.background.triples.parse import LONGEST_RELATION, MOST_TRIPLES, parse
 from trivet.models.chat import BadAnswer
-
-from .model import states
 
 TEXT = "Mira Kovac works at Acme since 2024 and lives in the café near Zürich. The api_gateway calls getUserName()."
 GOOD = states("Mira Kovac", "works at", "Acme")

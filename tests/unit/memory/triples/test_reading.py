@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from support.triples_model import knows, serving, states, texts_of
 from trivet import InvalidInput, Trivet
 from trivet.memory.background.triples.parse import MOST_TRIPLES
 
 from .conftest import Held, Opened
-from .model import knows, serving, states, texts_of
 
 MIRA = "Mira Kovac works at Acme."
 ACME = states("Mira Kovac", "works at", "Acme")

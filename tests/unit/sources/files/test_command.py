@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli.running import CommandLine, process
+from support.command_line import CommandLine, process
 from trivet import Trivet
 
 from .conftest import Write, everything

@@ -7,7 +7,7 @@ import subprocess
 
 import psycopg
 
-from postgres_server import AS_NOBODY, PostgresServer, folder_for_nobody
+from support.postgres_server import AS_NOBODY, PostgresServer, folder_for_nobody
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
