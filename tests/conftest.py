@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +25,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("trivet")
+# Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
+TEST_SECONDS = 300
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    def hanging(number: int, frame: FrameType | None) -> None:
+        pytest.fail(f"{item.nodeid} has not ended after {TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, hanging)
+    signal.alarm(TEST_SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.waiting import ended
 from support.word_embedder import WordEmbedder
 
 Started = tuple[ForkServerProcess, Connection]
@@ -34,7 +35,7 @@ def start() -> Iterator[Start]:
     yield start_it
     for process, pipe in running:
         process.kill()
-        process.join()
+        ended(process)
         process.close()
         pipe.close()
 

@@ -20,6 +20,7 @@ import pytest
 import trivet
 from support.command_line import CommandLine
 from support.resident_home import Home
+from support.waiting import ended
 from trivet import InvalidInput, NotFound, Settings, Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
@@ -226,7 +227,7 @@ def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[byte
         thread = threading.Thread(target=serve)
         thread.start()
         yield asked
-        thread.join()
+        ended(thread)
 
 
 def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> None:

@@ -15,6 +15,7 @@ import pytest
 import trivet as trivet_package
 from support.command_line import CommandLine
 from support.resident_home import PATIENCE, Home, stopped
+from support.waiting import LIMIT_SECONDS
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident.connect import is_warm
 
@@ -71,7 +72,7 @@ def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None
 def test_a_killed_one_leaves_nothing_in_the_way(home: Home) -> None:
     killed = home.up()
     killed.kill()
-    killed.wait()
+    killed.wait(LIMIT_SECONDS)
     assert home.socket.exists()
     assert asked_status() is None
     id = home.remember(PORT)  # without it
