@@ -13,13 +13,13 @@ AS_SOMEBODY_ELSE = """
 import os, sys
 from trivet import StoreError, Trivet
 with Trivet.open(sys.argv[1], embedder="none", background=False) as trivet:
-    trivet.memory.remember("text")  # imports everything while it may still be read
+    trivet.remember("text")  # imports everything while it may still be read
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 for target in sys.argv[2:]:
     try:
         with Trivet.open(target, embedder="none", background=False) as trivet:
-            trivet.memory.remember("text")
+            trivet.remember("text")
         print("written")
     except StoreError as error:
         print(error)
