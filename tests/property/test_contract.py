@@ -62,6 +62,7 @@ def outcome(operation: Operation, arguments: dict[str, Any]) -> tuple[contract.R
         return None, str(error)
 
 
+@settings(max_examples=150)
 @given(any_text)
 def test_times_are_fixed_width_or_refused(text: str) -> None:
     try:
@@ -72,12 +73,14 @@ def test_times_are_fixed_width_or_refused(text: str) -> None:
     assert parse_time(moment, "created_at") == moment
 
 
+@settings(max_examples=150)
 @given(st.datetimes(), st.datetimes())
 def test_text_order_is_time_order(one: Any, other: Any) -> None:
     first, second = (parse_time(moment.isoformat(), "created_at") for moment in (one, other))
     assert (first < second) == (one < other)
 
 
+@settings(max_examples=150)
 @given(st.uuids() | any_text)
 @example("")
 @example(" ")
