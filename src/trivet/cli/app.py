@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root
+from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root, plain_command
+from trivet.contract import VERBS
 
 # In the order of `trivet --help`.
 MODULES: dict[str, tuple[str, ...]] = {
@@ -34,6 +35,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "lab": ("lab",),
 }
 HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
+# Where a verb is that no module has a command for.
+PLAIN = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
@@ -147,7 +150,14 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 def root_command() -> Any:
-    return _group(_root, HELP, LazyCommands(HOMES, _make))
+    return _group(_root, HELP, LazyCommands({**HOMES, **_plain_verbs()}, _make))
+
+
+def _plain_verbs() -> dict[str, str]:
+    """Verbs of the contract that have no command of their own yet."""
+    grouped = {f"{group}_{name}" for group, names in GROUPS.items() for name in names}
+    known = {name.replace("-", "_") for name in HOMES} | grouped
+    return {name.replace("_", "-"): PLAIN for name, verb in VERBS.items() if verb.command and name not in known}
 
 
 def _group(callback: Callable[..., None], help: str, commands: LazyCommands, completion: bool = True) -> Any:
@@ -209,8 +219,11 @@ def _list_alone(context: typer.Context, path: PathOption = None, as_json: JsonOp
 
 
 def _single(name: str, module: str) -> Any:
-    import_module(f"trivet.cli.commands.{module}")
-    entry = ENTRIES[name]
+    if module == PLAIN:
+        entry = plain_command(VERBS[name.replace("-", "_")])
+    else:
+        import_module(f"trivet.cli.commands.{module}")
+        entry = ENTRIES[name]
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     own_name = name.rpartition(" ")[2]
     single.command(own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)

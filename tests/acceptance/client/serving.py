@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trivet import Settings, Trivet
 from trivet.memory.engine import Engine
 from trivet.serve.http.app import build_app
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 from trivet.types import Finding, Progress, Right
 
 ALL_RIGHTS: tuple[Right, ...] = ("read", "write", "share", "reveal", "admin")
@@ -122,10 +122,10 @@ class Houses:
         self._switchboard = switchboard
 
     @contextmanager
-    def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, House]]:
+    def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, Tenants]]:
         """The address of a server over the store at `path`, which is of a user called ana."""
         chosen = Settings(**{"path": str(path), "secrets_keyring": False, **UNLIMITED, **settings})
-        house = House(chosen)
+        house = Tenants(chosen)
         with self._switchboard.under(build_app(house, chosen)) as prefix:
             yield self._address + prefix, house
 
@@ -141,7 +141,7 @@ class Houses:
             yield client
 
 
-def key_of(house: House, user: str = "ana") -> str:
+def key_of(house: Tenants, user: str = "ana") -> str:
     return house.make_key(user, "admin", ALL_RIGHTS)
 
 

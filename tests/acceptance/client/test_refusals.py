@@ -17,7 +17,7 @@ from trivet.client.call import ELSEWHERE
 from trivet.client.problems import PROBLEMS
 from trivet.ids import new_id
 from trivet.serve.http.errors import ALL, refusal
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 
 from .serving import Houses, key_of, serving
 
@@ -82,7 +82,7 @@ def test_a_key_that_is_not_known(address: str) -> None:
     assert KEY not in str(caught.value)
 
 
-def test_a_reader_does_not_write(house_at: tuple[str, House]) -> None:
+def test_a_reader_does_not_write(house_at: tuple[str, Tenants]) -> None:
     address, house = house_at
     with Trivet.open(address, key=house.make_key("ben", "reader")) as trivet:
         assert trivet.list().total == 0
@@ -90,7 +90,7 @@ def test_a_reader_does_not_write(house_at: tuple[str, House]) -> None:
             trivet.remember("text")
 
 
-def test_another_users_memory_is_not_there(house_at: tuple[str, House], trivet: Trivet) -> None:
+def test_another_users_memory_is_not_there(house_at: tuple[str, Tenants], trivet: Trivet) -> None:
     address, house = house_at
     id = trivet.remember("zebra text").id
     with Trivet.open(address, key=house.make_key("ben", "writer")) as other:

@@ -16,7 +16,7 @@ import pytest
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.serve.http.endpoint import Reply
-from trivet.serve.http.idempotency import Errand
+from trivet.serve.http.idempotency import IdempotentRequest
 
 from .serving import Client, Served, served, settings_for
 
@@ -225,8 +225,8 @@ def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
 
 
 def test_an_errand_is_told_by_its_caller_its_key_and_its_request() -> None:
-    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> Errand:
-        return Errand(secret, key, asked)
+    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> IdempotentRequest:
+        return IdempotentRequest(secret, key, asked)
 
     assert errand().name == errand(asked=b"b").name
     assert errand().request != errand(asked=b"b").request

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from trivet.cli.command import operation
+from trivet.cli.command import verb_command
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
+from trivet.contract import FeedbackRequest, UsageRequest
 from trivet.types import Usage
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 
-@operation(
+@verb_command(
     "feedback",
     more="With the query it came for, `trivet tune` takes it as a probe.",
     example=f'trivet feedback {ID} useful --query "which port is staging on?"',
 )
-def feedback(session: Session, arguments: dict[str, Any]) -> None:
-    counts = session.memory.feedback(**arguments)
+def feedback(session: Session, request: FeedbackRequest) -> None:
+    counts = session.memory.perform(request)
     session.show(counts, lambda: [line("Noted. "), _line(counts)])
 
 
-@operation("usage", example=f"trivet usage {ID}")
-def usage(session: Session, arguments: dict[str, Any]) -> None:
-    counts = session.memory.usage(**arguments)
+@verb_command("usage", example=f"trivet usage {ID}")
+def usage(session: Session, request: UsageRequest) -> None:
+    counts = session.memory.perform(request)
     session.show(counts, lambda: [_line(counts)])
 
 

@@ -18,8 +18,8 @@ from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.rate_limit import Rate
-from trivet.serve.http.tenants import House
-from trivet.serve.http.thread_pool import Calls
+from trivet.serve.http.tenants import Tenants
+from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
 from trivet.types import Caller
 
@@ -32,11 +32,11 @@ KEYS_AT_LEAST = 4
 NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
-class Admission:
-    def __init__(self, app: ASGIApp, house: House, calls: Calls, metrics: Metrics, settings: Settings) -> None:
+class Authentication:
+    def __init__(self, app: ASGIApp, tenants: Tenants, pool: ThreadPool, metrics: Metrics, settings: Settings) -> None:
         self._app = app
-        self._house = house
-        self._calls = calls
+        self._tenants = tenants
+        self._pool = pool
         self._metrics = metrics
         self._rate = Rate(settings.server_requests_a_minute, settings.server_burst)
         self._most = settings.server_requests_at_once
@@ -56,7 +56,7 @@ class Admission:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._known(key)
-                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see once.py
+                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
                 with self._share_of(f"{caller.tenant}.{caller.key}"):
                     await self._app(scope, receive, send)
             else:
@@ -86,7 +86,7 @@ class Admission:
         return scope["path"] in OPEN
 
     async def _known(self, key: str) -> Caller:
-        caller = await self._calls.run(lambda: self._house.caller(key))
+        caller = await self._pool.run(lambda: self._tenants.caller(key))
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:
             self._metrics.limited.inc()

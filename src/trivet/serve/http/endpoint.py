@@ -9,10 +9,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet.errors import Forbidden
-from trivet.routes import Method
-from trivet.serve.http.tenants import House
-from trivet.serve.http.thread_pool import Calls
+from trivet.contract import Need
+from trivet.contract.verb import Method
+from trivet.memory.engine import demand
+from trivet.serve.http.tenants import Tenants
+from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
 from trivet.types import Caller, Right
 
@@ -21,9 +22,11 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
 
-class Desk(msgspec.Struct, frozen=True):
-    house: House
-    calls: Calls
+class ServerContext(msgspec.Struct, frozen=True):
+    """What every endpoint works with."""
+
+    tenants: Tenants
+    pool: ThreadPool
     settings: Settings
 
 
@@ -62,10 +65,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return Response(self.body, self.status, headers, JSON if self.body else None)
 
 
-def caller_of(request: Request, needs: Right) -> Caller:
-    """Who asks. What they may do is checked again by the memory itself, which also knows whose each memory is."""
-    caller = request.state.caller
+def caller_of(http: Request, needs: Need) -> Caller:
+    """Who asks, if they may. It is checked before the body is read; performing the verb checks it again."""
+    caller = http.state.caller
     assert isinstance(caller, Caller)
-    if needs not in caller.rights:
-        raise Forbidden(f"This key does not have the right to {needs}. Ask an admin for one that has.")
+    demand(caller, needs)
     return caller

@@ -99,11 +99,11 @@ def told(error: TrivetError) -> Told:
     return next((told for kind, told in ALL.items() if isinstance(error, kind)), UNEXPECTED)
 
 
-def refusal(error: TrivetError, request_id: str) -> Response:
+def problem_response(error: TrivetError, request_id: str) -> Response:
     return _answer(told(error), tellable(str(error)), request_id, _headers(error))
 
 
-def failure(request_id: str) -> Response:
+def failure_response(request_id: str) -> Response:
     """Of an error that nobody expected the caller learns the id under which the log tells it."""
     detail = f"Nothing is known to be wrong with the request. The server's log has the details under {request_id}."
     return _answer(UNEXPECTED, detail, request_id, {})

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trivet.serve.http.auth import METRICS
-from trivet.serve.http.endpoint import JSON, Desk, caller_of
+from trivet.serve.http.endpoint import JSON, ServerContext, caller_of
 from trivet.serve.http.metrics import CONTENT_TYPE, Metrics
 from trivet.serve.http.routing import Address
 
@@ -17,7 +17,7 @@ LOOK_SECONDS = 1.0
 OK = b'{"status":"ok"}'
 
 
-def health_routes(desk: Desk, metrics: Metrics) -> list[Address]:
+def health_routes(context: ServerContext, metrics: Metrics) -> list[Address]:
     async def alive(request: Request) -> Response:
         return Response(OK, media_type=JSON)
 
@@ -26,7 +26,7 @@ def health_routes(desk: Desk, metrics: Metrics) -> list[Address]:
     async def ready(request: Request) -> Response:
         """Needs no key, so it must not be a way to make the store work."""
         if time.monotonic() - looked[0] >= LOOK_SECONDS:
-            await desk.calls.run(desk.house.check)
+            await context.pool.run(context.tenants.check)
             looked[0] = time.monotonic()
         return Response(OK, media_type=JSON)
 

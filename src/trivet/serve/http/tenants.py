@@ -30,7 +30,7 @@ class _Open(msgspec.Struct):
     used: float
 
 
-class House:
+class Tenants:
     def __init__(self, settings: Settings) -> None:
         check_tenant(settings.tenant)
         self._settings = settings

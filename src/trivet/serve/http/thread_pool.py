@@ -14,7 +14,7 @@ T = TypeVar("T")
 logger = logging.getLogger("trivet.serve.http")
 
 
-class Calls:
+class ThreadPool:
     """A fixed set of threads, because a store keeps a connection for each thread it ever saw."""
 
     def __init__(self, threads: int, seconds: float) -> None:

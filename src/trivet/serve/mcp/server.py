@@ -138,7 +138,6 @@ def _code(error: Exception) -> int:
 
 
 def _described(tool: AgentTool) -> types.Tool:
-    operation = tool.operation
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -147,9 +146,9 @@ def _described(tool: AgentTool) -> types.Tool:
         output_schema=tool.output_schema(),
         annotations=types.ToolAnnotations(
             title=tool.title,
-            read_only_hint=operation.read_only,
-            destructive_hint=operation.destructive,
-            idempotent_hint=operation.idempotent,
+            read_only_hint=tool.verb.read_only,
+            destructive_hint=tool.verb.destructive,
+            idempotent_hint=tool.verb.idempotent,
             open_world_hint=False,
         ),
     )

@@ -43,7 +43,7 @@ def open_memory(path: str | None = None, **overrides: Any) -> Trivet:
 
 def is_warm(memory: Trivet) -> bool:
     """Whether the resident process does its work."""
-    return isinstance(memory.elsewhere, Resident) and memory.elsewhere.warm
+    return isinstance(memory.remote, Resident) and memory.remote.warm
 
 
 def whole_path(settings: Settings, folder: Path) -> Settings:
