@@ -112,9 +112,9 @@ class Trivet(Methods):
     def acting_as(self, caller: Caller) -> Trivet:
         """The same store for a user of a server, who sees and does what they may. It need not be closed."""
         if self._remote is not None and self._remote.address is not None:
-            from trivet.client.call import elsewhere
+            from trivet.client.call import not_over_http
 
-            raise elsewhere("acting_as")
+            raise not_over_http("acting_as")
         return Trivet(self.engine.acting_as(caller))
 
     def perform(self, request: Request[T]) -> T:

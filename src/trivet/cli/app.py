@@ -12,29 +12,28 @@ from typer.main import get_command
 from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root, plain_command
 from trivet.contract import VERBS
 
-# In the order of `trivet --help`.
-MODULES: dict[str, tuple[str, ...]] = {
-    "write": ("remember",),
-    "find": ("recall", "fuse", "get", "list"),
-    "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
-    "look": ("history", "diff", "why-not", "stats"),
-    "secrets": ("reveal", "redact", "audit", "rotate-keys"),
-    "graph": ("concepts", "graph"),
-    "share": ("share", "unshare", "shares", "links", "tags", "categories"),
-    "inbox": ("inbox",),
-    "ingest": ("ingest",),
-    "move": ("export", "import", "backup", "move"),
-    "usage": ("feedback", "usage"),
-    "upkeep": ("doctor", "embed", "reindex", "config"),
-    "tidy": ("tidy",),
-    "serve": ("serve", "mcp", "demo"),
-    "install": ("install", "uninstall"),
-    "resident": ("up", "down", "status", "hook"),
-    "accounts": ("user", "key"),
-    "tune": ("tune",),
-    "lab": ("lab",),
-}
-HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
+# Which module has which commands, in the order of `trivet --help`.
+COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("find", ("remember", "recall", "fuse", "get", "list")),
+    ("change", ("edit", "forget", "restore", "purge", "link", "unlink")),
+    ("look", ("history", "diff", "why-not", "stats")),
+    ("secrets", ("reveal", "redact", "audit", "rotate-keys")),
+    ("graph", ("concepts", "graph")),
+    ("share", ("share", "unshare", "shares", "links", "tags", "categories")),
+    ("inbox", ("inbox",)),
+    ("ingest", ("ingest",)),
+    ("move", ("export", "import", "backup", "move")),
+    ("look", ("feedback", "usage")),
+    ("upkeep", ("doctor", "embed", "reindex", "config")),
+    ("tidy", ("tidy",)),
+    ("serve", ("serve", "mcp", "demo")),
+    ("install", ("install", "uninstall")),
+    ("resident", ("up", "down", "status", "hook")),
+    ("accounts", ("user", "key")),
+    ("tune", ("tune",)),
+    ("lab", ("lab",)),
+)
+HOMES: dict[str, str] = {name: module for module, names in COMMANDS for name in names}
 # Where a verb is that no module has a command for.
 PLAIN = ""
 # What may follow the names of groups, and where it is.

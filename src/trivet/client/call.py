@@ -56,7 +56,7 @@ def call_of(request: Request[Any], scope: str | None = None) -> Call:
     """`scope` is where a memory belongs that names none."""
     verb = verb_of(request)
     if not verb.routes:
-        raise elsewhere(verb.name, verb.instead)
+        raise not_over_http(verb.name, verb.instead)
     if isinstance(request, Remember):
         request = _named(request, scope)
     once = new_id() if verb.acts_once else ""
@@ -85,7 +85,7 @@ def import_() -> Call:
     return Call(method="POST", path=IMPORT, result=Imported, writes=True, carries=LINES)
 
 
-def elsewhere(name: str, instead: str = "") -> InvalidInput:
+def not_over_http(name: str, instead: str = "") -> InvalidInput:
     """What a server cannot be asked, and what to do instead."""
     return InvalidInput(f"{name} is not to be had over HTTP. {instead or NOT_A_VERB.get(name, '')}".rstrip())
 

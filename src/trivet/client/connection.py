@@ -54,7 +54,7 @@ class Connection:
         return imported
 
     def engine(self) -> NoReturn:
-        raise call.elsewhere("engine")
+        raise call.not_over_http("engine")
 
     def close(self) -> None:
         self._http.close()

@@ -1,4 +1,4 @@
-"""What the two paths work with: a store, its embedding, a worker and the settings."""
+"""What the bodies of the verbs work with: a store, its embedding, the worker, the models and the settings."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Engine(msgspec.Struct, frozen=True):
     tally: Tally
     members: Members
     shares_legs: bool = False
-    caller: Caller | None = None  # None: whoever has the store, who may do everything
+    caller: Caller | None = None  # None: the owner of the store, who may do everything
 
     @property
     def viewer(self) -> str | None:
@@ -103,7 +103,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     def close(self) -> None:
         if self.caller:
-            return  # whoever opened the store closes it
+            return  # the engine that opened the store closes it
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:

@@ -14,7 +14,7 @@ RESEALED_AT_ONCE = 200
 
 
 def reveal(engine: Engine, request: contract.RevealRequest) -> Memory:
-    """A memory in full. The record is written first: nobody reads a secret without leaving a trace."""
+    """A memory in full. The audit record is written first, so no secret is read without a trace."""
     memory = engine.store.memories.get(check_id(request.id))
     if engine.viewer not in (None, memory.owner):
         raise Forbidden(f"Memory {memory.id} belongs to {memory.owner}, who alone can reveal it.")
@@ -38,7 +38,7 @@ def rotate(engine: Engine, drop_old: bool) -> Rotated:
 
 
 def audit(engine: Engine, request: contract.AuditRequest) -> tuple[AuditEntry, ...]:
-    """Whoever has the store, or is admin, sees the acts of all; others their own."""
+    """The owner and admins see the acts of all users; other callers their own."""
     caller = engine.caller
     if caller is None or "admin" not in caller.rights:
         return engine.store.audit.noted(request.limit, engine.viewer)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trivet import Settings, Trivet
@@ -52,7 +52,7 @@ class Switchboard:
         self._started = threading.Event()
 
     @contextmanager
-    def under(self, app: FastAPI) -> Iterator[str]:
+    def under(self, app: Starlette) -> Iterator[str]:
         """The path below which the app answers, from its start to its end."""
         self._started.wait()
         assert self._loop is not None
@@ -84,7 +84,7 @@ class Switchboard:
             await send({"type": f"lifespan.{step}.complete"})
 
 
-async def _live(app: FastAPI, begun: threading.Event, ended: asyncio.Event) -> None:
+async def _live(app: Starlette, begun: threading.Event, ended: asyncio.Event) -> None:
     async with app.router.lifespan_context(app):
         begun.set()
         await ended.wait()

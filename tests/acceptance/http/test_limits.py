@@ -12,7 +12,7 @@ import pytest
 
 from trivet import Trivet
 from trivet.serve.http import connection
-from trivet.serve.http.rate_limit import Rate
+from trivet.serve.http.auth import Rate
 
 from .raw import Raw
 from .serving import Served, problem, served, settings_for

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper
 
 from .agent import Agent, text
 

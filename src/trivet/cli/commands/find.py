@@ -8,7 +8,7 @@ from trivet.cli.command import verb_command
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
 from trivet.cli.views.answer import as_json, as_lines
-from trivet.contract import Get, List, RecallRequest
+from trivet.contract import Get, List, RecallRequest, Remember
 
 
 @verb_command(
@@ -53,3 +53,18 @@ def get(session: Session, request: Get) -> None:
 def list_memories(session: Session, request: List) -> None:
     page = session.memory.perform(request)
     session.show(page, lambda: views.page(page))
+
+
+@verb_command(
+    "remember",
+    more="Write one self-contained sentence or paragraph: it will be read alone. With the bundled model the memory is "
+    "embedded before the command ends; with a hosted embedder the work waits for the next program that runs longer.",
+    example="""
+trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
+git log -1 --format=%B | trivet remember - --category code
+""",
+)
+def remember(session: Session, request: Remember) -> None:
+    remembered = session.memory.perform(request)
+    session.show(remembered, lambda: views.remembered(remembered))
+    session.embed_waiting()

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 
 from trivet.errors import TrivetError
 from trivet.serve.http.auth import Authentication
-from trivet.serve.http.endpoint import Endpoint, ServerContext
+from trivet.serve.http.endpoint import Endpoint, ServerContext, addresses
 from trivet.serve.http.errors import NotThere, problem_response
 from trivet.serve.http.export_import import export_import_endpoints
 from trivet.serve.http.extra_endpoints import extra_endpoints
@@ -26,7 +26,6 @@ from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.openapi import document
 from trivet.serve.http.page import page_routes
 from trivet.serve.http.request_log import RequestLog
-from trivet.serve.http.routing import addresses
 from trivet.serve.http.streams import Streams
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool

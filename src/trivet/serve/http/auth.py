@@ -1,13 +1,15 @@
-"""Who comes in: at most so many at once, with a key that is known, and no key too often.
+"""Lets a request in: within the limit of requests at once, with a known key, and within that key's rate.
 
-Everything needs a key but what is named here, so that a route added later is closed until somebody opens it.
+Every address needs a key but those named here, so a route that is added later is closed until it is named.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from starlette.datastructures import Headers
@@ -17,7 +19,6 @@ from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
-from trivet.serve.http.rate_limit import Rate
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
@@ -100,3 +101,29 @@ def _key(headers: Headers) -> str:
     if scheme.lower() != WHO.lower() or not 0 < len(key.strip()) <= LONGEST_KEY:
         raise Unauthorised(NO_KEY)
     return key.strip()
+
+
+# A bucket that was full may be forgotten; this many are remembered however empty.
+MOST_BUCKETS = 100_000
+
+
+class Rate:
+    """Used by the event loop's thread alone, so it needs no lock."""
+
+    def __init__(self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(burst)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> int:
+        """Takes a token. 0, or in how many seconds there will be one."""
+        now = self._clock()
+        tokens, at = self._buckets.get(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - at) * self._per_second)
+        wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
+        self._buckets[name] = (tokens if wait else tokens - 1, now)
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return wait

@@ -1,4 +1,4 @@
-"""A connection that nobody can hold open for nothing: neither by a head that never ends (slowloris), nor by a body
+"""Closes connections that a client holds open for nothing: with a head that never ends (slowloris), or with a body
 that goes on after its answer."""
 
 from __future__ import annotations

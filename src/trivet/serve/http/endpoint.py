@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from trivet.contract import Need
 from trivet.contract.verb import Method
@@ -71,3 +73,22 @@ def caller_of(http: Request, needs: Need) -> Caller:
     assert isinstance(caller, Caller)
     demand(caller, needs)
     return caller
+
+
+class Address(Route):
+    def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
+        async def handle(request: Request) -> Response:
+            return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+        super().__init__(path, handle, methods=list(handlers))
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        return match, child if match is Match.NONE else {**child, "route": self}
+
+
+def addresses(endpoints: Sequence[Endpoint]) -> list[Address]:
+    handlers: dict[str, dict[str, Handler]] = {}
+    for endpoint in endpoints:
+        handlers.setdefault(endpoint.path, {})[endpoint.method] = endpoint.handle
+    return [Address(path, methods) for path, methods in handlers.items()]

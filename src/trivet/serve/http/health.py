@@ -1,4 +1,4 @@
-"""For whoever watches the server: is it alive, can it work, and what has it done."""
+"""For monitoring: is the process alive, can it reach its store, and what has it done."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trivet.serve.http.auth import METRICS
-from trivet.serve.http.endpoint import JSON, ServerContext, caller_of
+from trivet.serve.http.endpoint import JSON, Address, ServerContext, caller_of
 from trivet.serve.http.metrics import CONTENT_TYPE, Metrics
-from trivet.serve.http.routing import Address
 
 # For so long a store that could be reached is taken for reachable.
 LOOK_SECONDS = 1.0

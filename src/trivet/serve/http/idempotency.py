@@ -1,4 +1,4 @@
-"""Idempotency-Key: a write that is sent again, for the first answer was lost, acts once and is answered alike.
+"""Idempotency-Key: a client that lost the answer to a write sends it again; it acts once and is answered alike.
 
 What is kept lies in the tenant's own store, so it outlives a restart and holds for all processes on one database. It is
 sealed with a key made from the API key and the Idempotency-Key, neither of which is stored: an answer may quote
@@ -31,7 +31,7 @@ logger = logging.getLogger("trivet.serve.http")
 HEADER = "idempotency-key"
 KEY = re.compile(r"[!-~]{1,200}")
 NONCE_BYTES = 12
-# After so many times the time that a request may take, whoever worked on it is taken for dead.
+# After so many times the time that a request may take, the process that worked on it is taken for dead.
 LEASE_TIMES = 2
 
 

@@ -17,9 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trivet.serve.http.endpoint import ServerContext
+from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
-from trivet.serve.http.routing import Address
 from trivet.serve.mcp.server import REVEAL_VARIABLE, build_server
 from trivet.trivet import Trivet
 from trivet.types import Caller
@@ -31,7 +30,7 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 
 
 class Acting:
-    """Runs a tool's work for whoever asks in this context."""
+    """Runs a tool's work as the caller of this request."""
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context

@@ -23,7 +23,7 @@ class ThreadPool:
         self._running: set[Future[Any]] = set()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What the function returns. Work that began is finished, also when nobody waits for it any longer."""
+        """What the function returns. Work that began is finished, also when its caller has stopped waiting."""
         work = self._threads.submit(function)
         self._running.add(work)
         work.add_done_callback(self._running.discard)

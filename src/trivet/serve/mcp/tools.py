@@ -37,7 +37,7 @@ from trivet.serve.mcp.result_types import (
     Shape,
     Stored,
 )
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper
 from trivet.trivet import Trivet
 
 Arguments = Mapping[str, Any]

@@ -79,7 +79,7 @@ def start(settings: Settings, seconds: float = START_SECONDS) -> bool:
 
 
 def _launch(settings: Settings, seconds: float) -> None:
-    """In a session of its own and without a terminal: it outlives whoever needed it first."""
+    """In a session of its own and without a terminal: it outlives the program that needed it first."""
     log = os.fsencode(made_folder() / LOG)
     hears, says = os.pipe()
     try:

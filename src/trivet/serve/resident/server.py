@@ -94,7 +94,7 @@ class Server:
             try:
                 self._serve(listener)
             finally:
-                socket_file().unlink(missing_ok=True)  # whoever comes now does without us, or starts the next
+                socket_file().unlink(missing_ok=True)  # a client that comes now does without us, or starts the next
         return self._status
 
     def end(self, status: int = 0) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trivet.agents.capture.rules import statements
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper
 
 from .conversations import cases
 
