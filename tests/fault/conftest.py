@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from unit.memory.servers import WordEmbedder
+from support.waiting import ended
+from support.word_embedder import WordEmbedder
 
 Started = tuple[ForkServerProcess, Connection]
 Start = Callable[..., Started]
@@ -34,7 +35,7 @@ def start() -> Iterator[Start]:
     yield start_it
     for process, pipe in running:
         process.kill()
-        process.join()
+        ended(process)
         process.close()
         pipe.close()
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import typer
 
+from support.command_line import CommandLine
 from trivet.cli.app import HOMES, root_command
 from trivet.contract import VERBS, describe, json_schema
-
-from .running import CommandLine
 
 ID = "01997e00-0000-7000-8000-000000000001"
 

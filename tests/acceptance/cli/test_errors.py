@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.command_line import CommandLine
 from trivet import EmbedderError, Trivet
-
-from .running import CommandLine
 
 NOBODY = "01997e00-0000-7000-8000-000000000009"
 

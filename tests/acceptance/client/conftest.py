@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from support.served_stores import Houses, houses, key_of
 from trivet import Trivet
 from trivet.serve.http.tenants import Tenants
 
 from .between import Wire, wire
-from .serving import Houses, houses, key_of
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ import pytest
 from rich.pretty import pretty_repr
 from starlette.responses import Response
 
+from support.served_stores import serving
 from trivet import AsyncTrivet, InvalidInput, Settings, StoreError, Trivet, load_settings
 
 from .between import Wire, wire
 from .certificates import make_certificate
-from .serving import serving
 
 KEY = "tvt.default.abc.very-secret"
 

@@ -12,6 +12,7 @@ import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from support.served_stores import Houses, key_of, serving
 from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
 from trivet.client.call import NOT_A_VERB
 from trivet.client.problems import PROBLEMS
@@ -19,8 +20,6 @@ from trivet.contract import VERBS
 from trivet.ids import new_id
 from trivet.serve.http.errors import ALL, problem_response
 from trivet.serve.http.tenants import Tenants
-
-from .serving import Houses, key_of, serving
 
 KEY = "tvt.default.none.secret"
 

@@ -18,7 +18,7 @@ import pytest
 import typer
 import yaml
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 from trivet import Settings, StoreError
 from trivet.cli.app import root_command
 from trivet.contract import VERBS
@@ -221,7 +221,7 @@ def test_the_unit_and_the_guide_agree_on_places() -> None:
 
 def prepare(postgres: PostgresServer, password: str) -> None:
     """Runs database.sql as the image of PostgreSQL does."""
-    from postgres_server import _BIN
+    from support.postgres_server import _BIN
 
     statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
     subprocess.run(

@@ -11,10 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from support.http_server import Client, Served, served, settings_for
 from trivet.contract import VERBS
 from trivet.serve.mcp.tools import agent_tools
-
-from .serving import Client, Served, served, settings_for
 
 TEXT = "the heron nests behind Clara's boathouse"
 WORDS = "heron nests boathouse"

@@ -19,10 +19,9 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 
+from support.http_server import Client, Served
 from trivet import contract
 from trivet.contract import VERBS, Route
-
-from .serving import Client, Served
 
 
 @pytest.fixture(scope="module")

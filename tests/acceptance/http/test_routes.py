@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.http_server import Client, Served
 from trivet import InvalidInput, Trivet, contract
 from trivet.contract import VERBS, Route
 from trivet.types import Memory
-
-from .serving import Client, Served
 
 # What differs from call to call by its nature.
 UNSTEADY = {"took_ms", "stages_ms", "updated_at", "created_at", "changed_at", "at", "bytes"}

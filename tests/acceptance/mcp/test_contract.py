@@ -5,10 +5,9 @@ from __future__ import annotations
 import jsonschema
 import msgspec
 
+from support.mcp_agent import Agent
 from trivet import contract
 from trivet.serve.mcp.tools import agent_tools
-
-from .agent import Agent
 
 NAMES = [
     "memory_store",

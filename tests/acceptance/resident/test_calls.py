@@ -18,7 +18,9 @@ import msgspec
 import pytest
 
 import trivet
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.resident_home import Home
+from support.waiting import ended
 from trivet import InvalidInput, NotFound, Settings, Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
@@ -26,8 +28,6 @@ from trivet.serve.resident.calls import surroundings
 from trivet.serve.resident.client import Resident, is_older
 from trivet.settings.systems import Member
 from trivet.types import Answer
-
-from .home import Home
 
 PORT = "The staging database listens on port 6543."
 UNKNOWN = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -227,7 +227,7 @@ def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[byte
         thread = threading.Thread(target=serve)
         thread.start()
         yield asked
-        thread.join()
+        ended(thread)
 
 
 def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> None:

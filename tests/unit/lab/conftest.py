@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
-
-from . import library
+from support import library_dataset as library
+from support.command_line import CommandLine
 
 CONFIGS = ("default", "rrf(k=60)", "rrf | legs(lexical)")
 

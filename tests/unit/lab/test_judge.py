@@ -15,6 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.chat_server import chat_server
+from support.small_dataset import write
+from support.waiting import LIMIT_SECONDS
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.errors import InvalidInput
@@ -27,9 +30,6 @@ from trivet.lab.judge.record import Record, record_file
 from trivet.lab.judge.terminal import judge_at_terminal
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
-
-from .chat_server import chat_server
-from .small import write
 
 DOCUMENTS, QUERIES = 30, 6
 QUICK = Limits(seconds=0.3, deadline=0.5, attempts=1)
@@ -315,7 +315,7 @@ def test_at_a_real_terminal_one_key_is_enough(folder: Path, runs: Path, tmp_path
         screen = _play(ours, ["3", "0", "u", "2", "q"])
         assert judge.stdout is not None
         told = judge.stdout.read().decode()
-        assert judge.wait() == 0
+        assert judge.wait(LIMIT_SECONDS) == 0
     os.close(ours)
     assert told.startswith("2 of ")
     assert screen.count("Question: ") == 5

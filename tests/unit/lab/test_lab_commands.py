@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine, process
+from support import library_dataset as library
+from support.command_line import CommandLine, process
 from trivet.cli.app import GROUPS
 from trivet.lab.originals import IMPORTERS
 
-from . import library
 from .conftest import CONFIGS
 
 

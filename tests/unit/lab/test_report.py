@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
 from trivet.lab.document import Page, Paragraph, Plot, Section, Table, as_html, as_markdown
 from trivet.lab.figures import bar, leg_scores, told_apart
 from trivet.lab.saved_runs import label, read_arms

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.chat_server import chat_server
 from trivet import Trivet
 from trivet.analyse import analyse
 from trivet.cli import main
@@ -36,8 +37,6 @@ from trivet.models.http import Limits
 from trivet.search.recipe import parse_recipe
 from trivet.settings import Settings, config_path
 from trivet.types import Memory
-
-from .chat_server import chat_server
 
 CANARY = "zebrafinch"
 SMALL = Space(

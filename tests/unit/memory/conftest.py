@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from acceptance.client.serving import Houses, houses
+from support.served_stores import Houses, houses
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
-
-from .servers import WordEmbedder
 
 Opened = Callable[..., Trivet]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import ended
 from trivet import Trivet
 from trivet.models.embed import onnx
 from trivet.types import Answer
@@ -105,7 +106,7 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
         last = trivet.recall("staging database port")
     finally:
         over.set()
-        asking.join()
+        ended(asking)
     assert all(answer.hits[0].content == NOTES[0] and not answer.health.degraded for answer in answers)
     assert (answers[0].health.embedder or "").startswith("all-MiniLM-L6-v2/")
     assert (last.health.embedder or "").startswith("trivet-embedder/")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import ended
 from trivet import InvalidInput, Settings, StoreError, Trivet
 
 from .conftest import Opened
@@ -74,7 +75,7 @@ def test_many_threads_may_use_one_store(trivet: Trivet) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert errors == []
     assert trivet.list().total == 60
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 
 from .conftest import Opened
-from .servers import WordEmbedder
 
 TOPICS = ("garden", "harbour", "kitchen", "library", "mountain")
 LONG = "\n".join(

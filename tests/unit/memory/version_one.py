@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from contract.stores import EARLY, document, memory
+from support.stores import EARLY, document, memory
 from trivet.analyse import ANALYSER_VERSION
 from trivet.store.sqlite.database import APPLICATION_ID
 from trivet.store.sqlite.queries import migration

@@ -15,15 +15,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from acceptance.cli.running import process
-from acceptance.mcp.agent import agent
+from support.chat_server import ChatServer
+from support.command_line import process
+from support.invented_secrets import github, letters, password
+from support.mcp_agent import agent
+from support.triples_model import knows, serving
+from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError
-from unit.lab.chat_server import ChatServer
-from unit.memory.servers import WordEmbedder
-from unit.memory.triples.model import knows, serving
 
 from .conftest import Opened
-from .invented import github, letters, password
 
 # Shorter pieces may occur by chance.
 PIECE = 7

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.invented_secrets import github, letters, password
 from trivet.secrets.detect import find
 from trivet.secrets.detect.numbers import is_card, is_iban
 
-from .invented import github, letters, password
 from .labelled import load
 
 
@@ -115,7 +115,10 @@ def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
 
 
 def test_long_runs_are_read_in_linear_work() -> None:
-    """Not timed: a pattern that went back and forth would not end within the patience of anyone."""
+    """Not timed: a pattern that went back and forth would never end. The token behind a run is found."""
+    token = github("behind")
     for unit in ("a", "A1", "pass", "token_", "key.", "-----BEGIN ", "://a:", "eyJ", "password: ", "1234 ", "x." * 3):
-        find(unit * (32 * 1024 // len(unit)))
-    find(letters("long", 32 * 1024))
+        run = unit * (32 * 1024 // len(unit))
+        assert find(run) == ()
+        assert [f"{run}\n{token}"[one.start : one.stop] for one in find(f"{run}\n{token}")] == [token]
+    assert find(letters("long", 32 * 1024)) == ()

@@ -16,6 +16,7 @@ import keyring
 import pytest
 from keyring.backend import KeyringBackend
 
+from support.invented_secrets import github
 from trivet import InvalidInput, Trivet
 from trivet.errors import SecretError
 from trivet.secrets.keys import KeyRing, places_of
@@ -24,7 +25,6 @@ from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.vault import VaultPlace
 
 from .conftest import Opened
-from .invented import github
 from .vault_server import TOKEN, Vault, vault
 
 

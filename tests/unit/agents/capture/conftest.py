@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
+from support.conversations import Conversation
 from trivet import Trivet
-
-from .conversations import Conversation
 
 Opened = Callable[..., Trivet]
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from support.chat_server import chat_server
+from support.invented_secrets import github
 from trivet import InvalidInput, Trivet
 from trivet.memory.answer import expand
-from unit.lab.chat_server import chat_server
-from unit.secrets.invented import github
 
 from .conftest import Opened
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.errors import Forbidden
 from trivet.ids import new_id

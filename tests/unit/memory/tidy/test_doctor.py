@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import process
+from support.command_line import process
+from support.invented_secrets import github
 from trivet import Trivet
 from trivet.memory.doctor import MATTERS
 from trivet.sources.files import ingest
 from trivet.types import Finding
-from unit.secrets.invented import github
 
 from .conftest import Opened
 

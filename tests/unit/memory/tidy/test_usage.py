@@ -94,7 +94,7 @@ def test_tuning_reads_it(memory: Trivet) -> None:
 
 
 def test_secrets_in_a_query_are_not_kept(memory: Trivet, path: Path) -> None:
-    from unit.secrets.invented import github
+    from support.invented_secrets import github
 
     id, secret = memory.remember("The bot deploys.").id, github("feedback")
     memory.feedback(id, "useful", query=f"who uses {secret}?")

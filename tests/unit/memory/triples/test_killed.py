@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.triples_model import knows, serving, states
+from support.waiting import LIMIT_SECONDS
+
 from .conftest import Held, Opened
-from .model import knows, serving, states
 
 READER = """
 import sys
@@ -25,7 +27,7 @@ def test_killed_while_reading(open_trivet: Opened, path: Path, held: Held) -> No
         process = subprocess.Popen([sys.executable, "-c", READER, str(path), silent.spec])
         assert silent.asked.wait(60)
         process.kill()
-        process.wait()
+        process.wait(LIMIT_SECONDS)
     with serving(knows({"Mira": [states("Mira", "works at", "Acme")]})) as model:
         other = open_trivet(graph_llm=model.spec)
         assert other.engine.worker.read_triples() == 0, "still leased to the one that was killed"

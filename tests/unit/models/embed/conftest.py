@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.waiting import ended, happened
 from trivet.models.embed.onnx import OnnxEmbedder, stock
 
 
@@ -43,7 +44,7 @@ def _handler(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             endpoint.received.append(Received(self.path, body, self.headers["Authorization"]))
             reply = endpoint.answer(body)
-            endpoint.open.wait()
+            happened(endpoint.open)
             self._send(reply)
 
         def _send(self, reply: Reply) -> None:
@@ -74,7 +75,7 @@ def endpoint() -> Iterator[Endpoint]:
     yield state
     state.open.set()
     server.shutdown()
-    thread.join()
+    ended(thread)
     server.server_close()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.waiting import ended
 from trivet.errors import EmbedderError
 from trivet.models.embed.onnx import STOCK, OnnxEmbedder, OnnxFiles, described, stock
 
@@ -93,7 +94,7 @@ def test_threads_share_one_session() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert len(vectors) == 8
     np.testing.assert_array_equal(vectors, np.stack([embedder.embed_query("hello")] * 8))
 

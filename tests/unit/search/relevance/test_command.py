@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from acceptance.cli.running import process
+from support.command_line import process
 from trivet import Trivet
 
 from .conftest import NOTES

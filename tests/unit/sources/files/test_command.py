@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from acceptance.cli.running import CommandLine, process
+from support.command_line import CommandLine, process
+from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
 
 from .conftest import Write, everything
@@ -90,7 +91,7 @@ class Watching:
 
     def end(self) -> int:
         self._process.send_signal(signal.SIGINT)
-        status = self._process.wait()
+        status = self._process.wait(LIMIT_SECONDS)
         assert self._process.stdout is not None
         self._process.stdout.close()
         return status
@@ -98,7 +99,7 @@ class Watching:
     def kill(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(LIMIT_SECONDS)
 
 
 @pytest.fixture

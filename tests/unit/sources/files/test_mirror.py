@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptance.cli.running import process
+from support.command_line import process
 from trivet import Trivet
 from trivet.sources.files import ingest
 from trivet.sources.files.mirror import Mirrored, mirror

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from support.waiting import ended
 from trivet.memory.accounts import RIGHTS
 from trivet.serve.http.app import build_app
 from trivet.serve.http.server import listen, server_of
@@ -85,7 +86,7 @@ def served(settings: Settings) -> Iterator[Served]:
     finally:
         running.close()
         server.should_exit = True
-        thread.join()
+        ended(thread)
 
 
 def settings_for(path: object, **more: Any) -> Settings:

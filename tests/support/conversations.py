@@ -64,6 +64,6 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def cases(half: str) -> list[Case]:
-    rows = (Path(__file__).parent / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = (Path(__file__).parent / "capture_cases.jsonl").read_text(encoding="utf-8").splitlines()
     every = [msgspec.json.decode(row, type=Case) for row in rows]
     return [case for case in every if case.half == half]

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from support.waiting import ended, happened
+
 # What the user message holds -> the assistant's text, a status to fail with, or None for silence.
 Answer = Callable[[Any], str | int | None]
 
@@ -39,7 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.set()
         answer = self.server.answer(json.loads(json.loads(raw)["messages"][1]["content"]))
         if answer is None:
-            self.server.over.wait()
+            happened(self.server.over)
         elif isinstance(answer, int):
             self._send(answer, {"error": "out of order"})
         else:
@@ -68,4 +70,4 @@ def chat_server(answer: Answer) -> Iterator[ChatServer]:
         server.over.set()
         server.shutdown()
         server.server_close()
-        thread.join()
+        ended(thread)

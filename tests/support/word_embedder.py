@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
+from support.waiting import ended, happened
+
 
 class WordEmbedder:
     """Texts with the same words have the same vector; `meaning` makes one word stand for another."""
@@ -40,7 +42,7 @@ class WordEmbedder:
         self.answering.set()
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
-            self._thread.join()
+            ended(self._thread)
             self._server.server_close()
             self._server = None
 
@@ -58,7 +60,7 @@ def _handler(embedder: WordEmbedder) -> type[BaseHTTPRequestHandler]:
             texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
             embedder.texts.extend(texts)
             embedder.asked.set()
-            embedder.answering.wait()
+            happened(embedder.answering)
             if embedder.refused is not None and any(embedder.refused in text for text in texts):
                 self._send(400, {"error": "this text is refused"})
             else:

@@ -7,7 +7,8 @@ import subprocess
 
 import psycopg
 
-from postgres_server import AS_NOBODY, PostgresServer, folder_for_nobody
+from support.postgres_server import AS_NOBODY, PostgresServer, folder_for_nobody
+from support.waiting import LIMIT_SECONDS
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
@@ -55,5 +56,5 @@ class Pooler:
 
     def remove(self) -> None:
         self._process.terminate()
-        self._process.wait()
+        self._process.wait(LIMIT_SECONDS)
         shutil.rmtree(self._folder)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
@@ -43,13 +44,13 @@ def start_resident(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     os.close(says)
     said = os.read(hears, 100)
     os.close(hears)
-    assert said == b"ready", process.communicate()[1]
+    assert said == b"ready", process.communicate(timeout=LIMIT_SECONDS)[1]
     return process
 
 
 def end_resident(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    process.communicate()
+    process.communicate(timeout=LIMIT_SECONDS)
 
 
 class Home:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import small
+from support import small_dataset as small
 
 NOTES = (
     "The staging database listens on port 6543.",

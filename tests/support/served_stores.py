@@ -15,6 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from support.waiting import ended, happened, result_of
 from trivet import Settings, Trivet
 from trivet.memory.engine import Engine
 from trivet.serve.http.app import build_app
@@ -38,7 +39,7 @@ def serving(app: ASGIApp, **options: Any) -> Iterator[str]:
         yield f"{'https' if 'ssl_keyfile' in options else 'http'}://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join()
+        ended(thread)
         listening.close()
 
 
@@ -54,11 +55,11 @@ class Switchboard:
     @contextmanager
     def under(self, app: Starlette) -> Iterator[str]:
         """The path below which the app answers, from its start to its end."""
-        self._started.wait()
+        happened(self._started)
         assert self._loop is not None
         begun, ended = threading.Event(), asyncio.Event()
         life = asyncio.run_coroutine_threadsafe(_live(app, begun, ended), self._loop)
-        begun.wait()
+        happened(begun)
         prefix = f"/house/{next(self._numbers)}"
         self._apps[prefix] = app
         try:
@@ -66,7 +67,7 @@ class Switchboard:
         finally:
             del self._apps[prefix]
             self._loop.call_soon_threadsafe(ended.set)
-            life.result()
+            result_of(life)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -14,6 +14,8 @@ from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
+from support.waiting import result_of
+
 SERVER = "import sys; from trivet.serve.mcp.server import run; run(sys.argv[1])"
 
 
@@ -68,7 +70,7 @@ class Agent:
 
     def at_once(self, calls: list[tuple[str, dict[str, Any]]]) -> list[CallToolResult]:
         futures = [self._portal.start_task_soon(self.session.call_tool, name, given) for name, given in calls]
-        return [future.result() for future in futures]
+        return [result_of(future) for future in futures]
 
     def tools(self) -> dict[str, Tool]:
         return {tool.name: tool for tool in self.ask(self.session.list_tools).tools}

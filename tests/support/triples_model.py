@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unit.lab.chat_server import Answer, ChatServer, chat_server
+from support.chat_server import Answer, ChatServer, chat_server
 
 Statement = Mapping[str, Any]
 serving = chat_server
