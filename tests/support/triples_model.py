@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from support.chat_server import Answer, ChatServer, chat_server
 
 Statement = Mapping[str, Any]
 serving = chat_server
+
+
+Held = Callable[[], list[tuple[str, str, str, str, str | None]]]
+
+
+@pytest.fixture
+def held(path: Path) -> Held:
+    """What holds: subject, relation, object, and the days from and to which it does."""
+
+    def read() -> list[tuple[str, str, str, str, str | None]]:
+        connection = sqlite3.connect(path)
+        rows = connection.execute(
+            "SELECT s.name, h.relation, t.name, substr(h.valid_from, 1, 10), substr(h.valid_to, 1, 10) FROM held AS h "
+            "JOIN concept AS s ON s.concept = h.source JOIN concept AS t ON t.concept = h.target "
+            "ORDER BY h.valid_from, s.name, h.relation, t.name, h.valid_to"
+        ).fetchall()
+        connection.close()
+        return rows
+
+    return read
 
 
 def texts_of(server: ChatServer) -> list[str]:

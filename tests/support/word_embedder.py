@@ -6,11 +6,15 @@ import json
 import re
 import threading
 import zlib
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
+import pytest
 
+from support.opened import Opened
 from support.waiting import ended, happened
+from trivet import Trivet
 
 
 class WordEmbedder:
@@ -81,3 +85,16 @@ def _handler(embedder: WordEmbedder) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+@pytest.fixture
+def embedder() -> Iterator[WordEmbedder]:
+    server = WordEmbedder()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def hybrid(open_trivet: Opened, embedder: WordEmbedder) -> Trivet:
+    """A store with both legs, whose vectors come from `embedder`."""
+    return open_trivet(embedder=embedder.spec())

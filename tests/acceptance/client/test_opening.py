@@ -143,7 +143,7 @@ def test_nothing_is_loaded_for_it_until_it_is_wanted() -> None:
 def test_no_model_is_loaded_for_a_client(address: str, key: str) -> None:
     script = (
         "import sys\nfrom trivet import Trivet\n"
-        "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.memory.recall('text')\n"
+        "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.recall('text')\n"
         "print([name for name in ('onnxruntime', 'numpy', 'sqlite3', 'tokenizers') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", script, address, key], capture_output=True, text=True, check=True)

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from support.canaries import Canaries, everything_on_disk, everything_stored
 from support.chat_server import chat_server
 from support.http_server import Client
 from support.invented_secrets import github
@@ -22,7 +23,6 @@ from support.triples_model import knows
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.memory.accounts import make_key
-from unit.secrets.test_canary import Canaries, everything_on_disk, everything_stored
 
 from .test_matrix import call
 

@@ -200,5 +200,5 @@ def test_what_goes_wrong_unexpectedly_is_told_briefly_and_logged_in_full(tmp_pat
     assert "TypeError" in answers[2]["content"][0]["text"]
     assert "Traceback" not in answers[2]["content"][0]["text"]
     assert b"memory_store failed with TypeError" in run.stderr
-    assert b"mcp.py" in run.stderr, "where it happened"
+    assert b"serve/mcp/tools.py" in run.stderr, "where it happened"
     assert answers[3]["tools"]

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
-
-from .conftest import Opened
 
 # A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
 LONG_FOR_WORDS_MS = 500

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
@@ -21,8 +22,6 @@ from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.store.relational.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
 from trivet.types import Answer, Hit, LegHealth
-
-from .conftest import Opened
 
 TWO = "legs(lexical, dense)"
 

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
 from support.waiting import ended
 from trivet import Trivet
 from trivet.models.embed import onnx
 from trivet.types import Answer
 from unit.models.embed.test_folder import token_model
-
-from .conftest import Opened
 
 NOTES = ["The staging database listens on port 6543.", "The cat sleeps on the radiator.", "Soup needs leek."]
 PARAPHRASE = "where does the pet rest when it is cold"

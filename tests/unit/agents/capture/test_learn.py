@@ -10,11 +10,10 @@ import pytest
 
 from support.conversations import Conversation
 from support.invented_secrets import github
+from support.opened import Opened
 from support.served_stores import Houses, houses, key_of
 from trivet import Trivet
 from trivet.agents.capture import Captured, learn
-
-from .conftest import Opened
 
 SAID = "Please remember that the staging database listens on port 6543."
 KEPT = "The staging database listens on port 6543."

@@ -11,13 +11,12 @@ import pytest
 from support.chat_server import ChatServer, chat_server
 from support.conversations import Conversation
 from support.invented_secrets import github
+from support.opened import Opened
 from support.waiting import ended, happened
 from trivet import InvalidInput, Trivet
 from trivet.agents.capture import curate, learn, read_waiting
 from trivet.agents.capture.background import in_background
 from trivet.types import Caller
-
-from .conftest import Opened
 
 SAID = "Our tests talk to a real database, since mocks lied to us twice."
 CONTENT = "Tests use a real database because mocks gave wrong results twice."

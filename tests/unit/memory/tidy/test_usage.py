@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
 from trivet import NotFound, Trivet
 from trivet.ids import new_id
 from trivet.lab.tune.feedback import all_feedback
-
-from .conftest import Opened
 
 
 def test_what_recall_shows_is_counted(opened: Opened) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from support.triples_model import knows, serving, states, texts_of
+from support.opened import Opened
+from support.triples_model import Held, knows, serving, states, texts_of
 from support.waiting import ended
 from trivet import InvalidInput, Trivet
 from trivet.memory.background.triples.parse import MOST_TRIPLES
-
-from .conftest import Held, Opened
 
 MIRA = "Mira Kovac works at Acme."
 ACME = states("Mira Kovac", "works at", "Acme")

@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.triples_model import knows, serving, states
+from support.opened import Opened
+from support.triples_model import Held, knows, serving, states
 from support.waiting import LIMIT_SECONDS
-
-from .conftest import Held, Opened
 
 READER = """
 import sys

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from support.command_line import CommandLine, process
+from support.notes import Write, everything
 from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
-
-from .conftest import Write, everything
 
 
 @pytest.fixture

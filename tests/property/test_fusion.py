@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.rankings import METHODS, a_ranking, fusions, ids, some_rankings, whole_score
 from trivet.search.fuse import Fusion, fuse, parse_fusion
 from trivet.types import Candidate, Fused, Ranking
-
-from .rankings import METHODS, a_ranking, fusions, ids, some_rankings, whole_score
 
 
 @given(fusions, some_rankings(), st.randoms())

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from support.command_line import process
 from trivet import Trivet
-
-from .conftest import NOTES
+from unit.search.relevance.conftest import NOTES
 
 FOREIGN = "supersonic flow over a blunt body at high mach numbers"
 
