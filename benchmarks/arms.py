@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id
-from trivet.lab.dataset_types import Query
+from trivet.lab.dataset import Query
 from trivet.lab.measures import Measured, measure
 from trivet.search.fuse import fuse, parse_pipeline
 from trivet.search.recipe import Recipe, parse_recipe

@@ -20,10 +20,10 @@ import msgspec
 
 from arms import DEEP, MEASURES
 from trivet.lab.bench import open_bench
+from trivet.lab.catalog import import_original
 from trivet.lab.compare import paired
-from trivet.lab.dataset_types import Dataset, Document
+from trivet.lab.dataset import Dataset, Document
 from trivet.lab.measures import Measured
-from trivet.lab.originals import import_original
 from trivet.lab.run import environment, run_arm
 
 Write = Callable[[Document, Document | None], str]

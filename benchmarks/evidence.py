@@ -19,10 +19,10 @@ from typing import Any
 from arms import DEEP, MEASURES, Vectors, as_int8, completed, fused, plain_bm25
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
+from trivet.lab.catalog import import_original
 from trivet.lab.compare import paired
-from trivet.lab.dataset import house
+from trivet.lab.dataset_files import house
 from trivet.lab.measures import Measured, measure
-from trivet.lab.originals import import_original
 from trivet.lab.run import environment, run_arm
 from trivet.search.fuse import fuse
 from trivet.search.prior import importance_prior

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from trivet.lab.dataset import save
-from trivet.lab.dataset_types import Dataset
-from trivet.lab.find_dataset import shelf_place
-from trivet.lab.originals import import_original
+from trivet.lab.catalog import import_original, imported_folder
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import save
 
 CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
 
@@ -45,8 +44,8 @@ def measured(name: str, config: str, work: Path) -> Any:
     folder = work / name
     if not folder.exists():
         dataset = import_original(name, None)
-        shelf_place(name).mkdir(parents=True, exist_ok=True)
-        save(dataset, shelf_place(name))
+        imported_folder(name).mkdir(parents=True, exist_ok=True)
+        save(dataset, imported_folder(name))
         as_files(dataset, folder)
     federation = json.dumps(settings_of(folder, folder.with_suffix(".tsv")))
     command = [sys.executable, "-m", "trivet.cli", "lab", "federation", name, "--member", "grep", "--config", config]

@@ -14,7 +14,7 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.lab.bench import Bench
 from trivet.lab.compare import Comparison, paired
-from trivet.lab.dataset_types import Dataset, Query
+from trivet.lab.dataset import Dataset, Query
 from trivet.lab.measures import Measured, measure
 from trivet.memory.recall import Retrieved, walk_on
 from trivet.search.fuse import fuse

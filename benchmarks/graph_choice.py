@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from trivet.lab.holm import holm
+from trivet.lab.significance import holm
 
 # A corpus may lose this much nDCG@10 at most.
 TOLERATED = 0.005

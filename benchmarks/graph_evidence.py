@@ -29,11 +29,11 @@ from graph_stores import FILES, Source, open_with, open_without_links, size_of_g
 from graph_strata import by_nearness, compared, farthest_hops, moved, relevant
 from trivet.graph import extract, walk
 from trivet.lab.bench import Bench, cache_folder, open_bench
+from trivet.lab.catalog import find_data_folder, import_original
 from trivet.lab.compare import CONFIDENCE, RESAMPLES
-from trivet.lab.dataset import house
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import house
 from trivet.lab.measures import Measured
-from trivet.lab.originals import find_data_folder, import_original
 from trivet.lab.run import environment, run_arm
 from trivet.search.legs import graph as graph_leg
 from trivet.search.recipe import DEFAULT, parse_recipe

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from trivet.graph.canonical import canonical
 from trivet.graph.values import ROLES, Triple
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.dataset import Dataset
 from trivet.lab.read_files import content, existing
 from trivet.settings import Settings
 from trivet.trivet import Trivet

@@ -11,7 +11,7 @@ from arms import Vectors
 from graph_arms import COMPARED, Row, difference
 from trivet.lab.bench import Bench, memory_id
 from trivet.lab.compare import correct, paired
-from trivet.lab.dataset_types import RELEVANT, Dataset
+from trivet.lab.dataset import RELEVANT, Dataset
 from trivet.lab.measures import Measured
 
 TOP = 10

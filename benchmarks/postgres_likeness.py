@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from speed import manifest
 from trivet.lab.bench import Bench, open_bench
+from trivet.lab.catalog import import_original
 from trivet.lab.measures import measure
-from trivet.lab.originals import import_original
 from trivet.search.embedding import Embedding
 from trivet.search.recipe import DEFAULT
 from trivet.store.base import Model

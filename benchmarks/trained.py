@@ -22,13 +22,13 @@ import msgspec
 import numpy as np
 
 from trivet.lab.bench import open_bench
+from trivet.lab.catalog import import_original
 from trivet.lab.compare import paired
-from trivet.lab.dataset import house
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import house
 from trivet.lab.measures import measure
-from trivet.lab.originals import import_original
-from trivet.lab.resample import bootstrap_means
 from trivet.lab.run import environment
+from trivet.lab.significance import bootstrap_means
 from trivet.models.rerank.presets import PRESETS
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")

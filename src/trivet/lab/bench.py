@@ -12,7 +12,7 @@ from typing import Any, Self
 from trivet.analyse import ANALYSER_VERSION
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.legs import CachedLegs
 from trivet.memory.recall import Decision, Stopwatch, decide
 from trivet.models.embed.registry import load

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput
-from trivet.lab.holm import holm
 from trivet.lab.measures import Measured
-from trivet.lab.resample import bootstrap_means, intervals, randomisation_p_values
+from trivet.lab.significance import bootstrap_means, holm, intervals, randomisation_p_values
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -192,3 +191,16 @@ def _vectors(name: str, before: Mapping[str, float], after: Mapping[str, float])
 
 def _only(values: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> dict[str, dict[str, float]]:
     return {name: {query: by_query[query] for query in queries} for name, by_query in values.items()}
+
+
+# What arms are ranked by: it looks at the order and at the grades.
+HEADLINE = "nDCG@10"
+
+
+def against(base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE) -> list[Comparison]:
+    """A comparison for each candidate, with the same resamples for all, `corrected_p` over all of them."""
+    if not candidates:
+        return []
+    before = {str(place): base.per_query[measure] for place in range(len(candidates))}
+    after = {str(place): one.per_query[measure] for place, one in enumerate(candidates)}
+    return [replace(one, measure=measure) for one in correct(paired(before, after))]

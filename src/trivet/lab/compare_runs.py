@@ -8,11 +8,9 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.compare import Comparison, Move, compare
-from trivet.lab.compare_many import HEADLINE
-from trivet.lab.grades import Grades, grades_of
-from trivet.lab.requirements import MEASURING, need
-from trivet.lab.saved_runs import HitTrace, WrittenArm, read_pair
+from trivet.lab import MEASURING, need
+from trivet.lab.compare import HEADLINE, Comparison, Move, compare
+from trivet.lab.saved_runs import Grades, HitTrace, WrittenArm, grades_of, read_pair
 
 
 class GradedHit(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,12 +18,11 @@ from trivet.analyse import Question, analyse_query
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput, LegFailed
 from trivet.lab.bench import Bench, memory_id
-from trivet.lab.compare import CONFIDENCE, RESAMPLES, paired
-from trivet.lab.compare_many import HEADLINE
-from trivet.lab.dataset_types import RELEVANT, Dataset
+from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, paired
+from trivet.lab.dataset import RELEVANT, Dataset
 from trivet.lab.measures import Run, measure
-from trivet.lab.resample import bootstrap_means, intervals
 from trivet.lab.run import environment
+from trivet.lab.significance import bootstrap_means, intervals
 from trivet.memory.engine import Engine
 from trivet.memory.federation.recall import asked_of, with_members
 from trivet.memory.federation.trivet_member import OtherTrivet

@@ -17,7 +17,7 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.lab.bench import DEPTH, Bench
-from trivet.lab.dataset_types import Query
+from trivet.lab.dataset import Query
 from trivet.lab.measures import STANDARD, Measured, Run, measure
 from trivet.memory.recall import Decision, Stopwatch
 from trivet.search.recipe import parse_recipe

@@ -10,6 +10,9 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
+from trivet.lab.catalog import find_dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import read_judgements
 from trivet.lab.measures import Measured
 from trivet.lab.read_files import content, json_lines, refuse
 from trivet.lab.run import read_measured
@@ -144,3 +147,38 @@ def _manifest(folder: Path) -> Manifest:
         return msgspec.convert({**whole, "whole": whole}, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
         raise InvalidInput(f"{path}: {error}. It is not a manifest that `trivet lab run` has written.") from None
+
+
+Grades = Mapping[str, Mapping[str, int]]
+
+FILE = "qrels.tsv"
+
+
+def write_grades(dataset: Dataset, folder: Path) -> None:
+    (folder / FILE).write_bytes(b"".join(dataset.files()[FILE]))
+
+
+def grades_of(arm: WrittenArm) -> Grades | None:
+    """The judgements the arm was measured by, from beside it or from the dataset; None if they are not here."""
+    beside = arm.folder / ".." / FILE
+    if beside.is_file():
+        return _read(beside)
+    try:
+        dataset = find_dataset(arm.manifest.dataset)
+    except InvalidInput:
+        return None  # it was a folder of the user's, now out of sight: what needs grades says that it has none
+    return dataset.grades if dataset.fingerprint == arm.manifest.dataset_sha256 else None
+
+
+def _read(path: Path) -> Grades:
+    grades: dict[str, dict[str, int]] = {}
+    for row in read_judgements(path, queries=_Anything(), documents=_Anything()):
+        grades.setdefault(row.query, {})[row.document] = row.grade
+    return grades
+
+
+class _Anything:
+    """Holds every id: which ids there are was checked when the dataset was measured."""
+
+    def __contains__(self, id: object) -> bool:
+        return True

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.cli.running import CommandLine
-from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
+from trivet.lab.dataset import Dataset, Document, Judgement, Query
 from trivet.lab.federation import halves, overlap
 from unit.lab import library
 

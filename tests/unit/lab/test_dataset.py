@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import Dataset, Document, DocumentLink, Judgement, Query, house, load, save
-from trivet.lab.dataset_types import UNSORTED
+from trivet.lab.dataset import UNSORTED, Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.dataset_files import house, load, save
 
 from .small import CORPUS, QRELS, QUERIES, write
 

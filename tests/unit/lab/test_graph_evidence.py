@@ -18,8 +18,8 @@ from graph_stores import FILES, open_with, size_of_graph, usable
 from graph_strata import Farthest, by_nearness, moved
 from graph_tables import chance, interval, marked, signed
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
-from trivet.lab.holm import holm
+from trivet.lab.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.significance import holm
 
 
 def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 from acceptance.cli.running import CommandLine, process
 from trivet.cli.app import GROUPS
-from trivet.lab.originals import IMPORTERS
+from trivet.lab.catalog import IMPORTERS
 
 from . import library
 from .conftest import CONFIGS

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset
-from trivet.lab.measure_names import KINDS, NEEDS_DEPTH, Measure, parse
-from trivet.lab.measures import STANDARD, Measured, Run, measure
+from trivet.lab.dataset import Dataset
+from trivet.lab.measures import KINDS, NEEDS_DEPTH, STANDARD, Measure, Measured, Run, measure, parse
 
 from .small import dataset
 

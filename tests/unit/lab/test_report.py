@@ -11,7 +11,7 @@ import pytest
 
 from acceptance.cli.running import CommandLine
 from trivet.lab.document import Page, Paragraph, Plot, Section, Table, as_html, as_markdown
-from trivet.lab.figures import bar, leg_scores, told_apart
+from trivet.lab.report import bar, leg_scores, told_apart
 from trivet.lab.saved_runs import label, read_arms
 
 from .conftest import CONFIGS

@@ -21,16 +21,13 @@ from trivet.cli.demo import lines
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.measures import Measured
 from trivet.lab.tune import adopt
+from trivet.lab.tune.adopt import tune_folder, write_setting
 from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
-from trivet.lab.tune.folder import tune_folder
 from trivet.lab.tune.paraphrase import paraphrase
-from trivet.lab.tune.plan import Tuning
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
-from trivet.lab.tune.rules import LITERAL, REWORDED, commonness
+from trivet.lab.tune.rules import LITERAL, REWORDED, commonness, equivalents
 from trivet.lab.tune.search import Space, held, worth
-from trivet.lab.tune.synonyms import equivalents
-from trivet.lab.tune.toml_line import write_setting
-from trivet.lab.tune.validate import assign, judged
+from trivet.lab.tune.tuning import Tuning, assign, judged
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 from trivet.search.recipe import parse_recipe
@@ -417,7 +414,7 @@ def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands as they are over fewer values, for the sake of time."""
     for name, value in {"norms": ("zscore",), "dense_weights": (0.5,), "ks": (), "bs": (), "depths": (50,)}.items():
         monkeypatch.setitem(_DEFAULTS, name, value)
-    monkeypatch.setattr("trivet.lab.tune.plan.Space", lambda: Space(**_DEFAULTS))
+    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: Space(**_DEFAULTS))
 
 
 _DEFAULTS: dict[str, Any] = {"bonuses": ()}

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from trivet.errors import EmbedderError
-from trivet.lab.dataset_types import Dataset, Document
+from trivet.lab.dataset import Dataset, Document
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import BEST, Record
 from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert

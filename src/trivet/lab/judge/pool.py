@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import load
-from trivet.lab.dataset_types import Dataset
-from trivet.lab.find_dataset import find_dataset
+from trivet.lab.catalog import find_dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import load
 from trivet.lab.read_files import refuse, text_lines
 
 DEPTH = 10

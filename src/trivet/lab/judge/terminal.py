@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.dataset import Dataset
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import Record
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from random import Random
 
 import msgspec
 
 from trivet.analyse import UNSPACED, analyse, analyse_query, fold
-from trivet.lab.tune.synonyms import equivalents
 from trivet.types import Memory
 
 # As many as people type: with half of a memory's words in the query, every recipe finds it.
@@ -137,3 +138,24 @@ def _query(parts: Sequence[str]) -> str | None:
 def _pieces(run: str) -> list[str]:
     pieces = [run[start : start + UNSPACED_PIECE] for start in range(0, len(run), UNSPACED_PIECE)]
     return [piece for piece in pieces if len(piece) > 1]
+
+
+@cache
+def _equivalents() -> dict[str, tuple[str, ...]]:
+    """By stem, so that an inflected word finds its group; a word never gets one of its own stem back."""
+    found: dict[str, dict[str, None]] = {}
+    for row in files("trivet.lab.tune").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
+        group = row.split()
+        for word in group:
+            stem = _stem(word)
+            found.setdefault(stem, {}).update({other: None for other in group if _stem(other) != stem})
+    return {stem: tuple(others) for stem, others in found.items()}
+
+
+def equivalents(word: str) -> tuple[str, ...]:
+    """What may stand for the word, or nothing if the table does not know it."""
+    return _equivalents().get(_stem(word), ())
+
+
+def _stem(word: str) -> str:
+    return (analyse(word) or (word,))[0]

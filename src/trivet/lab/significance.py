@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -74,3 +74,13 @@ def _as_extreme(columns: Matrix, flips: Matrix) -> NDArray[np.float64]:
 def _chunks(resamples: int) -> Iterator[int]:
     for start in range(0, resamples, CHUNK):
         yield min(CHUNK, resamples - start)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """The corrected values in the order given: the smallest times n, the next times n - 1, ..., never decreasing."""
+    corrected = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, position in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
+        highest = max(highest, min(1.0, p_values[position] * (len(p_values) - rank)))
+        corrected[position] = highest
+    return tuple(corrected)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from statistics import fmean
 
 import msgspec
 
+from trivet.errors import InvalidInput
+from trivet.lab import MEASURING, need
 from trivet.lab.compare import Comparison, compare, paired
 from trivet.lab.gate import JUDGED_BY, Verdict, gate
 from trivet.lab.measures import Measured
-from trivet.lab.tune.probes import Probe
-from trivet.lab.tune.scores import Scores
-from trivet.lab.tune.search import OBJECTIVE, Space, search
+from trivet.lab.tune.feedback import all_feedback, feedback_probes
+from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
+from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
+from trivet.lab.tune.rules import commonness
+from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
+from trivet.memory.engine import Engine
+from trivet.memory.upkeep import stats
+from trivet.models.chat import Chat
 from trivet.search.recipe import Recipe
 
 FOLDS = 5
@@ -132,3 +140,86 @@ def _gain(one: Comparison) -> Gain:
         low=one.low,
         high=one.high,
     )
+
+
+# Two probes each make some four hundred, which tell differences of two or three points from chance.
+MOST_MEMORIES = 200
+
+Progress = Callable[[int], None]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """`skipped` says what gave no probe and why; `candidates` and `seconds` are the most it may take."""
+
+    memories: int
+    usable: int
+    probes: tuple[Probe, ...]
+    skipped: Mapping[str, int]
+    present: str
+    candidates: int
+    seconds: float
+    folds: int
+    seed: int
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        return dict(sorted(Counter(probe.kind for probe in self.probes).items()))
+
+
+class Tuning:
+    """One tuning of one store: `plan` is ready when it is made, `run` measures. Nothing is written."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        most_memories: int = MOST_MEMORIES,
+        seed: int = 0,
+        chat: Chat | None = None,
+        space: Space | None = None,
+        asking: Progress | None = None,
+    ) -> None:
+        need(*MEASURING)
+        self._present = _runnable(engine)
+        self._space = space or Space()
+        usable = {memory.id: memory for memory in usable_memories(engine)}
+        chosen = sample(list(usable.values()), most_memories, seed)
+        relatives = relatives_of(engine, chosen, usable)
+        probes = make_probes(chosen, relatives, commonness(usable.values()), seed)
+        given = feedback_probes(all_feedback(engine), usable)
+        written = paraphrase(chat, chosen, relatives, asking) if chat else Paraphrased((), {})
+        dumb = len(chosen) - len({probe.memory for probe in probes})
+        self._scores = Scores(engine, [*probes, *written.probes, *given.probes])
+        candidates = self._space.most(self._present, FOLDS + 1)
+        self.plan = Plan(
+            memories=len(chosen),
+            usable=len(usable),
+            probes=self._scores.probes,
+            skipped={
+                **({"memories too short for a probe": dumb} if dumb else {}),
+                **{f"paraphrase: {reason}": count for reason, count in written.skipped.items()},
+                **{f"feedback: {reason}": count for reason, count in given.skipped.items()},
+            },
+            present=str(self._present),
+            candidates=candidates,
+            seconds=self._scores.seconds_each(str(self._present)) * candidates,
+            folds=FOLDS,
+            seed=seed,
+        )
+
+    def run(self, progress: Progress | None = None) -> Validation:
+        self._scores.progress = progress
+        return cross_validate(self._scores, self._present, self._space, self.plan.seed, self.plan.folds)
+
+
+def _runnable(engine: Engine) -> Recipe:
+    """The present recipe, without a dense leg if there is no embedder; a store half embedded would mislead."""
+    if not engine.embedding.enabled:
+        return msgspec.structs.replace(engine.recipe, legs=("lexical",))
+    waiting = stats(engine).not_embedded
+    if waiting:
+        raise InvalidInput(
+            f"{waiting} memories are not embedded yet, so the dense leg would look worse than it is. "
+            "Run `trivet reindex` first; `trivet doctor` says what is wrong if they stay."
+        )
+    return engine.recipe
