@@ -1,4 +1,4 @@
-"""Writes tests/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
+"""Writes tests/unit/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
 
     python scripts/make_baseline.py
 

@@ -27,7 +27,7 @@ LONGEST_TITLE = 300
 
 
 class Bench:
-    """Ask it anything; legs are retrieved once for each way of retrieving and then kept."""
+    """A loaded dataset that can be asked. Legs are retrieved once for each way of retrieving and then kept."""
 
     def __init__(self, dataset: Dataset, trivet: Trivet) -> None:
         self.dataset = dataset
@@ -38,7 +38,7 @@ class Bench:
     def ask(
         self, query: Query, recipe: str, limit: int = DEPTH, watch: Stopwatch | None = None, **options: Any
     ) -> Decision:
-        """What a recall would decide. The watch tells apart the legs, which may be kept ones, from all that follows."""
+        """What a recall would decide. The watch times the legs, which may be kept ones, apart from all that follows."""
         arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
         return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
 

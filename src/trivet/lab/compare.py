@@ -1,4 +1,4 @@
-"""Is the candidate better than the base? Paired by query, with what chance and sample size allow to say."""
+"""Compares a candidate with a base, query by query: difference, interval, p-value and what could be detected."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def compare(base: Measured, candidate: Measured, measures: Iterable[str] | None 
 
 
 def correct(family: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons, with `corrected_p` over all of them: a sweep, for one, is a family."""
+    """The same comparisons with `corrected_p` over all of them. A sweep, for example, is one family."""
     return [replace(one, corrected_p=value) for one, value in zip(family, holm([one.p for one in family]), strict=True)]
 
 
@@ -193,12 +193,12 @@ def _only(values: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> 
     return {name: {query: by_query[query] for query in queries} for name, by_query in values.items()}
 
 
-# What arms are ranked by: it looks at the order and at the grades.
+# The measure that arms are ranked by: it looks at the order and at the grades.
 HEADLINE = "nDCG@10"
 
 
 def against(base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE) -> list[Comparison]:
-    """A comparison for each candidate, with the same resamples for all, `corrected_p` over all of them."""
+    """Compares each candidate with the base: the same resamples for all, `corrected_p` over all of them."""
     if not candidates:
         return []
     before = {str(place): base.per_query[measure] for place in range(len(candidates))}

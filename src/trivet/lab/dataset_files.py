@@ -1,4 +1,7 @@
-"""The three files of the plain layout, read and checked line by line."""
+"""Datasets in the plain layout: a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each optionally gzipped.
+
+Every line is checked as it is read; an error names the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> Non
 
 
 def house() -> Dataset:
-    """The set of our own: questions over the demo's memories, which keep their links."""
+    """The house set: questions over the memories of the demo, with their links."""
     with as_file(files("trivet.lab") / "house" / "memories.jsonl") as path:
         documents = tuple(_document(path, number, memory) for number, memory in json_lines(path, _DemoMemory))
     with as_file(files("trivet.lab") / "house") as folder:

@@ -215,8 +215,8 @@ class Asking:
                 return own
             candidates = tuple(Candidate(id=memory_id(document), score=score) for document, score in hits)
             floor = min(0.0, hits[-1][1]) if self._member.floor is None else self._member.floor
-            told = Ranking(leg=self._name, floor=floor, candidates=candidates)
-            return msgspec.structs.replace(own, rankings=[*own.rankings, told])
+            ranking = Ranking(leg=self._name, floor=floor, candidates=candidates)
+            return msgspec.structs.replace(own, rankings=[*own.rankings, ranking])
 
         arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)

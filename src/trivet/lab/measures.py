@@ -1,4 +1,9 @@
-"""Measures by name: `nDCG@10`, `recall@5`, `MRR`, `condensed-nDCG@10` parse and print back."""
+"""How good a run is: per query, per stratum and overall.
+
+A measure has a name that parses and prints back: `nDCG@10`, `recall@5`, `MRR`, `condensed-nDCG@10`. The values are
+those of trec_eval: linear gain over log2(rank + 1); a grade of 1 or more counts as relevant. The formulas are a few
+lines each and stand here, since the libraries that have them need a C program that is not built for every processor.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from statistics import fmean
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import RELEVANT, Dataset
 
-# What each is called by others, in lower case, and what it is called here.
+# The names that other tools use, in lower case, and the name used here.
 KINDS = {
     "recall": "recall",
     "r": "recall",
@@ -32,7 +37,7 @@ NAME = re.compile(r"(?P<condensed>condensed-)?(?P<kind>[a-z-]+?)(?:@(?P<depth>[1
 
 @dataclass(frozen=True)
 class Measure:
-    """What to measure, how deep, and whether documents nobody judged are taken out of the list first."""
+    """What to measure, how deep, and whether documents without a judgement are taken out of the list first."""
 
     kind: str
     depth: int | None = None
@@ -110,8 +115,8 @@ def measure(dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STAN
     }
     return Measured(
         per_query=per_query,
-        overall=_means(per_query, grades),
-        by_stratum={name: _means(per_query, queries) for name, queries in strata.items()},
+        overall=means(per_query, grades),
+        by_stratum={name: means(per_query, queries) for name, queries in strata.items()},
         strata=strata,
         unanswerable=dataset.unanswerable,
     )
@@ -171,7 +176,7 @@ def _reciprocal_rank(judged: Mapping[str, int], answer: Sequence[str], depth: in
 
 
 def _judged(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
-    """The share of the answer that somebody judged; 0 of an empty answer."""
+    """The share of the answer that has a judgement; 0 of an empty answer."""
     return sum(document in judged for document in answer) / len(answer) if answer else 0.0
 
 
@@ -199,6 +204,6 @@ FORMULAS: Mapping[str, Callable[[Mapping[str, int], Sequence[str], int | None], 
 }
 
 
-def _means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:
+def means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:
     chosen = list(queries)
     return {name: fmean(values[query] for query in chosen) for name, values in per_query.items()}

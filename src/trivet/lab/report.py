@@ -1,4 +1,4 @@
-"""The numbers behind the report's plots and tables."""
+"""The report on a folder of arms: what was measured, how sure it is, and how long it took."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from trivet.lab import plots
 from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, Comparison, against
 from trivet.lab.dataset import RELEVANT
 from trivet.lab.document import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.measures import Grades
 from trivet.lab.plots import Bar, Spot
-from trivet.lab.saved_runs import Grades, WrittenArm, grades_of, labels, read_arms
+from trivet.lab.saved_runs import WrittenArm, grades_of, labels, read_arms
 from trivet.lab.significance import bootstrap_means, intervals
 from trivet.lab.sweep import Sweep, SweptPoint, read_sweeps
 
@@ -67,7 +68,7 @@ def leg_scores(arms: Sequence[WrittenArm], grades: Grades) -> Scores:
     return {leg: found[leg] for leg in sorted(found, reverse=True)}
 
 
-def told_apart(relevant: Sequence[float], others: Sequence[float]) -> float | None:
+def separation(relevant: Sequence[float], others: Sequence[float]) -> float | None:
     """The chance that a relevant hit scores above another hit, ties counting half; None if either is missing."""
     if not relevant or not others:
         return None
@@ -90,8 +91,8 @@ def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
 
 
 PLOTS = "report-plots"
-# What a manifest says of how figures were made, as far as it is the same for all arms or one line each.
-TOLD = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
+# The facts of a manifest that the report shows, those first that are the same for all arms.
+MANIFEST_FACTS = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
 BEST_SHOWN = 10
 NONE = "–"
 
@@ -132,13 +133,13 @@ def _summary(arms: Sequence[WrittenArm]) -> Section:
         (name, f"{arm.measured.overall[HEADLINE]:.4f}", *_difference(one), _ms(latency(arm, "p50")))
         for name, arm, one in zip(labels(arms), arms, compared, strict=True)
     ]
-    told = (
+    explanation = (
         "Differences are against the first arm, query by query. The interval (paired bootstrap) is of 95 %: if it does "
         "not hold 0, the difference is hardly chance. p is from a randomisation test, corrected for the number of arms "
         "(Holm). `detectable` is the least true difference that so many queries would "
         "show in four of five trials: a smaller one could not be seen here. Wins, losses and ties count queries."
     )
-    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(told)])
+    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)])
 
 
 def _difference(one: Comparison | None) -> tuple[str, ...]:
@@ -161,25 +162,25 @@ def _measures(arms: Sequence[WrittenArm]) -> Section:
         (name, *(f"{arm.measured.overall[measure]:.4f}" for measure in measures))
         for name, arm in zip(labels(arms), arms, strict=True)
     ]
-    told = (
+    explanation = (
         "judged@10 is the share of the first ten hits that somebody judged. Where it is low, unjudged hits may be "
         "relevant; the condensed measures take them out of the list first."
     )
-    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(told)])
+    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)])
 
 
 def _latency(arms: Sequence[WrittenArm]) -> Iterator[Section]:
     spots = [one for name, arm in zip(labels(arms), arms, strict=True) if (one := spot(name, arm, HEADLINE))]
     if not spots:
         return
-    told = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
+    words = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
     caption = (
         "Vertical lines are 95 % intervals of the mean (bootstrap); as arms share their queries, compare arms by the "
         "table above and not by these. The time is the slowest leg, as legs work side by side, plus what is decided "
         "over their rankings for 100 hits; each is a median of its own."
     )
     drawn = plots.quality_against_latency(spots, HEADLINE)
-    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {told}", caption)])
+    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {words}", caption)])
 
 
 def _strata(arms: Sequence[WrittenArm]) -> Iterator[Section]:
@@ -208,8 +209,8 @@ def _sweep(name: str, sweep: Sweep, number: int) -> Section:
     ]
     if drawn := curves(sweep, HEADLINE):
         caption = "Each dot is one combination; the lines join the best and the mean of those at a setting."
-        told = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
-        blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), told, caption))
+        words = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
+        blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), words, caption))
     header = (*best.values, HEADLINE, "difference", "95 % interval", "p (Holm)")
     blocks.append(Table(header, [_swept(point) for point in sweep.points[:BEST_SHOWN]]))
     warning = f"The best of {len(sweep.points)} looks better than it is: confirm it on other data."
@@ -232,7 +233,7 @@ def _distributions(arms: Sequence[WrittenArm]) -> Section:
     if not scores:
         why = "The judgements of this dataset were not found beside the arms." if grades is None else "No leg scored."
         return Section(title, [Paragraph(why)])
-    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := told_apart(*sides)) is not None]
+    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := separation(*sides)) is not None]
     caption = (
         "From the first ten hits of each query, in the first arm that has the leg; each colour sums to 100 %. The "
         f"chance that a relevant hit scores above one that is not (50 % is a coin toss): {', '.join(parts) or NONE}."
@@ -243,7 +244,7 @@ def _distributions(arms: Sequence[WrittenArm]) -> Section:
 
 def _manifest(arms: Sequence[WrittenArm]) -> Section:
     recipes = [(name, arm.manifest.recipe) for name, arm in zip(labels(arms), arms, strict=True)]
-    facts = [(key, _shared(arms, key)) for key in (*TOLD, "settings", "versions")]
+    facts = [(key, _shared(arms, key)) for key in (*MANIFEST_FACTS, "settings", "versions")]
     return Section(
         "How it was made",
         [

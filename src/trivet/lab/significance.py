@@ -1,4 +1,7 @@
-"""Resampling of paired differences: bootstrap intervals and the randomisation test, the same for the same seed."""
+"""Is a difference more than chance? Bootstrap intervals, the randomisation test and Holm's correction.
+
+The same seed gives the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def _chunks(resamples: int) -> Iterator[int]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """The corrected values in the order given: the smallest times n, the next times n - 1, ..., never decreasing."""
+    """Corrects p-values for how many there are, so that the chance of any false find stays at alpha.
+
+    The values keep their order: the smallest is multiplied by n, the next by n - 1, ..., never decreasing.
+    """
     corrected = [0.0] * len(p_values)
     highest = 0.0
     for rank, position in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):

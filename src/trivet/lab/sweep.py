@@ -1,4 +1,7 @@
-"""Many recipes over one dataset: every combination of the values given, and ablations of one recipe."""
+"""Measures many recipes on one dataset: every combination of given values, and ablations of one recipe.
+
+A sweep is kept as a file: every point with its values, and how it compares with the first point.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The judgements on file: one line for each act, written at once, so that work can stop anywhere and go on."""
+"""The judgements of a pool: on file, compared where a pair was judged twice, and exported as a dataset.
+
+Each act is one line and is written at once, so that a judge can stop anywhere and go on later.
+"""
 
 from __future__ import annotations
 
@@ -195,10 +198,10 @@ def merged(dataset: Dataset, final: Mapping[tuple[str, str], int]) -> tuple[Data
     rows = tuple(Judgement(query=query, document=document, grade=grade) for (query, document), grade in both.items())
     known = [pair for pair in final if pair in old]
     changed = sum(old[pair] != final[pair] for pair in known)
-    told = Exported(
+    counts = Exported(
         added=len(final) - len(known), changed=changed, confirmed=len(known) - changed, kept=len(old) - len(known)
     )
-    return replace(dataset, judgements=rows), told
+    return replace(dataset, judgements=rows), counts
 
 
 def export(dataset: Dataset, pool: Pool, grades: Mapping[int, int], folder: Path) -> Exported:
@@ -207,6 +210,6 @@ def export(dataset: Dataset, pool: Pool, grades: Mapping[int, int], folder: Path
         raise InvalidInput("Nothing is judged yet, so there is nothing to export.")
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput(f"{folder} is not empty. Name a new folder; the original set stays as it is.")
-    result, told = merged(dataset, final_grades(pool, grades))
+    result, counts = merged(dataset, final_grades(pool, grades))
     save(result, folder)
-    return told
+    return counts

@@ -1,4 +1,4 @@
-"""Judging at the terminal, one key a pair. Streams are given, so anything that reads and writes can drive it."""
+"""Judging at the terminal, one key a pair. The caller gives the streams, so that a test can drive it."""
 
 from __future__ import annotations
 

@@ -60,10 +60,10 @@ def read_hotpotqa(data_folder: Path) -> Dataset:
         drawn[question.id] += 1
         suffix = f"-{drawn[question.id]}" if drawn[question.id] > 1 else ""
         query = Query(id=question.id + suffix, text=question.question, stratum=question.type)
-        titles = {title: title for title, _ in question.supporting_facts}
+        titles = [(title, title) for title, _ in question.supporting_facts]
         if not titles:
             raise InvalidInput(f"{path}: question {question.id} has no supporting fact.")
-        gathering.ask(query, relevant(_found(path, question.id, list(titles.items()), identifiers)))
+        gathering.ask(query, relevant(_found(path, question.id, titles, identifiers)))
     return gathering.dataset("hotpotqa")
 
 

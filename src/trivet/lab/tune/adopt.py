@@ -1,4 +1,8 @@
-"""The folder beside the store where probes, results and history are kept, readable by its owner alone."""
+"""Adopts a recipe in the user's settings file and takes it back.
+
+Probes, results and history lie in a folder beside the store that only its owner can read. In the settings file one
+line changes; every other byte stays as it is.
+"""
 
 from __future__ import annotations
 

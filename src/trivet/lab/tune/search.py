@@ -1,4 +1,4 @@
-"""What a recipe achieves on the probes, asked of the user's own store through the real read path."""
+"""Measures recipes on the probes through the real read path, and searches for the best one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scores:
         return len(self._measured)
 
     def seconds_each(self, recipe: str) -> float:
-        """How long one recipe takes over all probes, told from a few."""
+        """How long one recipe takes over all probes, estimated from a few."""
         few = self.probes[:TIMED]
         for probe in few:
             self._ask(probe.query, recipe)  # fills the legs, which all recipes share

@@ -1,4 +1,7 @@
-"""Cross-validation: each fold is judged by a recipe that was chosen without it."""
+"""A tuning: the plan it shows first, the search, and cross-validation.
+
+Each fold of the probes is measured with a recipe that was chosen without it.
+"""
 
 from __future__ import annotations
 
