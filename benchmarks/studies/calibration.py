@@ -1,7 +1,9 @@
 """Can the stated relevance be believed? The shipped model over dumped candidates: error, reliability, refusals.
 
     python training/dump_features.py --stores CACHE --output features.npz --corpora NAMES...
-    python benchmarks/calibration.py features.npz --output benchmarks/results/calibration.json [--plot calibration.svg]
+    python benchmarks/studies/calibration.py features.npz --output benchmarks/results/calibration.json
+
+`--plot calibration.svg` draws it.
 
 On corpora that the model was fitted on this is what users get, not proof; for those left out, one after the other, see
 the results that training/fit_relevance.py writes. Another corpus, dumped with --corpora FOLDER, is proof.

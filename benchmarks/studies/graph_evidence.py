@@ -1,7 +1,7 @@
 """Does the graph leg earn its place? Every arm on every corpus, its weight chosen on the others and tested on each.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/graph_evidence.py
-    python benchmarks/graph_report.py docs/results/graph.json
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/graph_evidence.py
+    python benchmarks/studies/graph_report.py docs/results/graph.json
 
 Stores are kept in the lab's cache; a first run embeds about 45,000 documents. Corpora that are not asked for keep the
 figures of an earlier run, and each says which code measured it.
@@ -15,18 +15,37 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
 import msgspec
+from graph_arms import (
+    COMPARED,
+    EVERYWHERE,
+    FILES,
+    GRAPH_ONLY,
+    MEASURES,
+    TWO_LEGS,
+    Arms,
+    Row,
+    Source,
+    by_nearness,
+    compared,
+    farthest_hops,
+    fewer,
+    moved,
+    open_with,
+    open_without_links,
+    relevant,
+    rows,
+    size_of_graph,
+    three,
+)
 
 import trivet
-from graph_arms import COMPARED, EVERYWHERE, GRAPH_ONLY, MEASURES, TWO_LEGS, Arms, Row, fewer, rows, three
-from graph_choice import is_unsure, leave_one_out, over_corpora
-from graph_stores import FILES, Source, open_with, open_without_links, size_of_graph
-from graph_strata import by_nearness, compared, farthest_hops, moved, relevant
 from trivet.graph import extract, walk
 from trivet.lab.bench import Bench, cache_folder, open_bench
 from trivet.lab.catalog import find_data_folder, import_original
@@ -35,9 +54,85 @@ from trivet.lab.dataset import Dataset
 from trivet.lab.dataset_files import house
 from trivet.lab.measures import Measured
 from trivet.lab.run import environment, run_arm
+from trivet.lab.significance import holm
 from trivet.search.legs import graph as graph_leg
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Candidate, Ranking
+
+# Folders of the package whose code a measurement depends on; the manifest holds their hash.
+MEASURED_CODE = ("graph", "search/legs", "search/fuse")
+# A corpus may lose this much nDCG@10 at most.
+TOLERATED = 0.005
+HEADLINE = "nDCG@10"
+
+# Differences by corpus, then by arm.
+Sweep = Mapping[str, Mapping[str, Mapping[str, Any]]]
+Barred = Callable[[Mapping[str, Any]], bool]
+
+
+def harms(row: Mapping[str, Any]) -> bool:
+    """Whether the interval lies wholly below what is tolerated: a loss larger than that has been shown."""
+    return float(row[HEADLINE]["high"]) < -TOLERATED
+
+
+def is_safe(row: Mapping[str, Any]) -> bool:
+    """Whether the interval lies wholly above it: a loss larger than that has been ruled out."""
+    return float(row[HEADLINE]["low"]) > -TOLERATED
+
+
+def is_unsure(row: Mapping[str, Any]) -> bool:
+    return not is_safe(row)
+
+
+def chosen_on(sweep: Sweep, corpora: Sequence[str], arms: Iterable[str], barred: Barred = harms) -> str | None:
+    """The arm with the largest mean gain among those that are barred by none of these corpora."""
+    allowed = [arm for arm in arms if not any(barred(sweep[corpus][arm]) for corpus in corpora)]
+    return max(allowed, key=lambda arm: mean_gain(sweep, corpora, arm)) if allowed else None
+
+
+def mean_gain(sweep: Sweep, corpora: Sequence[str], arm: str) -> float:
+    return fmean(sweep[corpus][arm][HEADLINE]["difference"] for corpus in corpora)
+
+
+def leave_one_out(sweep: Sweep, arms: Sequence[str], barred: Barred = harms) -> dict[str, dict[str, Any]]:
+    """For each corpus, what the others would choose, and what that does here."""
+    folds: dict[str, dict[str, Any]] = {}
+    for corpus in sweep:
+        others = [other for other in sweep if other != corpus]
+        arm = chosen_on(sweep, others, arms, barred)
+        if arm is None:
+            folds[corpus] = {"chosen": None}
+            continue
+        best = max(arms, key=lambda one: sweep[corpus][one][HEADLINE]["difference"])
+        folds[corpus] = {
+            "chosen": arm,
+            "gain on the others": round(mean_gain(sweep, others, arm), 5),
+            "here": sweep[corpus][arm],
+            "harms here": harms(sweep[corpus][arm]),
+            "best here": best,
+            "best difference here": sweep[corpus][best][HEADLINE]["difference"],
+        }
+    return folds
+
+
+def over_corpora(sweep: Sweep, arm: str, measures: Sequence[str]) -> dict[str, dict[str, float]]:
+    """p of one arm on every corpus, corrected by Holm over the corpora."""
+    corrected = {measure: holm([sweep[corpus][arm][measure]["p"] for corpus in sweep]) for measure in measures}
+    return {
+        corpus: {measure: round(corrected[measure][place], 5) for measure in measures}
+        for place, corpus in enumerate(sweep)
+    }
+
+
+def verdict(row: Mapping[str, Any], corrected_p: float) -> str:
+    """In a word what an arm does to a corpus, by its headline measure."""
+    figures = row[HEADLINE]
+    if harms(row):
+        return "hurts"
+    if corrected_p < 0.05:
+        return "wins" if figures["difference"] > 0 else "loses a little"
+    return "neutral" if is_safe(row) else "neutral, but a loss above 0.005 is not ruled out"
+
 
 CORPORA = ("hotpotqa", "musique", "locomo", "lihua", "scifact", "cranfield", "cosqa", "house")
 WEIGHTS = (1, 2, 4, 6, 8, 10, 12, 16)
@@ -277,7 +372,7 @@ def _numbers_of(module: ModuleType) -> dict[str, float]:
 def _hash_of_code() -> str:
     package = Path(trivet.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted([*package.glob("graph/*.py"), *package.glob("legs/*.py"), *package.glob("fuse/*.py")]):
+    for path in sorted([one for folder in MEASURED_CODE for one in package.glob(f"{folder}/*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

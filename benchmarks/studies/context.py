@@ -1,6 +1,6 @@
 """What context a turn of a conversation should keep when it is stored, measured on LoCoMo.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/context.py --output docs/results/context.json
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/context.py --output docs/results/context.json
 
 Each way of storing is a store of its own; the default recipe answers. Differences are against "speaker: text".
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
 from arms import DEEP, MEASURES
+
 from trivet.lab.bench import open_bench
 from trivet.lab.catalog import import_original
 from trivet.lab.compare import paired

@@ -1,6 +1,6 @@
 """What `grep` over files adds to Trivet, or to its dense leg alone: `trivet lab federation` on several corpora.
 
-TRIVET_DATA=data python benchmarks/federated_words.py docs/results/federation.json scifact lihua
+TRIVET_DATA=data python benchmarks/studies/federated_words.py docs/results/federation.json scifact lihua
 """
 
 from __future__ import annotations

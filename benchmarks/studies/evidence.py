@@ -1,6 +1,6 @@
 """What the defaults rest on: every retrieval choice measured on public corpora, chosen on some and tested on the rest.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/evidence.py --output docs/results/evidence.json
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --output docs/results/evidence.json
 
 Stores are kept in the lab's cache; the first run embeds about 45,000 documents.
 """
@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from arms import DEEP, MEASURES, Vectors, as_int8, completed, fused, plain_bm25
+
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
 from trivet.lab.catalog import import_original

@@ -1,6 +1,6 @@
 """Can the nearness of two names' vectors tell that they mean the same? On labelled pairs, with the bundled model.
 
-    python benchmarks/name_pairs.py
+    python benchmarks/studies/name_pairs.py
 
 Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
 thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.alike tells apart.
@@ -25,8 +25,8 @@ from trivet.graph.canonical import canonical
 from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
 from trivet.models.embed import load
 
-ROOT = Path(__file__).parents[1]
-PAIRS = ROOT / "tests" / "triples" / "name_pairs.tsv"
+ROOT = Path(__file__).parents[2]
+PAIRS = ROOT / "tests" / "unit" / "memory" / "triples" / "name_pairs.tsv"
 OUTPUT = ROOT / "docs" / "results" / "name_pairs.json"
 THRESHOLDS = [round(0.5 + 0.01 * step, 2) for step in range(50)]
 SHOWN = 12

@@ -1,6 +1,6 @@
 """Writes docs/results/evidence.md and its plots from evidence.json.
 
-python benchmarks/evidence_report.py docs/results/evidence.json
+python benchmarks/studies/evidence_report.py docs/results/evidence.json
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ nDCG@10 unless said otherwise; depth 50, k1 = 1.2 and b = 0.75 unless named. `+`
 paired bootstrap interval lies above or below zero, against the first row of the table unless said otherwise. `mean` is
 over the seven public corpora; `house` is our own small set and took no part in any choice. Made by
 
-    TRIVET_DATA=... python benchmarks/evidence.py && python benchmarks/evidence_report.py docs/results/evidence.json
+    TRIVET_DATA=... python benchmarks/studies/evidence.py
+    python benchmarks/studies/evidence_report.py docs/results/evidence.json
 
 The data is not part of this repository; `evidence.json` holds its checksums, the versions and, for each corpus, the
 commit that measured it.

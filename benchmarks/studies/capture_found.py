@@ -1,8 +1,8 @@
 """How much of what people say the rules of capture keep, and how much of that is worth keeping.
 
-`python benchmarks/capture_found.py` measures the labelled messages (tests/unit/agents/capture/cases.jsonl)
-that no rule was tuned on and writes docs/results/capture.json. Named the folder of test data, it also counts what the
-rules find in chats of others, which nobody labelled.
+`python benchmarks/studies/capture_found.py` measures the labelled messages (tests/unit/agents/capture/cases.jsonl)
+that no rule was tuned on and writes docs/results/capture.json. Given the folder of test data, it also counts what the
+rules find in chats of others, which have no labels.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from secrets_found import commit, microseconds, rate  # noqa: E402
+
 from trivet.agents.capture.rules import statements  # noqa: E402
 from unit.agents.capture.conversations import Case, cases  # noqa: E402
 

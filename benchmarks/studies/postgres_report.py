@@ -1,6 +1,6 @@
 """Writes docs/results/postgres.md from postgres.json.
 
-python benchmarks/postgres_report.py docs/results/postgres.json
+python benchmarks/studies/postgres_report.py docs/results/postgres.json
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graph_tables import table
+from tables import table
 
 INTRODUCTION = """# Do both stores answer alike?
 

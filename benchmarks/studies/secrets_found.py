@@ -1,8 +1,8 @@
 """How many secrets the guard finds and how many harmless texts it takes for one, on the labelled set of our own.
 
-`python benchmarks/secrets_found.py` measures the half that no rule was tuned on and writes docs/results/secrets.json.
-Named the folder of test data (shared/data), it also counts alarms on texts of others. The library's own scan of the
-labelled texts stands beside ours. Times are medians, with hashing the same text once as their yardstick.
+`python benchmarks/studies/secrets_found.py` measures the half that no rule was tuned on and writes
+docs/results/secrets.json. Given the folder of test data, it also counts alarms on texts of others.
+The library's own scan of the labelled texts stands beside ours. Times are medians, with hashing the same text once as their yardstick.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from trivet.secrets.detect import find  # noqa: E402

@@ -1,6 +1,6 @@
 """Writes docs/results/trained.md and its plot from trained.json.
 
-python benchmarks/trained_report.py docs/results/trained.json
+python benchmarks/studies/trained_report.py docs/results/trained.json
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import matplotlib
 
 matplotlib.use("svg")
 from matplotlib import pyplot as plt
-
 from trained import BASE, CORPORA, table
 
 PLOTTED = {
@@ -30,12 +29,12 @@ embedder (all-MiniLM-L6-v2) over the same queries. `+` and `-` mark a difference
 lies above or below zero; they are not corrected for the number of arms. The mean difference is over the seven public
 corpora, each counting the same; `house` is our own small set. Made by
 
-    TRIVET_DATA=... python benchmarks/trained.py --kept KEPT{options}
-    python benchmarks/trained_report.py docs/results/trained.json
+    TRIVET_DATA=... python benchmarks/studies/trained.py --kept KEPT{options}
+    python benchmarks/studies/trained_report.py docs/results/trained.json
 
 The rerankers were asked some of the queries only, drawn by a hash of their ids (all of LoCoMo's, in a run of its own
 without --queries); a row says how many, and what the base has on them. The weights of `learned` were fitted on these
-very corpora, so its row flatters it (0016 has it left out).
+very corpora, so its row flatters it (0016 has it left out); it and the expansion by rule were removed afterwards.
 HotpotQA and MuSiQue share passages (never a query or a gold passage) with the training sets and are not zero-shot. The
 [model cards](../../src/trivet/models) say what was trained on, [0016](../decisions/0016-trained-models.md) why so.
 """

@@ -1,7 +1,8 @@
 """How recall grows on PostgreSQL: 100,000 memories in one tenant, beside a million over 1,000 tenants.
 
-    python benchmarks/postgres_scale.py --url postgresql://trivet@... --administrator postgresql://postgres@... \
-        --work /tmp/trivet-scale --output benchmarks/results/postgres_scale.json
+    python benchmarks/studies/postgres_scale.py --url postgresql://trivet@... \
+        --administrator postgresql://postgres@... --work /tmp/trivet-scale \
+        --output benchmarks/results/postgres_scale.json
 
 The database must be empty but for pgvector. The administrator copies the rows in, past row-level security; recalls are
 made by the plain role. The tenant of 100,000 is also copied into a file of the embedded store and asked there, turn by
@@ -14,6 +15,7 @@ import argparse
 import json
 import random
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +25,10 @@ import msgspec
 import numpy as np
 import psutil
 import psycopg
-
 from postgres_rows import DIMENSION, TABLES, Tenant, copy, vocabulary
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from speed import manifest
 from trivet import Trivet, load_settings
 from trivet.analyse import ANALYSER_VERSION
@@ -172,7 +176,7 @@ def main() -> None:
     server.close()
     shared.close()
     result = {
-        "manifest": manifest("postgres_scale.py", memories=given.large + given.tenants * given.small),
+        "manifest": manifest("studies/postgres_scale.py", memories=given.large + given.tenants * given.small),
         "rows": filled,
         f"{given.large:,} in one tenant": in_one,
         f"{given.tenants * given.small:,} over {given.tenants:,} tenants": over_many,

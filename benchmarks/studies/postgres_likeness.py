@@ -1,6 +1,6 @@
 """Do both stores answer alike? The lab's stores, copied into PostgreSQL with their vectors, asked the same questions.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/postgres_likeness.py --url postgresql://... \
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/postgres_likeness.py --url postgresql://... \
         --output docs/results/postgres.json scifact locomo
 
 The lab's stores must be embedded already (XDG_CACHE_HOME says where, as for the lab). PostgreSQL is asked three ways:
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from speed import manifest
 from trivet.lab.bench import Bench, open_bench
@@ -160,7 +163,7 @@ def main() -> None:
     parser.add_argument("sets", nargs="+")
     given = parser.parse_args()
     server = Server(given.url)
-    result: Figures = {"manifest": manifest("postgres_likeness.py"), "sets": {}}
+    result: Figures = {"manifest": manifest("studies/postgres_likeness.py"), "sets": {}}
     for name in given.sets:
         with open_bench(import_original(name)) as bench:
             figures = measured(bench, server, name, given.queries)
