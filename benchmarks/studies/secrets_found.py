@@ -2,7 +2,8 @@
 
 `python benchmarks/studies/secrets_found.py` measures the half that no rule was tuned on and writes
 docs/results/secrets.json. Given the folder of test data, it also counts alarms on texts of others.
-The library's own scan of the labelled texts stands beside ours. Times are medians, with hashing the same text once as their yardstick.
+The library's own scan of the labelled texts stands beside ours. Times are medians, as multiples of
+hashing the same text once.
 """
 
 from __future__ import annotations
