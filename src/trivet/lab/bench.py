@@ -69,7 +69,7 @@ def open_bench(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Bench:
-    """The store of a dataset, made on first use and kept: loading is the slow part, and never changes."""
+    """Opens the store of a dataset. It is made on first use and kept, since loading is slow and always gives the same."""
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
@@ -88,12 +88,12 @@ def cache_folder() -> Path:
 
 
 def memory_id(document_id: str) -> str:
-    """Datasets have ids of their own kind; memories have UUIDs."""
+    """The memory's UUID for a document, whose id has the dataset's own form."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-lab:{document_id}"))
 
 
 def _file_name(dataset: Dataset, embedder: str) -> str:
-    """One store for each content, model and analyser. A name such as `bundled` stands for another model in time."""
+    """One store for each content, model and analyser; the model's identity, since `bundled` may name another one later."""
     loaded = load(embedder)
     identity = loaded.identity if loaded is not None and loaded.local else embedder
     model = uuid.uuid5(uuid.NAMESPACE_URL, identity).hex[:8]

@@ -27,7 +27,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """What one query had with the base and has with the candidate."""
+    """The value of one query with the base and with the candidate."""
 
     query: str
     base: float
@@ -44,7 +44,7 @@ class Comparison:
 
     `low` and `high` bound the difference (paired bootstrap); `p` is of the randomisation test, `corrected_p` after
     Holm over the family it was tested in. `detectable` is the least true difference that so many queries would show
-    in four of five trials; None where the differences have no spread to tell it from. `moved` are the queries that
+    in four of five trials; None where all differences are equal. `moved` are the queries that
     changed most, the largest change first.
     """
 

@@ -166,7 +166,7 @@ def _class(table: Table, column: int) -> str:
 
 
 def _inline(plot: Plot) -> str:
-    """The drawing without its XML head, its ids made its own: on one page with others they would be mistaken."""
+    """The drawing without its XML head. Its ids get its name as prefix, so that two drawings on a page do not clash."""
     svg = plot.svg[plot.svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{plot.name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{plot.name}-\1)", svg)

@@ -49,7 +49,10 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the queries: who has something relevant among the first k. `recall_union` is the most a fusion could reach."""
+    """Shares of the queries for which Trivet, the member, both or neither have something relevant among the first k.
+
+    `recall_union` is the most that a fusion of the two could reach.
+    """
 
     k: int
     both: Share
@@ -150,7 +153,7 @@ def measure_federation(
 def ask_all(
     bench: Bench, name: str, member: Member, progress: Progress | None = None
 ) -> tuple[dict[str, Reply], list[float]]:
-    """Every query, one after the other. A measurement with answers missing would be one of something else."""
+    """Asks the member every query, one after the other. A query without an answer is an error: the figures would mislead."""
     members = Members({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
@@ -176,7 +179,7 @@ def ask_all(
 
 
 class Asking:
-    """Runs over the dataset with the member's hits as one more leg; the member itself is not asked again."""
+    """Runs the dataset with the member's hits as one more leg, without asking the member again."""
 
     def __init__(
         self,

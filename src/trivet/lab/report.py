@@ -39,7 +39,7 @@ def spot(label: str, arm: WrittenArm, measure: str) -> Spot | None:
 
 
 def latency(arm: WrittenArm, percentile: str) -> float | None:
-    """Legs work side by side, so the slowest counts; then what is decided over their rankings."""
+    """The slowest leg, since legs run side by side, plus the time for fusing and choosing."""
     times = arm.manifest.times_ms
     legs = [spread[percentile] for name, spread in times.items() if name.startswith("leg ")]
     if "decide" not in times or not legs:

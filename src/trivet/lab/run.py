@@ -124,7 +124,7 @@ def environment() -> dict[str, Any]:
 
 
 def _strictly_falling(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
-    """The order of the answer as scores without ties, so that no other tool can order it differently."""
+    """The answer with scores that strictly fall, so that another tool cannot order ties differently."""
     answer: list[tuple[str, float]] = []
     for hit in decision.choice.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)

@@ -131,7 +131,7 @@ def encode_sweep(sweep: Sweep) -> str:
 
 
 def read_sweeps(folder: Path) -> dict[str, Sweep]:
-    """The sweeps among the JSON files of a folder, by the name of their file. Other JSON files are let be."""
+    """The sweeps among the JSON files of a folder, by the name of their file. Other JSON files are ignored."""
     found: dict[str, Sweep] = {}
     for path in sorted(folder.glob("*.json")):
         data = content(path)

@@ -126,7 +126,7 @@ def read_pool(path: Path) -> Pool:
 
 
 def dataset_of(pool: Pool) -> Dataset:
-    """The dataset that was pooled, and no other: a changed text would be judged under the name of the old one."""
+    """The dataset that was pooled. If it has changed since, that is an error: the judge would grade another text."""
     dataset = open_dataset(pool.dataset)
     if dataset.fingerprint != pool.dataset_sha256:
         raise InvalidInput(f"The dataset {pool.dataset} has changed since it was pooled. Pool its runs again.")
@@ -134,7 +134,7 @@ def dataset_of(pool: Pool) -> Dataset:
 
 
 def _sequence(pairs: Iterable[tuple[str, str]], double: float, random: Random) -> list[Entry]:
-    """Query after query, so that a judge reads each once; both in random order; the second looks strewn in later."""
+    """Queries in random order, each with its documents in random order; pairs to be judged twice come again later."""
     by_query: dict[str, list[str]] = {}
     for query, document in sorted(pairs):
         by_query.setdefault(query, []).append(document)

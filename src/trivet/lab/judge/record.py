@@ -146,7 +146,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agreement(pool: Pool, grades: Mapping[int, int]) -> Agreement:
-    """Over the pairs that were judged twice."""
+    """How often the two grades agree, over the pairs that were judged twice."""
     first: dict[tuple[str, str], int] = {}
     seen: list[tuple[int, int]] = []
     for place, entry in enumerate(pool.entries):
@@ -174,7 +174,7 @@ def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = BEST) -> float 
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What the new judgements did to the old ones."""
+    """How many judgements are new, changed, confirmed or kept from before."""
 
     added: int
     changed: int

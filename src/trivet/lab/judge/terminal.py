@@ -70,7 +70,7 @@ def _swallow_sequence(keys: TextIO) -> None:
 
 @contextmanager
 def single_keys(stream: TextIO) -> Iterator[None]:
-    """Where the stream is a terminal, keys come at once and unechoed; it is put back as it was whatever happens."""
+    """Reads single keys without echo where the stream is a terminal, and restores its state afterwards."""
     if sys.platform == "win32" or not stream.isatty():
         yield
         return

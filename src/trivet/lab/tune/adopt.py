@@ -45,7 +45,7 @@ def open_folder(store: Path) -> Path:
 
 
 def write_whole(target: Path, data: bytes, mode: int = 0o600) -> None:
-    """Others see the old file until the new one is whole and on disk. A link is followed, so that it stays one."""
+    """Replaces the file at once: readers see the old content or the new, never a part. A link stays a link."""
     target = target.resolve()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
@@ -178,7 +178,7 @@ def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None
 
 
 def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Change:
-    """Puts back what was there before the last apply, unless someone has changed it since."""
+    """Puts back what was there before the last apply, unless the user has changed it since."""
     environment = os.environ if environment is None else environment
     history = _history(store)
     undone = sum(change.action == "rolled-back" for change in history)

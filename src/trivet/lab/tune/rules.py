@@ -64,7 +64,7 @@ def some_words(memory: Memory, common: Commonness, random: Random) -> str | None
 
 
 def from_title(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """The title with a word left out: whole it would be its own proof."""
+    """The title with a word left out, since the whole title would find its memory by itself."""
     words = words_of(memory.title or "")
     if len(words) <= FEWEST_WORDS:
         return None
@@ -73,7 +73,7 @@ def from_title(memory: Memory, common: Commonness, random: Random) -> str | None
 
 
 def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """What it is filed under (keywords, else tags), and one word of its text."""
+    """Some of its keywords, or else tags, and one word of its text."""
     labels = list(memory.expanded_keywords or memory.tags)
     words = words_of(memory.content)
     if not labels or not words:
@@ -83,7 +83,7 @@ def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | N
 
 
 def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """A question made of a piece of one of its sentences, whose rarest word is what is asked for."""
+    """A piece of one of its sentences, with "what" in the place of its rarest word."""
     sentences = [text for text in _sentence_end.split(memory.content) if len(words_of(text)) > FEWEST_WORDS]
     if not sentences:
         return None
@@ -103,7 +103,7 @@ def identifiers(memory: Memory, common: Commonness, random: Random) -> str | Non
 
 
 def reworded(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """Words of our table in the place of its own, and none that stands anywhere in it."""
+    """Synonyms from the table for its words, none of which stands in the memory itself."""
     held = set(_terms(memory))
     chosen = {}
     for word in words_of(memory.content):

@@ -46,10 +46,6 @@ class Scores:
             self._measured[recipe] = measure(self._questions, run, JUDGED_BY)
         return self._measured[recipe]
 
-    @property
-    def recipes(self) -> int:
-        return len(self._measured)
-
     def seconds_each(self, recipe: str) -> float:
         """How long one recipe takes over all probes, estimated from a few."""
         few = self.probes[:TIMED]
@@ -150,7 +146,7 @@ def search(scores: Scores, kinds: Mapping[str, Collection[str]], present: Recipe
 
 
 def held(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Whether a kind of probe has not lost, as far as its number can tell."""
+    """Whether a kind of probe lost no more than chance explains, given how many probes there are."""
     differences = [new - old for old, new in zip(before, after, strict=True)]
     error = stdev(differences) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0
     return fmean(differences) >= -TOLERATED_ERRORS * error
@@ -161,7 +157,7 @@ def _worth(values: Mapping[str, Sequence[float]]) -> float:
 
 
 def worth(by_kind: Mapping[str, float]) -> float:
-    """Literal kinds are one half and all others the other, however many there are: either alone is one-sided."""
+    """The mean over literal kinds and the mean over all others count one half each: either alone is one-sided."""
     literal = [value for kind, value in by_kind.items() if kind in LITERAL]
     free = [value for kind, value in by_kind.items() if kind not in LITERAL]
     return fmean(fmean(half) for half in (literal, free) if half)
