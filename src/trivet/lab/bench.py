@@ -69,7 +69,7 @@ def open_bench(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Bench:
-    """Opens the store of a dataset. It is made on first use and kept, since loading is slow and always gives the same."""
+    """Opens the store of a dataset. It is made on first use and kept, since loading is slow."""
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
@@ -93,7 +93,7 @@ def memory_id(document_id: str) -> str:
 
 
 def _file_name(dataset: Dataset, embedder: str) -> str:
-    """One store for each content, model and analyser; the model's identity, since `bundled` may name another one later."""
+    """One store for each content, model (by its identity: `bundled` may name another one later) and analyser."""
     loaded = load(embedder)
     identity = loaded.identity if loaded is not None and loaded.local else embedder
     model = uuid.uuid5(uuid.NAMESPACE_URL, identity).hex[:8]

@@ -153,7 +153,7 @@ def measure_federation(
 def ask_all(
     bench: Bench, name: str, member: Member, progress: Progress | None = None
 ) -> tuple[dict[str, Reply], list[float]]:
-    """Asks the member every query, one after the other. A query without an answer is an error: the figures would mislead."""
+    """Asks the member every query. A query without an answer is an error: the figures would mislead."""
     members = Members({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
