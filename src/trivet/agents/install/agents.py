@@ -1,4 +1,4 @@
-"""Where each agent keeps its settings, and in which words it wants a server and hooks there."""
+"""Where each agent keeps its settings, and how it writes a server and hooks there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = "trivet"
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How Trivet is started: its program, what comes before the verb's own arguments, the quickest way to a hook."""
+    """How an agent starts Trivet: the program, the options that name the store, and the fast command of a hook."""
 
     program: str
     arguments: tuple[str, ...] = ()
@@ -27,13 +27,13 @@ class Launch(msgspec.Struct, frozen=True):
         return ("mcp", *self.arguments)
 
     def hook(self, moment: str) -> str:
-        """Should the program be gone one day, the agent's own work must go on: some take a failed hook as a no."""
+        """The hook's command. It exits with 0 even if the program is gone: some agents take a failed hook as a veto."""
         words = [*(self.hook_program or (self.program, "hook")), moment, *self.arguments]
         return f"{shlex.join(words)} || exit 0"
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What shall stand in one file: values at paths, and items in lists at paths."""
+    """What Trivet puts into one file: values at paths, and items of lists at paths."""
 
     file: Path
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
@@ -57,7 +57,7 @@ def plugin_hooks(launch: Launch) -> dict[str, Any]:
     return {path[-1]: [group] for path, group in _nested(launch, _CLAUDE_CODE)}
 
 
-# Our moments by the names of each agent's events. Those whose prompt event cannot add to the conversation have none.
+# Each agent's events and our moments. An agent whose prompt event cannot add text to the conversation has none.
 _CLAUDE_CODE = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
@@ -155,7 +155,7 @@ def _server(launch: Launch) -> dict[str, Any]:
 
 
 def _nested(launch: Launch, events: Mapping[str, str], **more: str) -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Claude Code's way, which others have taken over: an event holds groups, a group holds hooks."""
+    """The form of Claude Code, which other agents use too: an event holds groups, a group holds hooks."""
     return tuple(
         (("hooks", event), {"hooks": [{**more, "type": "command", "command": launch.hook(moment)}]})
         for event, moment in events.items()
