@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.secrets.detect import find
-from trivet.secrets.detect.numbers import is_card, is_iban
+from trivet.secrets.detect.issued import is_card, is_iban
 
 from .invented import github, letters, password
 from .labelled import load
