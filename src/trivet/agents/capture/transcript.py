@@ -12,7 +12,7 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.sources.files.readers import claude_code, codex
-from trivet.sources.files.readers.turns import Turn
+from trivet.sources.files.readers.conversations import Turn
 
 # Most that is read at once, from the end: the newest turns count, and a hook must not hold up the agent.
 MOST_BYTES = 8 * 2**20

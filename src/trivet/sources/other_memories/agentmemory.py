@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.files import json_of, number, objects, texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.file_access import json_of, number, objects, texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 _CATEGORIES = {
     "preference": "preferences",
@@ -20,7 +20,7 @@ _CATEGORIES = {
 }
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     value = json_of(path)
     data = value.get("exportData", value) if isinstance(value, dict) else None
     if not isinstance(data, dict) or not isinstance(data.get("memories"), list):
@@ -48,21 +48,21 @@ def read(path: Path) -> Iterator[Found]:
             yield from _made("observation", one, "\n\n".join(text for text in said if text), category)
 
 
-def _memory(one: dict[str, Any]) -> Iterator[Found]:
+def _memory(one: dict[str, Any]) -> Iterator[ForeignMemory]:
     links = [("supersedes", f"memory {id}") for id in texts(one.get("supersedes"))]
     links += [("see-also", f"memory {id}") for id in texts(one.get("relatedIds"))]
     category = _CATEGORIES.get(str(one.get("type")), "facts")
     yield from _made("memory", one, str(one.get("content") or ""), category, tuple(links))
 
 
-def _made(kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()) -> Iterator[Found]:
+def _made(kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()) -> Iterator[ForeignMemory]:
     if not content.strip() or not one.get("id"):
         return
     project = (str(one["project"]),) if one.get("project") else ()
     type = (str(one["type"]),) if one.get("type") else ()
     weight = one.get("strength", one.get("importance"))
     created = one.get("createdAt") or one.get("timestamp")
-    yield Found(
+    yield ForeignMemory(
         kind=kind,
         key=f"{kind} {one['id']}",
         content=content,
@@ -78,7 +78,7 @@ def _made(kind: str, one: dict[str, Any], content: str, category: str, links: An
     )
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "agentmemory",
     "its export (JSON)",
     read,

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from trivet import Trivet
-from trivet.sources.files.cut import pieces
 from trivet.sources.files.formats import format_of
-from trivet.sources.files.values import Part
+from trivet.sources.files.parts import Part, pieces
 
 from .conftest import Take, Write, everything
 
