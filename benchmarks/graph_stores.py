@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trivet.graph.canonical import canonical
-from trivet.graph.values import ROLES, Triple
+from trivet.graph.mentions import ROLES, Triple
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.dataset_types import Dataset
 from trivet.lab.read_files import content, existing

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trivet.graph.values import Triple
+from trivet.graph.mentions import Triple
 from trivet.store.base import Seeds, Store
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State

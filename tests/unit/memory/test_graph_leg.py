@@ -13,7 +13,7 @@ import pytest
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.cli.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
-from trivet.graph.values import Mention
+from trivet.graph.mentions import Mention
 from trivet.memory import upkeep
 from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
-from trivet.graph.values import Mention
+from trivet.graph.mentions import Mention
 from trivet.secrets.placeholder import without_placeholders
 from trivet.store.base import Reading, Store
 

@@ -14,8 +14,8 @@ from trivet.analyse import fold
 from trivet.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.graph.canonical import LONGEST_NAME, canonical
+from trivet.graph.mentions import Triple
 from trivet.graph.names import NOT_NAMES
-from trivet.graph.values import Triple
 from trivet.memory.background.triples.name_in_text import Written
 from trivet.models.chat import BadAnswer
 

@@ -10,7 +10,7 @@ import numpy as np
 from trivet.analyse import analyse
 from trivet.errors import EmbedderError
 from trivet.graph.canonical import canonical, form, singular
-from trivet.graph.values import Triple
+from trivet.graph.mentions import Triple
 from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
 from trivet.memory.background.triples.initials import spelled_out
 from trivet.models.embed.base import Embedder
