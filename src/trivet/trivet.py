@@ -122,7 +122,7 @@ class Trivet:
     @classmethod
     def of(cls, engine: Engine) -> Self:
         """Takes up the work that an engine finds waiting."""
-        from trivet.memory.upkeep import refresh
+        from trivet.memory.maintenance import refresh
 
         refresh(engine)
         if engine.settings.background:
@@ -623,7 +623,7 @@ class Trivet:
     @anywhere
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
-        from trivet.memory.upkeep import stats
+        from trivet.memory.maintenance import stats
 
         self._asked("stats", contract.StatsRequest, {})
         return stats(self._engine)
@@ -667,7 +667,7 @@ class Trivet:
     ) -> int:
         """Rebuild derived data from the memories and return how many memories were embedded."""
         self._engine.demand_store()
-        from trivet.memory.upkeep import reindex
+        from trivet.memory.maintenance import reindex
 
         return reindex(self._engine, lexical, vectors, graph, progress)
 
@@ -681,7 +681,7 @@ class Trivet:
     def embed(self, *, progress: Progress | None = None) -> int:
         """Embed everything that waits, also what failed before and would be retried later."""
         self._engine.demand_store()
-        from trivet.memory.upkeep import embed_now
+        from trivet.memory.maintenance import embed_now
 
         return embed_now(self._engine, progress)
 

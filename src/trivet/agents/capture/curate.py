@@ -14,7 +14,7 @@ from trivet.agents.capture.model import BadAnswer, Model, NotAsked
 from trivet.clock import now
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine
-from trivet.memory.inbox.near import near
+from trivet.memory.inbox.similar import near
 from trivet.memory.likeness import essence
 from trivet.trivet import Trivet
 from trivet.types import Memory, Proposal, ProposalAction, Value

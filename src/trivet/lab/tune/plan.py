@@ -17,7 +17,7 @@ from trivet.lab.tune.scores import Scores
 from trivet.lab.tune.search import Space
 from trivet.lab.tune.validate import FOLDS, Validation, cross_validate
 from trivet.memory.engine import Engine
-from trivet.memory.upkeep import stats
+from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
 from trivet.search.recipe import Recipe
 

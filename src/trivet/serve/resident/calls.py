@@ -70,7 +70,7 @@ def repeated(message: bytes) -> dict[str, Any]:
 def done(memory: Trivet, asked: Asked) -> bytes:
     """Does it, and gives the result as it is sent."""
     if asked.verb == DRAIN:
-        from trivet.memory.upkeep import read_now  # not for the client, whose start it would slow
+        from trivet.memory.maintenance import read_now  # not for the client, whose start it would slow
 
         engine = memory.engine
         return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))

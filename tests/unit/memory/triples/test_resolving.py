@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from trivet import Trivet
-from trivet.memory.background.triples.alike import could_be_one
-from trivet.memory.background.triples.initials import spelled_out
+from trivet.memory.background.triples.names import could_be_one, spelled_out
 
 from .conftest import Held, Opened
 from .model import knows, serving, states
