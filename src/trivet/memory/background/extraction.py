@@ -43,9 +43,7 @@ class Extraction:
                 break
             try:
                 self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
-            except (
-                TrivetError
-            ):  # such as a full disk: give them back, so that the next reader need not wait for the lease to end
+            except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
                 self._store.graph.release("rules", readings)
                 raise
             done += len(readings)
