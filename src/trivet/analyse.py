@@ -68,9 +68,9 @@ class Word(msgspec.Struct, frozen=True):
     text: str
     terms: tuple[str, ...]
 
-    def is_held(self, held: Set[str]) -> bool:
-        """Whether a text with these terms has the word: `E_CONN_4012` is not held by one that has only `conn`."""
-        return 2 * sum(term in held for term in self.terms) > len(self.terms)
+    def is_held(self, text_terms: Set[str]) -> bool:
+        """Whether a text with these terms contains the word: one with only `conn` does not contain `E_CONN_4012`."""
+        return 2 * sum(term in text_terms for term in self.terms) > len(self.terms)
 
 
 class Question(msgspec.Struct, frozen=True):

@@ -117,9 +117,9 @@ def match_moved(matches: Sequence[Match], lost: UnmatchedParts) -> list[Match]:
     return found
 
 
-def new_id_of(vault: str, path: str, place: str, taken: Container[str]) -> str:
+def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> str:
     """The same id for the same place, unless a part that moved away kept that id."""
     name, number = f"{vault}\n{path}\n{place}", 1
-    while (id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))) in taken:
+    while (id := str(uuid.uuid5(_VAULTS, name if number == 1 else f"{name}\n{number}"))) in ids_in_use:
         number += 1
     return id

@@ -57,7 +57,7 @@ def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
 
 
 def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path, write: Write) -> Mirrored:
-    present, taken = _present(root)
+    present, used_paths = _present(root)
     done = {"written": 0, "unchanged": 0, "removed": 0}
     left = []
     for memory in memories:
@@ -69,8 +69,8 @@ def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path
         if old is not None and not old.as_written and not says_the_same(old.text, text):
             left.append(old.path)
             continue
-        name = old.path if old is not None and _suits(old.path, memory) else _name(memory, taken)
-        taken.add(name)
+        name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
+        used_paths.add(name)
         (root / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write(root / name, text)
         done["written"] += 1
@@ -101,9 +101,9 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
 def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
     """The memories in the folder by their ids, and every path in use, also of files that are not ours."""
     found: dict[str, MirrorFile] = {}
-    taken = set()
+    used_paths = set()
     for file in list_files(root, ()).files:
-        taken.add(file.path)
+        used_paths.add(file.path)
         if not file.path.endswith(".md"):
             continue
         try:
@@ -113,13 +113,13 @@ def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
             continue
         if is_mirror(front):
             found[text_of(front["id"])] = MirrorFile(file.path, text, is_as_written(text))
-    return found, taken
+    return found, used_paths
 
 
-def _name(memory: Memory, taken: set[str]) -> str:
+def _name(memory: Memory, used_paths: set[str]) -> str:
     for end in (memory.id[-8:], memory.id):
         name = f"{_folder(memory)}{_stem(memory)}-{end}.md"
-        if name not in taken:
+        if name not in used_paths:
             return name
     raise StoreError(f"{name} is present already and is not ours. Move it away, or name another folder.")
 

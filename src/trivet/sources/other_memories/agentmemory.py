@@ -30,22 +30,22 @@ def read(path: Path) -> Iterator[ForeignMemory]:
         yield from _made("semantic memory", one, str(one.get("fact") or ""), "facts")
     for one in objects(data.get("proceduralMemories")):
         steps = [f"{count}. {step}" for count, step in enumerate(texts(one.get("steps")), 1)]
-        said = [str(one.get("triggerCondition") or ""), *steps, str(one.get("expectedOutcome") or "")]
-        yield from _made("procedure", one, "\n".join(text for text in said if text), "procedures")
+        lines = [str(one.get("triggerCondition") or ""), *steps, str(one.get("expectedOutcome") or "")]
+        yield from _made("procedure", one, "\n".join(text for text in lines if text), "procedures")
     for one in objects(data.get("lessons")):
-        said = [str(one.get("content") or ""), str(one.get("context") or "")]
-        yield from _made("lesson", one, "\n\n".join(text for text in said if text), "procedures")
+        lines = [str(one.get("content") or ""), str(one.get("context") or "")]
+        yield from _made("lesson", one, "\n\n".join(text for text in lines if text), "procedures")
     for one in objects(data.get("summaries")):
         decisions = [f"- {decision}" for decision in texts(one.get("keyDecisions"))]
-        said = [str(one.get("narrative") or ""), "\n".join(decisions)]
-        yield from _made("summary", {"id": one.get("sessionId"), **one}, "\n\n".join(said).strip(), "events")
+        lines = [str(one.get("narrative") or ""), "\n".join(decisions)]
+        yield from _made("summary", {"id": one.get("sessionId"), **one}, "\n\n".join(lines).strip(), "events")
     buckets = data.get("observations")
     for bucket in (buckets if isinstance(buckets, dict) else {}).values():
         for one in objects(bucket):
             facts = [f"- {fact}" for fact in texts(one.get("facts"))]
-            said = [str(one.get("narrative") or ""), "\n".join(facts)]
+            lines = [str(one.get("narrative") or ""), "\n".join(facts)]
             category = _CATEGORIES.get(str(one.get("type")), "events")
-            yield from _made("observation", one, "\n\n".join(text for text in said if text), category)
+            yield from _made("observation", one, "\n\n".join(text for text in lines if text), category)
 
 
 def _memory(one: dict[str, Any]) -> Iterator[ForeignMemory]:

@@ -32,8 +32,8 @@ def read(path: Path) -> Iterator[ForeignMemory]:
 def _observation(row: dict[str, Any]) -> Iterator[ForeignMemory]:
     facts = [f"- {fact}" for fact in texts(row.get("facts"))]
     narrative = str(row.get("narrative") or row.get("text") or "").strip()
-    said = [text for text in (str(row.get("subtitle") or ""), narrative, "\n".join(facts)) if text]
-    content = "\n\n".join(said) or str(row.get("title") or "")
+    lines = [text for text in (str(row.get("subtitle") or ""), narrative, "\n".join(facts)) if text]
+    content = "\n\n".join(lines) or str(row.get("title") or "")
     if content.strip():
         yield ForeignMemory(
             kind="observation",
@@ -47,10 +47,10 @@ def _observation(row: dict[str, Any]) -> Iterator[ForeignMemory]:
 
 
 def _summary(row: dict[str, Any]) -> Iterator[ForeignMemory]:
-    said = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
-    if said:
+    lines = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
+    if lines:
         yield ForeignMemory(
-            kind="summary", key=_key("summary", row), content="\n\n".join(said), title=str(row.get("request") or ""),
+            kind="summary", key=_key("summary", row), content="\n\n".join(lines), title=str(row.get("request") or ""),
             category="events", tags=("summary", *_project(row)), created_at=str(row["created_at"]),
         )  # fmt: skip
 

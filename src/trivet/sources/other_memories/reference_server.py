@@ -38,13 +38,13 @@ def _entity(
     name: str, entity: dict[str, Any], relations: list[dict[str, Any]], known: dict[str, Any], moment: str
 ) -> ForeignMemory:
     kind = str(entity.get("entityType") or "entity")
-    said = [f"{name} ({kind})", *texts(entity.get("observations"))]
-    said += [f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}." for one in relations]
+    lines = [f"{name} ({kind})", *texts(entity.get("observations"))]
+    lines += [f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}." for one in relations]
     targets = dict.fromkeys(str(one.get("to")) for one in relations)
     return ForeignMemory(
         kind="entity",
         key=name,
-        content="\n".join(said),
+        content="\n".join(lines),
         title=name,
         category="people" if kind.lower() == "person" else "facts",
         tags=(kind,),

@@ -48,9 +48,9 @@ def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
             or content.get("content_type") not in ("text", "multimodal_text")
         ):
             continue
-        said = "\n\n".join(part for part in content.get("parts") or () if isinstance(part, str)).strip()
-        if said:
-            yield Turn(id, "User" if role == "user" else "ChatGPT", said, _moment(message.get("create_time")))
+        spoken = "\n\n".join(part for part in content.get("parts") or () if isinstance(part, str)).strip()
+        if spoken:
+            yield Turn(id, "User" if role == "user" else "ChatGPT", spoken, _moment(message.get("create_time")))
 
 
 def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
@@ -67,10 +67,10 @@ def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
 
 def _claude(conversation: dict[str, Any]) -> Iterator[Turn]:
     for message in conversation["chat_messages"] or ():
-        said = str(message.get("text") or "").strip() or _blocks(message.get("content"))
-        if said:
+        spoken = str(message.get("text") or "").strip() or _blocks(message.get("content"))
+        if spoken:
             speaker = "User" if message.get("sender") == "human" else "Claude"
-            yield Turn(str(message.get("uuid")), speaker, said, message.get("created_at"))
+            yield Turn(str(message.get("uuid")), speaker, spoken, message.get("created_at"))
 
 
 def _blocks(content: Any) -> str:

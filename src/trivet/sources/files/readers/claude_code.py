@@ -42,9 +42,9 @@ def turns_in(events: list[dict[str, Any]]) -> Iterator[Turn]:
             continue
         if event.get("isCompactSummary"):
             continue  # it repeats what the turns before it say
-        said = _INTERRUPTED.sub("", _spoken(_text(message.get("content")))).strip()
-        if said:
-            yield Turn(str(event.get("uuid") or message.get("id")), speaker, said, event.get("timestamp"))
+        spoken = _INTERRUPTED.sub("", _spoken(_text(message.get("content")))).strip()
+        if spoken:
+            yield Turn(str(event.get("uuid") or message.get("id")), speaker, spoken, event.get("timestamp"))
 
 
 def _spoken(text: str) -> str:
