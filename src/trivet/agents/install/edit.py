@@ -1,4 +1,4 @@
-"""The text of a settings file with Trivet's entries in it, or without them."""
+"""The text of a settings file with what we want in it, or without what is ours."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from trivet.agents.install import jsonc
 from trivet.agents.install.agents import Wanted
 from trivet.errors import InvalidInput
 
-# A hook is ours by the command it runs, wherever the program lies. Older versions had `resident` outside of `serve`.
+# A hook is ours by what it runs, wherever the program lies.
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
-_OURS = re.compile(
-    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook"
-    + _MOMENT
-    + r"|[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
-    + _MOMENT
-)
+# The script lay beside serve/ before.
+_SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
+_OURS = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT)
 
 
 def with_ours(text: str, wanted: Wanted) -> str:
@@ -40,7 +37,7 @@ def with_ours(text: str, wanted: Wanted) -> str:
 
 
 def without_ours(text: str, wanted: Wanted) -> str:
-    """Removes our entries, and objects and lists that are empty afterwards."""
+    """What is empty after that was made for us, or does nothing: it goes too."""
     if wanted.file.suffix == ".toml":
         return _toml_without(text, wanted)
     for path, _ in wanted.items:
@@ -62,7 +59,7 @@ def has_ours(text: str, wanted: Wanted) -> bool:
 
 
 def is_empty(text: str, wanted: Wanted) -> bool:
-    """Whether nothing is left in the file but values that we set at its top level."""
+    """Whether nothing but our own marks is left in the file."""
     if wanted.file.suffix == ".toml":
         return not text.strip()
     left = jsonc.parse(text).value
@@ -129,7 +126,7 @@ def _toml(text: str) -> Any:
 
 
 def same_but_ours(before: str, after: str, wanted: Wanted) -> bool:
-    """A check before writing: without our entries, both texts must mean the same."""
+    """A last look before writing: take ours out of both, and nothing else may differ."""
     if wanted.file.suffix == ".toml":
         one, other = (_toml(without_ours(text, wanted)).unwrap() for text in (before, after))
     else:

@@ -13,7 +13,7 @@ from trivet.analyse import analyse, fold
 from trivet.contract import MAX_QUERY_CHARACTERS, Recall
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import essence, fingerprint
-from trivet.memory.recall import recall
+from trivet.memory.recall import follow
 from trivet.types import Memory
 
 # Cosine with the bundled model. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly
@@ -75,7 +75,9 @@ def near(engine: Engine, text: str) -> tuple[NearMemory, ...]:
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
     cosines: dict[str, float | None] = {}
     if query.strip():
-        answer = recall(engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off"))
+        answer = follow(
+            engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off")
+        ).answer
         for hit in answer.hits:
             dense = hit.why.legs.get("dense")
             cosines[hit.id] = dense.score if dense and dense.rank is not None else None

@@ -7,11 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.sources.files.formats import format_of
 from trivet.sources.files.parts import Part, pieces
-
-from .conftest import Take, Write, everything
 
 
 def read(name: str, text: str) -> list[Part]:
