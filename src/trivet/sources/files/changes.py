@@ -34,6 +34,8 @@ class PlannedFile(msgspec.Struct, frozen=True):
 
 
 class Changes:
+    """The new, changed and missing files of a vault, compared with the ledger of the store."""
+
     def __init__(self, engine: Engine, vault: Vault, listing: Listing, dry_run: bool) -> None:
         self._engine, self._vault, self._dry_run = engine, vault, dry_run
         self._parts: dict[str, list[KnownPart]] = defaultdict(list)
@@ -93,21 +95,21 @@ class Changes:
             )
 
     def store(self, progress: Progress) -> None:
-        lost = UnmatchedParts(part for path in self._gone for part in self._parts[path])
-        planned = self._plan(lost, progress)
+        unmatched = UnmatchedParts(part for path in self._gone for part in self._parts[path])
+        planned = self._plan(unmatched, progress)
         for file in self._new:
-            self._store_new(file, lost)
+            self._store_new(file, unmatched)
             progress(1)
-        unmatched = {part.id for part in lost.left}
+        unmatched_ids = {part.id for part in unmatched.left}
         where = {one.id: plan.parsed.path for plan in planned for one in plan.assigned}
         for plan in planned:
             handed_over = [msgspec.structs.replace(part, path=where[part.id]) for part in plan.left if part.id in where]
             with self._collecting_problems(plan.parsed.path):
                 self._write(
-                    plan.parsed, plan.assigned, [part for part in plan.left if part.id in unmatched], handed_over
+                    plan.parsed, plan.assigned, [part for part in plan.left if part.id in unmatched_ids], handed_over
                 )
         for path in self._gone:
-            self._forget_gone(path, [part for part in self._parts[path] if part.id in unmatched])
+            self._forget_gone(path, [part for part in self._parts[path] if part.id in unmatched_ids])
         if not self._dry_run:
             settled = update_links(self._engine, self._vault.name)
             self._counts.update(links_added=settled.added, links_removed=settled.removed)
@@ -123,26 +125,26 @@ class Changes:
             **self._counts,
         )
 
-    def _plan(self, lost: UnmatchedParts, progress: Progress) -> list[PlannedFile]:
+    def _plan(self, unmatched: UnmatchedParts, progress: Progress) -> list[PlannedFile]:
         """Files that were ingested before: matches each with its own parts first, then with parts of other files."""
         matched = []
         for file in self._changed:
             if parsed := self._parsed(file):
                 matches, left = match_within(file.path, parsed.parts, self._parts[file.path])
                 matched.append((parsed, matches, left))
-                lost.add(left)
+                unmatched.add(left)
             progress(1)
         planned = []
         for parsed, matches, left in matched:
             with self._collecting_problems(parsed.path):
-                planned.append(PlannedFile(parsed, self._assign(parsed.path, match_moved(matches, lost)), left))
+                planned.append(PlannedFile(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left))
         return planned
 
-    def _store_new(self, file: FileStatus, lost: UnmatchedParts) -> None:
+    def _store_new(self, file: FileStatus, unmatched: UnmatchedParts) -> None:
         if parsed := self._parsed(file):
             matches, left = match_within(file.path, parsed.parts, self._parts[file.path])
             with self._collecting_problems(file.path):
-                self._write(parsed, self._assign(parsed.path, match_moved(matches, lost)), left)
+                self._write(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left)
 
     def _parsed(self, file: FileStatus) -> ParsedFile | None:
         parsed = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import msgspec
 
@@ -75,46 +75,40 @@ def match_within(
 
     Content counts before place: a list item inserted before others must not rename them all.
     """
-    lost = UnmatchedParts(known)
+    unmatched = UnmatchedParts(known)
     matches = [
-        Match(
-            one, lost.take(str(one.part.fields.get("id", ""))) or lost.take_place(path, one.place, one.content_digest)
-        )
+        Match(one, _named(one, unmatched) or unmatched.take_place(path, one.place, one.content_digest))
         for one in prepared
     ]
-    matches = [match if match.known else Match(match.prepared, _by_content(match.prepared, lost)) for match in matches]
-    matches = [
-        match if match.known else Match(match.prepared, _by_place(match.prepared, path, lost)) for match in matches
-    ]
-    return matches, lost.left
+    matches = _completed(matches, lambda one: _by_content(one, unmatched))
+    return _completed(matches, lambda one: _by_place(one, path, unmatched)), unmatched.left
 
 
-def _by_content(one: PreparedPart, lost: UnmatchedParts) -> KnownPart | None:
-    """By content; not for a mirrored file, which names its memory."""
-    return None if "id" in one.part.fields else lost.take_content(one.content_digest)
-
-
-def _by_place(one: PreparedPart, path: str, lost: UnmatchedParts) -> KnownPart | None:
-    return None if "id" in one.part.fields else lost.take_place(path, one.place)
-
-
-def match_moved(matches: Sequence[Match], lost: UnmatchedParts) -> list[Match]:
+def match_moved(matches: Sequence[Match], unmatched: UnmatchedParts) -> list[Match]:
     """Parts that are new in this file may have moved from another. If some came from one file, more may by place."""
-    found = [
-        match
-        if match.known
-        else Match(
-            match.prepared,
-            lost.take(str(match.prepared.part.fields.get("id", ""))) or _by_content(match.prepared, lost),
-        )
-        for match in matches
-    ]
+    found = _completed(matches, lambda one: _named(one, unmatched) or _by_content(one, unmatched))
     former = Counter(one.known.path for one, old in zip(found, matches, strict=True) if one.known and not old.known)
-    for path, _ in former.most_common(1):
-        found = [
-            match if match.known else Match(match.prepared, _by_place(match.prepared, path, lost)) for match in found
-        ]
-    return found
+    if not former:
+        return found
+    ((path, _),) = former.most_common(1)
+    return _completed(found, lambda one: _by_place(one, path, unmatched))
+
+
+def _completed(matches: Sequence[Match], find: Callable[[PreparedPart], KnownPart | None]) -> list[Match]:
+    return [match if match.known else Match(match.prepared, find(match.prepared)) for match in matches]
+
+
+def _named(one: PreparedPart, unmatched: UnmatchedParts) -> KnownPart | None:
+    """For a mirrored file, which names its memory."""
+    return unmatched.take(str(one.part.fields.get("id", "")))
+
+
+def _by_content(one: PreparedPart, unmatched: UnmatchedParts) -> KnownPart | None:
+    return None if "id" in one.part.fields else unmatched.take_content(one.content_digest)
+
+
+def _by_place(one: PreparedPart, path: str, unmatched: UnmatchedParts) -> KnownPart | None:
+    return None if "id" in one.part.fields else unmatched.take_place(path, one.place)
 
 
 def new_id_of(vault: str, path: str, place: str, ids_in_use: Container[str]) -> str:

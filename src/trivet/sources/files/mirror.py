@@ -26,7 +26,7 @@ Write = Callable[[Path, str], object]
 
 
 class Mirrored(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done to the folder; `left` are files that were edited present and not ingested yet."""
+    """What was done to the folder; `left` are files that were edited there and not ingested yet."""
 
     folder: str
     written: int = 0
@@ -121,7 +121,7 @@ def _name(memory: Memory, used_paths: set[str]) -> str:
         name = f"{_folder(memory)}{_stem(memory)}-{end}.md"
         if name not in used_paths:
             return name
-    raise StoreError(f"{name} is present already and is not ours. Move it away, or name another folder.")
+    raise StoreError(f"{name} is there already and is not ours. Move it away, or name another folder.")
 
 
 def _suits(path: str, memory: Memory) -> bool:
