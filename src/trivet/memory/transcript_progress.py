@@ -7,13 +7,12 @@ is read again, and the inbox recognises what was proposed before.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import time
 from pathlib import Path
 
 import msgspec
 
+from trivet.atomic_write import atomic_write
 from trivet.clock import now
 from trivet.settings import data_folder
 
@@ -91,10 +90,9 @@ def last_problem() -> Problem | None:
 
 
 def _write(file: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".position-")
-    with os.fdopen(handle, "wb") as new:
-        new.write(data)
-    Path(name).replace(file)
+    # Not durable: a hook should not wait for the disk, and a lost file only means that a conversation is read again.
+    with atomic_write(file, durable=False) as stream:
+        stream.write(data)
 
 
 def _folder() -> Path:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import msgspec
 
 from trivet.agents.install.agents import Wanted
 from trivet.agents.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import Conflict, InvalidInput, StoreError
 
 
@@ -74,7 +73,7 @@ def write(changes: Sequence[Change], records: Path, installing: bool) -> None:
         if change.after is None:
             file.resolve().unlink()
         else:
-            _atomic_write(file.resolve(), change.after)
+            _replace(file.resolve(), change.after)
         if not installing:
             _record_file(records, file).unlink(missing_ok=True)
 
@@ -114,26 +113,15 @@ def _read(file: Path) -> str | None:
         raise StoreError(f"{file} cannot be read: {error.strerror}. Nothing was changed.") from None
 
 
-def _atomic_write(file: Path, text: str) -> None:
-    """Readers see the old file until the new one is on disk. The file keeps its mode."""
+def _replace(file: Path, text: str) -> None:
+    """The file keeps its mode."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
-    except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
+        mode = file.stat().st_mode & 0o777 if file.exists() else OWNER_ONLY
+        with atomic_write(file, mode) as stream:
             stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.chmod(mode)
-        partial.replace(file)
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_record(records: Path, change: Change) -> None:
@@ -146,7 +134,7 @@ def _write_record(records: Path, change: Change) -> None:
         before = known.before  # installed twice: undoing goes back to before the first time
     assert change.after is not None
     record = ChangeRecord(change.file, before, _digest(change.after))
-    _atomic_write(file, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
+    _replace(file, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
 def _record(records: Path, file: Path) -> ChangeRecord | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import StoreError
 
 SUFFIX = ".tune"
@@ -29,20 +28,11 @@ def open_folder(store: Path) -> Path:
     return folder
 
 
-def write_whole(target: Path, data: bytes, mode: int = 0o600) -> None:
-    """Others see the old file until the new one is whole and on disk. A link is followed, so that it stays one."""
+def write_whole(target: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
+    """Replaces the file atomically. A link is followed, so that it stays one."""
     target = target.resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
-        partial = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.chmod(mode)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with atomic_write(target, mode) as file:
+            file.write(data)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror}. Nothing was changed.") from None

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import SecretError
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
 
 if sys.platform != "win32":
     import fcntl
-
-OWNER_ONLY = 0o600
 
 
 class FilePlace:
@@ -46,20 +45,14 @@ class FilePlace:
             with self._locked():
                 if self.read() != before:
                     return False
-                self._atomic_write(encode(after))
+                self._replace(encode(after))
         except OSError as error:
             raise SecretError(f"{self.name} cannot be written: {error.strerror}.") from None
         return True
 
-    def _atomic_write(self, data: bytes) -> None:
-        partial = self._path.with_name(f"{self._path.name}.partial")
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._path)
+    def _replace(self, data: bytes) -> None:
+        with atomic_write(self._path) as stream:
+            stream.write(data)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
