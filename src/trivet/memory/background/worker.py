@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -12,6 +11,7 @@ import msgspec
 
 from trivet.errors import EmbedderError, TrivetError
 from trivet.memory.background.extraction import Extraction
+from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
@@ -142,7 +142,11 @@ class Worker:
             self._store.jobs.finish(_embedded(model, embedder, batch))
         except EmbedderError as error:
             self._error = str(error)
-            self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
+            self._store.jobs.fail(
+                jobs,
+                str(error),
+                {job.key: retry_after(job.attempts, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS) for job in jobs},
+            )
             return False
         self._error = None
         return True
@@ -199,18 +203,7 @@ def _cut(job: Job, embedder: Embedder) -> Cut:
 
 
 def _batches(pieces: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
-    """First attempts in batches of passages; what failed before alone, so that one bad text delays no other."""
-    batch: list[Cut] = []
-    size = 0
-    for piece in (piece for piece in pieces if not piece.job.attempts):
-        if batch and size + len(piece.passages) > PASSAGES_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-        batch.append(piece)
-        size += len(piece.passages)
-    if batch:
-        yield batch
-    yield from ([piece] for piece in pieces if piece.job.attempts)
+    return batches(pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE)
 
 
 def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Embedded]:
@@ -225,9 +218,3 @@ def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Em
         (piece.job, piece.passages, vectors[start : start + len(piece.passages)])
         for piece, start in zip(batch, starts, strict=False)
     ]
-
-
-def _retry_after(attempts: int) -> float:
-    """Doubles from two seconds to ten minutes, with jitter so that many clients do not return at once."""
-    seconds = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0**attempts)
-    return seconds * random.uniform(0.8, 1.2)

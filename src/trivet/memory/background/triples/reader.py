@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections import Counter
@@ -11,6 +10,7 @@ from typing import Any
 
 from trivet.clock import now
 from trivet.errors import EmbedderError
+from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.triples import prompt
 from trivet.memory.background.triples.parse import parse
 from trivet.memory.background.triples.resolve import resolve
@@ -173,23 +173,9 @@ class Triples:
         )
 
 
-def _batches(readings: Sequence[Reading]) -> Iterator[list[Reading]]:
-    """Batches for one request each; what failed before alone, so that one bad text costs no other."""
-    batch: list[Reading] = []
-    size = 0
-    for reading in (reading for reading in readings if not reading.attempts):
-        length = len(prompt.text_of(reading))
-        if batch and size + length > prompt.CHARACTERS_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-        batch.append(reading)
-        size += length
-    if batch:
-        yield batch
-    yield from ([reading] for reading in readings if reading.attempts)
+def _batches(readings: Sequence[Reading]) -> Iterator[Sequence[Reading]]:
+    return batches(readings, lambda one: one.attempts, lambda one: len(prompt.text_of(one)), prompt.CHARACTERS_AT_ONCE)
 
 
 def _retry_after(attempts: int) -> float:
-    """Doubles from half a minute to half an hour, with jitter so that many clients do not return at once."""
-    seconds: float = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(attempts, 20))
-    return seconds * random.uniform(0.8, 1.2)
+    return retry_after(attempts, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS)
