@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from trivet.graph.values import Mention, Reader, Triple
+from trivet.graph.mentions import Mention, Reader, Triple
 from trivet.graph.walk import Walk
 from trivet.types import (
     AuditEntry,

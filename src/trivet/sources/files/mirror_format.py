@@ -12,7 +12,7 @@ import yaml
 from trivet.errors import InvalidInput
 from trivet.ids import check_id
 from trivet.sources.files.front_matter import text_of, words
-from trivet.sources.files.values import About, Part
+from trivet.sources.files.parts import About, Part
 from trivet.types import Link, LinkKind, Memory
 
 FORMAT = "1"

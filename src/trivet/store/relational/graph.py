@@ -10,8 +10,8 @@ import numpy as np
 from trivet.clock import now
 from trivet.graph.canonical import canonical
 from trivet.graph.hubs import HubsByFilter
+from trivet.graph.mentions import Mention, Reader, Triple
 from trivet.graph.path import Paths, Step
-from trivet.graph.values import Mention, Reader, Triple
 from trivet.graph.walk import Masses, Walk, walk, weigh_concepts
 from trivet.store.base import Backlog, Named, Reading, Seeds
 from trivet.store.relational import triple_names
@@ -54,7 +54,7 @@ class RelationalGraph:
         spread = weigh_concepts(network, visible, concepts[~hubs], how)
         return tuple(
             Named(concept, name, int(count), float(weight))
-            for (name, concept), count, weight in zip(found, spread.held, spread.weights, strict=True)
+            for (name, concept), count, weight in zip(found, spread.mentions, spread.weights, strict=True)
             if weight > 0
         )
 

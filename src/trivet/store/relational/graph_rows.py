@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trivet.graph.canonical import canonical, form
-from trivet.graph.values import ROLES, Mention, Reader, Triple
+from trivet.graph.mentions import ROLES, Mention, Reader, Triple
 from trivet.store.base import Reading
 from trivet.store.relational.database import Connection
 

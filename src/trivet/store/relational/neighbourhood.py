@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from trivet.clock import now
 from trivet.errors import NotFound
-from trivet.graph.values import ROLES
+from trivet.graph.mentions import ROLES
 from trivet.store.relational.database import Connection
 from trivet.store.relational.held_statements import Statement, held_statements
 from trivet.store.relational.known_concepts import Known, KnownConcepts, timeless

@@ -1,4 +1,4 @@
-"""Opening other systems' files: read-only, and with errors that say what was expected."""
+"""Opens other systems' files read-only, with errors that say what was expected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """A list of texts, also where it was put into a column as JSON or with commas."""
+    """A list of texts, also where it is stored in a column as JSON or with commas."""
     if isinstance(value, str):
         try:
             decoded = msgspec.json.decode(value) if value.lstrip().startswith("[") else value.split(",")
@@ -39,7 +39,7 @@ def texts(value: Any) -> tuple[str, ...]:
 
 
 def number(value: Any, otherwise: float) -> float:
-    """On 0..1; some count to 10."""
+    """A number on 0..1; some systems count to 10."""
     if not isinstance(value, (int, float)) or value != value or value < 0:
         return otherwise
     return min(value if value <= 1 else value / 10, 1.0)
@@ -54,9 +54,9 @@ def is_sqlite(path: Path) -> bool:
 
 
 def rows(path: Path, table: str, order: Sequence[str], needed: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """The rows of a table as it is in this version of the program; none if it has no such table.
+    """The rows of a table; none if this version of the other program has no such table.
 
-    `order` and `needed` are columns; without a needed one it is not the table we mean.
+    `order` and `needed` name columns; a table without a needed one is an error.
     """
     if not is_sqlite(path):
         raise InvalidInput(f"{path} is not an SQLite file. Nothing was imported.")

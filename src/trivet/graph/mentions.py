@@ -1,4 +1,4 @@
-"""The values of the graph: what a memory mentions, and what is said to hold between concepts."""
+"""What the graph stores: mentions of concepts in memories, and triples, which are statements on two concepts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Literal
 
 from trivet.types import ConceptKind, Value
 
-# What a memory is about leads to it more strongly than what it merely mentions. `maybe` is a capital at the start of a
-# sentence: it counts only where the same word stands capitalised within sentences elsewhere.
+# A concept that a memory is about leads to it more strongly than one it merely mentions. `maybe` is a capital at the
+# start of a sentence: it counts only if the word stands capitalised within sentences elsewhere.
 Role = Literal["about", "in", "maybe"]
-# Who read a memory for its concepts: the rules, or a language model that gives triples.
+# What read a memory for the graph: the rules, or a language model that writes triples.
 Reader = Literal["rules", "triples"]
 
 
@@ -22,13 +22,13 @@ class Mention(Value, frozen=True, kw_only=True):
     role: Role
 
 
-ROLES: tuple[Role, ...] = ("maybe", "in", "about")  # as stored: by their place here
+ROLES: tuple[Role, ...] = ("maybe", "in", "about")  # the store keeps a role as its place here
 
 
 class Triple(Value, frozen=True, kw_only=True):
-    """A statement found in a memory, and the time for which it is said to hold.
+    """A statement found in a memory, and the time for which it holds.
 
-    `single`: the subject has one such object at a time (where someone lives), so a later one ends this one.
+    `single`: the subject has one such object at a time (where a person lives), so a later statement ends this one.
     """
 
     subject: str

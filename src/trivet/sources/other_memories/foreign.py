@@ -1,17 +1,18 @@
-"""What a reader finds in another system's files."""
+"""The other systems by name, and what a reader finds in their files. The command line loads it for its help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from trivet.types import LinkKind
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that the other system remembers. `key` is its id there; links go to the keys of others."""
+class ForeignMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory of the other system. `key` is its id there; links name the keys of others."""
 
     kind: str
     key: str
@@ -29,10 +30,13 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[tuple[LinkKind, str], ...] = ()
 
 
-class Foreign(msgspec.Struct, frozen=True):
-    """Another system: how its files are read, and what of them becomes what, for people to see before they agree."""
+class ForeignSystem(msgspec.Struct, frozen=True):
+    """Another system: how its files are read, and a mapping of fields that the user sees before importing."""
 
     label: str
     reads: str
-    read: Callable[[Path], Iterator[Found]]
+    read: Callable[[Path], Iterator[ForeignMemory]]
     mapping: tuple[tuple[str, str], ...]
+
+
+SystemName = Literal["mcp-memory", "claude-memory-mcp", "mem0", "basic-memory", "claude-mem", "agentmemory"]
