@@ -20,7 +20,7 @@ from trivet.memory.recall import Retrieved, walk_on
 from trivet.search.fuse import fuse
 from trivet.search.legs import graph as graph_leg
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.store.base import Seeds
+from trivet.store.records import Seeds
 from trivet.types import Filter, Ranking
 
 MEASURES = ("nDCG@10", "recall@5", "recall@10", "all@10")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 from .stores import ADDRESS, STORES, Open
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from trivet.graph.values import Triple
-from trivet.store.base import Seeds, Store
+from trivet.store.records import Seeds
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State
 

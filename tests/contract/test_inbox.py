@@ -9,7 +9,7 @@ import pytest
 
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import LOCAL, Proposal
 
 from .stores import EARLY, Open, add, at_rest, memory

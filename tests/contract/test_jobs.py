@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from trivet.store.base import Job, Model, Store
+from trivet.store.records import Job, Model
+from trivet.store.relational.store import RelationalStore as Store
 
 from .stores import Open, add, memory, near, replace, unit, whole
 

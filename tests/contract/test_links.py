@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import LinkKind, Memory, State
 
 from .stores import add, link, memory, replace

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
 from .stores import Open, add, memory, replace

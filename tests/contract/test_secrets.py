@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from trivet.errors import Conflict
-from trivet.store.base import Entry, Store
+from trivet.store.records import Entry
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Memory, Revision, Sealed
 
 from .stores import add, document, found, memory

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from trivet.errors import StoreError
-from trivet.store.base import Document, Store
+from trivet.store.records import Document
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore
 
 from .stores import Open, add, document, embed, found, memory, near

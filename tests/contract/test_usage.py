@@ -6,7 +6,7 @@ import pytest
 
 from trivet.errors import NotFound
 from trivet.ids import new_id
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 from .stores import Open, add, memory
 

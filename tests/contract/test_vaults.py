@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Store
+from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
+from trivet.store.relational.store import RelationalStore as Store
 
 from .stores import Open, add, memory
 

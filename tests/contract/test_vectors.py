@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from trivet.errors import EmbedderError
-from trivet.store.base import Model, Passage, Store
+from trivet.store.records import Model, Passage
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
 from .stores import Open, add, embed, memory, near, replace, unit

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from trivet.store.base import Model, Store
+from trivet.store.records import Model
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory, State
 
 from .stores import Open, add, embed, found, memory, near, replace

@@ -14,7 +14,7 @@ from trivet.memory.budgets import budgets
 from trivet.memory.engine import Engine
 from trivet.memory.transcript_progress import last_problem
 from trivet.memory.upkeep import engine_findings
-from trivet.settings.address import is_postgres
+from trivet.settings.address import is_file
 from trivet.types import Finding
 
 # With less a write, a backup or a rebuilding may fail half way.
@@ -76,7 +76,7 @@ def explained(finding: Finding) -> Finding:
 
 
 def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
-    if is_postgres(engine.settings.path):
+    if not is_file(engine.settings.path):
         return ()
     file = Path(engine.settings.path).expanduser()
     if not file.exists():

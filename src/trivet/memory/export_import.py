@@ -22,7 +22,7 @@ from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
-from trivet.store.base import Entry
+from trivet.store.records import Entry
 from trivet.types import Imported, Link, Memory, Progress, Revision
 
 FORMAT = 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trivet.store.base import GraphIndex
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
+
 
 # Bytes a token: about four of English; three err on the side of counting too many.
 BYTES_A_TOKEN = 3

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from trivet import StoreError
+from trivet.store.migrations import step
 from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import SCHEMA_VERSION, _statements
-from trivet.store.sqlite.queries import migration
+from trivet.store.sqlite.database import FOLDER, SCHEMA_VERSION, _statements
 from trivet.types import LOCAL
 
 from .conftest import Opened
@@ -36,8 +36,8 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
 def test_a_store_of_each_later_version_keeps_everything(path: Path, version: int, open_trivet: Opened) -> None:
     memories = make_version_one(path, more=5)
     connection = sqlite3.connect(path)
-    for step in range(2, version + 1):
-        connection.executescript(migration(step))
+    for number in range(2, version + 1):
+        connection.executescript(step(FOLDER, number).sql)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
     columns = {table: _columns(connection, table) for table in _tables(connection)}
@@ -115,7 +115,7 @@ def until(script, whole=database._statements):
 database._statements = until
 SqliteStore(Path(sys.argv[1]))
 """
-STEPS = len(list(_statements(migration(2))))
+STEPS = len(list(_statements(step(FOLDER, 2).sql)))
 
 
 @pytest.mark.parametrize("after", [0, 1, STEPS // 2, STEPS - 1, STEPS])

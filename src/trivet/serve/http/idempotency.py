@@ -14,6 +14,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -23,8 +24,10 @@ from starlette.requests import Request
 from trivet.errors import InvalidInput, StoreError
 from trivet.serve.http.endpoint import Desk, Reply
 from trivet.serve.http.errors import Malformed, StillRunning
-from trivet.store.base import Once
 from trivet.trivet import Trivet
+
+if TYPE_CHECKING:
+    from trivet.store.relational.idempotency import Idempotency
 
 logger = logging.getLogger("trivet.serve.http")
 
@@ -81,7 +84,7 @@ def errand_of(request: Request, body: bytes) -> Errand | None:
 def act_once(desk: Desk, memory: Trivet, errand: Errand | None, act: Callable[[], Reply]) -> Reply:
     if errand is None:
         return act()
-    once = memory.engine.store.once
+    once = memory.engine.store.idempotency
     kept = once.begin(errand.name, errand.request, LEASE_TIMES * desk.settings.server_request_seconds)
     if kept is None:
         return _act(once, errand, act)
@@ -92,7 +95,7 @@ def act_once(desk: Desk, memory: Trivet, errand: Errand | None, act: Callable[[]
     return msgspec.structs.replace(errand.opened(kept.answer), replayed=True)
 
 
-def _act(once: Once, errand: Errand, act: Callable[[], Reply]) -> Reply:
+def _act(once: Idempotency, errand: Errand, act: Callable[[], Reply]) -> Reply:
     try:
         reply = act()
     except BaseException:

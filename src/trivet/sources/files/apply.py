@@ -17,7 +17,7 @@ from trivet.memory.remember import guard, new_memory, rewrite
 from trivet.sources.files.plan import Prepared
 from trivet.sources.files.prepare import Opened, default_category, stamp_of
 from trivet.sources.files.vault import Vault
-from trivet.store.base import Entry, KnownFile, KnownPart
+from trivet.store.records import Entry, KnownFile, KnownPart
 from trivet.types import Memory
 
 # What a file always says, also by leaving it out. The rest of a memory is changed only if the file names it.

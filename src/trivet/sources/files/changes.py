@@ -21,7 +21,7 @@ from trivet.sources.files.settle_links import settle_links
 from trivet.sources.files.values import Ingested
 from trivet.sources.files.vault import Vault
 from trivet.sources.files.walk import Looked, Seen, read
-from trivet.store.base import KnownFile, KnownPart
+from trivet.store.records import KnownFile, KnownPart
 from trivet.types import Progress
 
 

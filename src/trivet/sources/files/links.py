@@ -10,7 +10,7 @@ import msgspec
 
 from trivet.sources.files.readers.markdown import slug
 from trivet.sources.files.values import About
-from trivet.store.base import KnownLink, KnownPart
+from trivet.store.records import KnownLink, KnownPart
 
 
 class _Known(msgspec.Struct, frozen=True):

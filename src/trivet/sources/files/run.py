@@ -12,7 +12,7 @@ from trivet.sources.files.changes import Changes
 from trivet.sources.files.values import Ingested, Options
 from trivet.sources.files.vault import Vault, settle
 from trivet.sources.files.walk import look
-from trivet.store.base import KnownVault
+from trivet.store.records import KnownVault
 from trivet.trivet import Trivet
 from trivet.types import Progress
 

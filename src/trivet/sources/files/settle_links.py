@@ -11,7 +11,7 @@ from trivet.clock import now
 from trivet.errors import Conflict, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.links import Directory
-from trivet.store.base import KnownLink
+from trivet.store.records import KnownLink
 from trivet.types import Link
 
 

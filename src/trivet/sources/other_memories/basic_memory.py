@@ -19,7 +19,7 @@ from trivet.sources.files.values import Part
 from trivet.sources.files.walk import look
 from trivet.sources.files.walk import read as read_text
 from trivet.sources.other_memories.values import Foreign, Found
-from trivet.store.base import KnownPart
+from trivet.store.records import KnownPart
 
 _OBSERVATION = re.compile(r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")

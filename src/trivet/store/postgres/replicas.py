@@ -16,8 +16,8 @@ from contextlib import contextmanager
 import msgspec
 import psycopg
 
-from trivet.store.postgres.ground import name_of, role_above_the_rules
-from trivet.store.postgres.pool import Connection, make_pool
+from trivet.store.postgres.connection_pool import Connection, make_pool
+from trivet.store.postgres.requirements import name_of, role_above_the_rules
 
 # How many times within the bound the primary is looked at, and how often at least.
 LOOKS = 4
@@ -36,7 +36,7 @@ SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0
 
 
 class ReplicaState(msgspec.Struct, frozen=True):
-    """How a standby did, for whoever looks after it."""
+    """How a standby did, for the administrator."""
 
     name: str
     up: bool

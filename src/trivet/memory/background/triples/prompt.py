@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trivet.secrets.placeholder import without_placeholders
-from trivet.store.base import Reading
+from trivet.store.records import Reading
 
 # What a small local model can take in together with its answer; the rest of a longer memory is left to the rules.
 LONGEST_TEXT = 8_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -14,7 +15,9 @@ from trivet.graph.values import Triple
 from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
 from trivet.memory.background.triples.initials import spelled_out
 from trivet.models.embed.base import Embedder
-from trivet.store.base import GraphIndex
+
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
 
 # Names that are compared with one name, those that share most of its words first.
 CANDIDATES = 8
