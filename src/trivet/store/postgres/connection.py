@@ -34,8 +34,8 @@ def _set(connection: Connection, settings: Mapping[str, str]) -> None:
 
 
 def _sent(connection: Connection) -> None:
-    """Until all of a statement is on its way. psycopg waits for answers in a pipeline with a large one half sent, and
-    the server for the other half."""
+    """Waits until all of a statement is sent. In a pipeline psycopg would wait for answers with a large statement half
+    sent, and the server for the other half."""
     connection.wait(_sending(connection.pgconn))
 
 
@@ -49,7 +49,7 @@ def _sending(pgconn: PGconn) -> Generator[Wait, Ready | int, None]:
 
 
 class Choice:
-    """The standby that answers within a moment; none after it failed, or after something was written."""
+    """The standby that answers within a moment; None after it failed, or after the caller wrote something."""
 
     def __init__(self, replica: Replica | None) -> None:
         self.replica = replica
@@ -58,7 +58,7 @@ class Choice:
 class Reader:
     """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written.
 
-    What a pipeline sends before it waits is one transaction without being told so.
+    What a pipeline sends before it waits is one transaction, without BEGIN and COMMIT.
     """
 
     sql = QUERIES
@@ -113,7 +113,7 @@ class Reader:
 
 
 class Answer:
-    """What a statement gave, asked for only when it is looked at: until then the next statements are on their way."""
+    """The result of a statement, fetched when it is read: until then the next statements can be sent."""
 
     def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
         self._cursor = cursor

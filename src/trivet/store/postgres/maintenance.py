@@ -47,10 +47,10 @@ class PostgresMaintenance(Maintenance):
 
     def _standbys(self) -> Finding:
         states = self._postgres.server.replicas.states()
-        told = [
+        described = [
             f"{one.name}: {one.trouble or 'up'}, {one.chosen} times chosen, {one.behind} behind, {one.failed} failed"
             for one in states
         ]
         ok = all(one.up for one in states)
         remedy = None if ok else "See that it runs and follows the primary; until then the primary answers."
-        return Finding(check="standbys", ok=ok, detail="; ".join(told) or "none configured", remedy=remedy)
+        return Finding(check="standbys", ok=ok, detail="; ".join(described) or "none configured", remedy=remedy)

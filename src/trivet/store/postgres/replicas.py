@@ -1,7 +1,7 @@
 """Hot standbys that answer reads, each only while it is fresh enough and has what the asker knows already.
 
-How old a standby is cannot be told by the standby: it may not know that it hears nothing any more. So a thread notes
-how far the primary is, again and again; a standby that has replayed up to a note is at most as old as that note.
+A standby cannot say how old its data are: it may not notice that the primary no longer reaches it. So a thread notes
+again and again how far the primary's log is; a standby that has replayed up to a note is at most as old as that note.
 The same thread finds standbys that are there, so that no read ever waits for one that is not.
 """
 

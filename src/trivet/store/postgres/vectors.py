@@ -163,7 +163,7 @@ class PostgresVectorIndex(VectorIndex):
             self.trouble = str(error)
 
     def _way(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
-        """Which query finds the nearest, and what of the filter it is told."""
+        """Which query finds the nearest, and the parameters of the filter for it."""
         visible = self._visibility.of(filter)
         if visible.count <= self.named_up_to:
             return "nearest_among", {"keys": as_json(np.flatnonzero(visible.mask).tolist())}

@@ -80,5 +80,5 @@ class ViewerDatabase:
             yield
         except StoreError as error:
             whole = self._whole.name
-            told = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
-            raise StoreError(told) from error
+            text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
+            raise StoreError(text) from error

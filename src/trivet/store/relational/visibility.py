@@ -115,7 +115,7 @@ class Visibility:
         if not rows:
             return
         keys, lengths = np.array(rows, dtype=np.int64).T
-        size = int(keys.max()) + 2  # a False at the end, for those who look up a key of -1
+        size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
         if size > len(entry.mask):
             grown = max(size, len(entry.mask) * 3 // 2)
             entry.mask = np.concatenate([entry.mask, np.zeros(grown - len(entry.mask), bool)])
