@@ -1,6 +1,6 @@
 """How much of what people say the rules of capture keep, and how much of that is worth keeping.
 
-`python benchmarks/capture_found.py` measures the labelled messages (tests/unit/agents/capture/cases.jsonl)
+`python benchmarks/capture_found.py` measures the labelled messages (tests/support/capture_cases.jsonl)
 that no rule was tuned on and writes docs/results/capture.json. Named the folder of test data, it also counts what the
 rules find in chats of others, which nobody labelled.
 """
@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from secrets_found import commit, microseconds, rate  # noqa: E402
+from support.conversations import Case, cases  # noqa: E402
 from trivet.agents.capture.rules import statements  # noqa: E402
-from unit.agents.capture.conversations import Case, cases  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "capture.json"
 MESSAGE = (
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> None:
     tuned = measure("tune")
     result = {
         "commit": commit(),
-        "labels": "tests/unit/agents/capture/cases.jsonl; rules were tuned on the other part only",
+        "labels": "tests/support/capture_cases.jsonl; rules were tuned on the other part only",
         "messages": {half: len(cases(half)) for half in ("held", "tune")},
         **measure("held"),
         "tuned_on": {name: tuned[name] for name in ("precision", "recall")},

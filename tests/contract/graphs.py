@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from support.stores import STORES, add
 from trivet.graph.extract import extract
 from trivet.graph.walk import Walk
 from trivet.store.records import Reading, Seeds
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory
-
-from .stores import STORES, add
 
 Four = tuple[Memory, Memory, Memory, Memory]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import STORES, Open, add, at_rest, link, memory, replace
 from trivet.graph.values import Triple
 from trivet.store.records import Seeds
 from trivet.store.relational.store import RelationalStore as Store
@@ -14,7 +15,6 @@ from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State
 
 from .graphs import EVERYTHING, HOW, Four, assert_as_if_new, counts, finish, held, reached, read_all
-from .stores import STORES, Open, add, at_rest, link, memory, replace
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from support.stores import Open
 from trivet.store.records import Kept
 from trivet.store.relational import idempotency
 from trivet.store.relational.store import RelationalStore as Store
-
-from .stores import Open
 
 LEASE = 60.0
 
@@ -53,9 +52,8 @@ def test_after_the_lease_the_same_request_is_taken_over_once(store: Store) -> No
 def test_of_many_at_once_one_begins(open_store: Open) -> None:
     stores = [open_store(), open_store()]
     with ThreadPoolExecutor(8) as threads:
-        begun = list(
-            threads.map(lambda number: stores[number % 2].idempotency.begin(b"name", b"request", LEASE), range(24))
-        )
+        asked = [stores[number % 2].idempotency for number in range(24)]
+        begun = list(threads.map(lambda one: one.begin(b"name", b"request", LEASE), asked))
     assert begun.count(None) == 1
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from support.stores import Open, add, memory, near, replace, unit, whole
 from trivet.store.records import Job, Model
 from trivet.store.relational.store import RelationalStore as Store
-
-from .stores import Open, add, memory, near, replace, unit, whole
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ import math
 import msgspec
 import pytest
 
+from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 from trivet.analyse import analyse
 from trivet.memory.likeness import fingerprint
 from trivet.store.records import Bm25
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
-
-from .stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 
 
 def search(

@@ -7,13 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
 from trivet.store.records import Added, Entry
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory, Revision
-
-from .stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 
 
 def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:

@@ -6,11 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, memory
 from trivet.store.postgres import PostgresStore
 from trivet.store.sqlite import SqliteStore
-
-from .stores import add, memory
 
 # Adds the column `colour` as a change of the source would, then takes memories through all that must carry it.
 NEW_COLUMN = """
@@ -39,7 +38,7 @@ migrations.step = lambda folder, number: (
     migrations.Step(number, COLUMN) if number > latest(folder) else step(folder, number)
 )
 
-from contract.stores import add, memory, replace
+from support.stores import add, memory, replace
 from trivet.memory.export_import import MemoryLine, _same
 from trivet.sources.files.front_matter import split_front_matter
 from trivet.sources.files.mirror_format import mirrored, written

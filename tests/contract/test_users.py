@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from support.stores import add, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from trivet.memory.likeness import fingerprint
 from trivet.store.records import Seeds
@@ -15,7 +16,6 @@ from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
-from .stores import add, document, embed, found, link, memory, near, replace
 
 WAYS = set(
     "get page everything words vectors similar count stats tags categories concepts concept named walked".split()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.stores import Open, add, memory
 from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
 from trivet.store.relational.store import RelationalStore as Store
-
-from .stores import Open, add, memory
 
 VAULT = KnownVault("notes", "/home/ana/notes", "{}")
 FILE = KnownFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")

@@ -6,12 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from support.stores import Open, add, embed, memory, near, replace, unit
 from trivet.errors import EmbedderError
 from trivet.store.records import Model, Passage
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
-
-from .stores import Open, add, embed, memory, near, replace, unit
 
 
 def test_the_first_model_serves_and_a_second_waits(store: Store) -> None:

@@ -7,8 +7,9 @@ import threading
 import psycopg
 import pytest
 
-from contract.stores import add, found, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
+from support.waiting import ended
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
@@ -57,7 +58,7 @@ def test_many_that_begin_at_once_migrate_once(empty_url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert failures == []
 
 
