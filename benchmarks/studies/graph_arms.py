@@ -31,7 +31,7 @@ from trivet.search.fuse import fuse
 from trivet.search.legs import graph as graph_leg
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.settings import Settings
-from trivet.store.base import Seeds
+from trivet.store.records import Seeds
 from trivet.trivet import Trivet
 from trivet.types import Filter, Ranking
 

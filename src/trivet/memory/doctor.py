@@ -14,7 +14,7 @@ from trivet.memory.budgets import budgets
 from trivet.memory.engine import Engine
 from trivet.memory.maintenance import stats
 from trivet.memory.transcript_progress import last_problem
-from trivet.settings.address import is_postgres
+from trivet.settings.address import is_file
 from trivet.types import Finding
 
 # With less free disk space a write, a backup or a rebuild may fail half way.
@@ -129,7 +129,7 @@ def _language_model(engine: Engine) -> Finding:
 
 
 def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
-    if is_postgres(engine.settings.path):
+    if not is_file(engine.settings.path):
         return ()
     file = Path(engine.settings.path).expanduser()
     if not file.exists():

@@ -12,7 +12,7 @@ from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
-from trivet.store.base import Backlog, Document
+from trivet.store.records import Backlog, Document
 from trivet.types import Memory, Progress, Stats
 
 

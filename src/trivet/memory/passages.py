@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from trivet.store.base import Passage
+from trivet.store.records import Passage
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 

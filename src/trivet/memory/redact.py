@@ -7,7 +7,7 @@ from collections import Counter
 from trivet.errors import NotFound
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
-from trivet.store.base import Entry
+from trivet.store.records import Entry
 from trivet.types import Memory, Progress, Redacted
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trivet.store.base import GraphIndex
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
+
 
 # A token has about four bytes of English; three count rather too many tokens than too few.
 BYTES_A_TOKEN = 3

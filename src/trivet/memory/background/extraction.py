@@ -9,10 +9,11 @@ from trivet.errors import TrivetError
 from trivet.graph.extract import extract
 from trivet.graph.mentions import Mention
 from trivet.secrets.placeholder import without_placeholders
-from trivet.store.base import Reading, Store
+from trivet.store.records import Reading
 
 if TYPE_CHECKING:
     from trivet.memory.background.triples.reader import Triples
+    from trivet.store import Store
 
 # Memories read and stored at a time; each batch is one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200

@@ -8,9 +8,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from trivet.errors import StoreError
-from trivet.store.base import UsageCounts
+
+if TYPE_CHECKING:
+    from trivet.store.relational.usage import UsageCounts
 
 
 class UsageCounter:

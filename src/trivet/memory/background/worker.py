@@ -15,7 +15,7 @@ from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
-from trivet.store.base import Job, Model, Passage, Store
+from trivet.store.records import Job, Model, Passage
 from trivet.types import Progress
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.embed.base import Embedder
+    from trivet.store import Store
 
 # Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
 LEASED = 64

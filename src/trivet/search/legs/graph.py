@@ -6,6 +6,7 @@ Where the query names nothing the graph knows, the leg is silent, and the order 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse, tokens_of
 from trivet.graph.canonical import canonical, form, singular
@@ -14,8 +15,11 @@ from trivet.graph.names import is_name
 from trivet.graph.walk import Walk
 from trivet.search.fuse.normalise import spread
 from trivet.search.recipe import Recipe
-from trivet.store.base import Bm25, Named, Seeds, Store
+from trivet.store.records import Bm25, Named, Seeds
 from trivet.types import Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 FLOOR = 0.0
 # A name has at most so many words; of a pasted page the first words are looked at.

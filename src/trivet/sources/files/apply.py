@@ -17,7 +17,7 @@ from trivet.memory.remember import guard, new_memory, rewrite
 from trivet.sources.files.matching import PreparedPart
 from trivet.sources.files.prepare import ParsedFile, default_category, stamp_of
 from trivet.sources.files.vault import Vault
-from trivet.store.base import Entry, KnownFile, KnownPart
+from trivet.store.records import Entry, KnownFile, KnownPart
 from trivet.types import Memory
 
 # Fields that always follow the file, also where it leaves them out. The others change only if the file names them.

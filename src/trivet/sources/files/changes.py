@@ -21,7 +21,7 @@ from trivet.sources.files.parts import Ingested
 from trivet.sources.files.prepare import ParsedFile, prepare, stamps
 from trivet.sources.files.vault import Vault
 from trivet.sources.files.walk import FileStatus, Listing, read_text
-from trivet.store.base import KnownFile, KnownPart
+from trivet.store.records import KnownFile, KnownPart
 from trivet.types import Progress
 
 

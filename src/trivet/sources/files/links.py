@@ -17,7 +17,7 @@ from trivet.errors import Conflict, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.parts import About
 from trivet.sources.files.readers.markdown import slug
-from trivet.store.base import KnownLink, KnownPart
+from trivet.store.records import KnownLink, KnownPart
 from trivet.types import Link
 
 

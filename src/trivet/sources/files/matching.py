@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 import msgspec
 
 from trivet.sources.files.parts import Part
-from trivet.store.base import KnownPart
+from trivet.store.records import KnownPart
 
 _VAULTS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-vault")
 

@@ -12,7 +12,7 @@ from trivet.sources.files.changes import Changes
 from trivet.sources.files.parts import Ingested, Options
 from trivet.sources.files.vault import Vault, resolve_vault
 from trivet.sources.files.walk import list_files
-from trivet.store.base import KnownVault
+from trivet.store.records import KnownVault
 from trivet.trivet import Trivet
 from trivet.types import Progress
 

@@ -10,7 +10,7 @@ import msgspec
 
 from trivet.errors import Conflict, InvalidInput
 from trivet.sources.files.parts import Options
-from trivet.store.base import KnownVault
+from trivet.store.records import KnownVault
 
 _NOT_IN_NAME = re.compile(r"[^\w.-]+")
 

@@ -18,7 +18,7 @@ from trivet.sources.files.prepare import numbered
 from trivet.sources.files.readers.markdown import read_markdown
 from trivet.sources.files.walk import list_files, read_text
 from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
-from trivet.store.base import KnownPart
+from trivet.store.records import KnownPart
 
 _OBSERVATION = re.compile(r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")

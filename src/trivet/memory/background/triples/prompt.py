@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trivet.secrets.placeholder import without_placeholders
-from trivet.store.base import Reading
+from trivet.store.records import Reading
 
 # Characters of a memory that a small local model can read; only the rules read the rest of a longer one.
 LONGEST_TEXT = 8_000

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trivet.clock import now
 from trivet.errors import EmbedderError
@@ -18,7 +18,10 @@ from trivet.memory.token_budget import TokenBudget
 from trivet.models.chat import BadAnswer, Chat
 from trivet.models.embed.base import Embedder
 from trivet.models.http import Limits
-from trivet.store.base import Reading, Store
+from trivet.store.records import Reading
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # A local model sends nothing until its whole answer is made, which may take minutes without a GPU.
 # One attempt: the queue tries again.

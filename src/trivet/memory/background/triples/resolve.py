@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -13,7 +14,9 @@ from trivet.graph.canonical import canonical, form, singular
 from trivet.graph.mentions import Triple
 from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, spelled_out, words_of
 from trivet.models.embed.base import Embedder
-from trivet.store.base import GraphIndex
+
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
 
 # Names compared with one name: those that share most of its words.
 CANDIDATES = 8
