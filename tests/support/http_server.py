@@ -13,7 +13,7 @@ from support.waiting import ended
 from trivet.memory.accounts import RIGHTS
 from trivet.serve.http.app import build_app
 from trivet.serve.http.server import listen, server_of
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
 
@@ -53,7 +53,7 @@ def problem(answer: httpx2.Response) -> dict[str, str]:
 
 
 class Served:
-    def __init__(self, house: House, address: str) -> None:
+    def __init__(self, house: Tenants, address: str) -> None:
         self.house = house
         self.address = address
         self._clients: list[Client] = []
@@ -76,7 +76,7 @@ class Served:
 @contextmanager
 def served(settings: Settings) -> Iterator[Served]:
     listener = listen("127.0.0.1", 0)
-    house = House(settings)
+    house = Tenants(settings)
     server = server_of(build_app(house, settings), settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -83,15 +83,16 @@ def text(result: CallToolResult) -> str:
 
 
 @contextmanager
-def agent(path: Path, **extra: str) -> Iterator[Agent]:
-    log = path.with_suffix(".log")
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_session(path, log, extra)) as session:
+def agent(path: Path, program: list[str] | None = None, **extra: str) -> Iterator[Agent]:
+    """`program` is another way to start the server than the usual one."""
+    started = _session(path, program or command(path), path.with_suffix(".log"), extra)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(started) as session:
         yield Agent(portal, session)
 
 
 @asynccontextmanager
-async def _session(path: Path, log: Path, extra: dict[str, str]) -> Any:
-    first, *rest = command(path)
+async def _session(path: Path, program: list[str], log: Path, extra: dict[str, str]) -> Any:
+    first, *rest = program
     server = StdioServerParameters(command=first, args=rest, env=environment(path, **extra))
     async with AsyncExitStack() as stack:
         errors = stack.enter_context(log.open("a"))

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from support.waiting import ended, happened, result_of
 from trivet import Settings, Trivet
 from trivet.memory.engine import Engine
 from trivet.serve.http.app import build_app
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 from trivet.types import Finding, Progress, Right
 
 ALL_RIGHTS: tuple[Right, ...] = ("read", "write", "share", "reveal", "admin")
@@ -53,7 +53,7 @@ class Switchboard:
         self._started = threading.Event()
 
     @contextmanager
-    def under(self, app: FastAPI) -> Iterator[str]:
+    def under(self, app: Starlette) -> Iterator[str]:
         """The path below which the app answers, from its start to its end."""
         happened(self._started)
         assert self._loop is not None
@@ -85,7 +85,7 @@ class Switchboard:
             await send({"type": f"lifespan.{step}.complete"})
 
 
-async def _live(app: FastAPI, begun: threading.Event, ended: asyncio.Event) -> None:
+async def _live(app: Starlette, begun: threading.Event, ended: asyncio.Event) -> None:
     async with app.router.lifespan_context(app):
         begun.set()
         await ended.wait()
@@ -123,10 +123,10 @@ class Houses:
         self._switchboard = switchboard
 
     @contextmanager
-    def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, House]]:
+    def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, Tenants]]:
         """The address of a server over the store at `path`, which is of a user called ana."""
         chosen = Settings(**{"path": str(path), "secrets_keyring": False, **UNLIMITED, **settings})
-        house = House(chosen)
+        house = Tenants(chosen)
         with self._switchboard.under(build_app(house, chosen)) as prefix:
             yield self._address + prefix, house
 
@@ -142,7 +142,7 @@ class Houses:
             yield client
 
 
-def key_of(house: House, user: str = "ana") -> str:
+def key_of(house: Tenants, user: str = "ana") -> str:
     return house.make_key(user, "admin", ALL_RIGHTS)
 
 

@@ -1,4 +1,4 @@
-"""What the two paths work with: a store, its embedding, a worker and the settings."""
+"""What the bodies of the verbs work with: a store, its embedding, the worker, the models and the settings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.memory.answer.expansion.expander import Expander
-from trivet.memory.background.usage_counter import Tally
+from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.background.worker import Worker
-from trivet.memory.open_store import open_server, open_store
+from trivet.memory.open_store import open_store
 from trivet.models.embed.base import Embedder
 from trivet.models.embed.registry import load
 from trivet.models.rerank.registry import Rerankers
@@ -22,14 +23,14 @@ from trivet.search.systems.systems import Members
 from trivet.secrets.keys import KeyRing, places_of
 from trivet.secrets.protect import Guard
 from trivet.settings import Settings, config_path
-from trivet.settings.address import is_postgres
-from trivet.store.base import Store
+from trivet.settings.address import database_of
+from trivet.store.servers import DatabaseServer, open_server
 from trivet.types import Caller, Right
 
 if TYPE_CHECKING:
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.chat import Chat
-    from trivet.store.postgres import Server
+    from trivet.store import Store
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -39,11 +40,12 @@ class Shared(msgspec.Struct, frozen=True):
     rerankers: Rerankers
     members: Members
     legs: SideBySide
-    server: Server | None  # of PostgreSQL, where it keeps the tenants
+    server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        server = open_server(settings) if is_postgres(settings.path) else None
+        kind = database_of(settings.path)
+        server = open_server(settings, kind) if kind else None
         legs = SideBySide(settings.recalls_at_once)
         return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
 
@@ -63,6 +65,16 @@ _SPELLED_OUT: dict[Right, str] = {
 }
 
 
+def demand(caller: Caller, need: Need) -> None:
+    """The one check of a caller's rights."""
+    if need == "store":
+        raise Forbidden("Only the owner, who has the store, can do this, with the command line on the server.")
+    if need not in caller.rights:
+        raise Forbidden(
+            f"The key {caller.key} does not allow to {_SPELLED_OUT[need]}. Ask an admin for one with the right {need}."
+        )
+
+
 class Engine(msgspec.Struct, frozen=True):
     settings: Settings
     store: Store
@@ -73,10 +85,10 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     expander: Expander
-    tally: Tally
+    tally: UsageCounter
     members: Members
     shares_legs: bool = False
-    caller: Caller | None = None  # None: whoever has the store, who may do everything
+    caller: Caller | None = None  # None: the owner of the store, who may do everything
 
     @property
     def viewer(self) -> str | None:
@@ -86,20 +98,13 @@ class Engine(msgspec.Struct, frozen=True):
         """The same engine for a user of a server, who sees and does what they may."""
         return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
 
-    def demand(self, right: Right) -> None:
-        if self.caller and right not in self.caller.rights:
-            raise Forbidden(
-                f"The key {self.caller.key} does not allow to {_SPELLED_OUT[right]}. Ask an admin for one with the "
-                f"right {right}."
-            )
-
-    def demand_store(self) -> None:
-        if self.caller:
-            raise Forbidden("Only whoever has the store can do this, with the command line on the server.")
+    def demand(self, need: Need) -> None:
+        if self.caller is not None:
+            demand(self.caller, need)
 
     def close(self) -> None:
         if self.caller:
-            return  # whoever opened the store closes it
+            return  # the engine that opened the store closes it
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:
@@ -120,7 +125,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    tally = Tally(store.usage, settings.usage_counts)
+    tally = UsageCounter(store.usage, settings.usage_counts)
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
     return Engine(

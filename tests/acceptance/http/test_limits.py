@@ -15,7 +15,7 @@ from support.http_server import Served, problem, served, settings_for
 from support.waiting import happened, result_of, taken
 from trivet import Trivet
 from trivet.serve.http import connection
-from trivet.serve.http.rate_limit import Rate
+from trivet.serve.http.auth import Rate
 
 from .raw import Raw
 

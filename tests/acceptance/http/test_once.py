@@ -18,7 +18,7 @@ from support.waiting import result_of, taken
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.serve.http.endpoint import Reply
-from trivet.serve.http.idempotency import Errand
+from trivet.serve.http.idempotency import IdempotentRequest
 
 
 def keyed(key: str) -> dict[str, Any]:
@@ -194,11 +194,11 @@ def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
     before = total(ana)
     store = server.house._first().engine.store
     with monkeypatch.context() as dying:
-        dying.setattr(type(store.once), "finish", _died)
+        dying.setattr(type(store.idempotency), "finish", _died)
         first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert first.status_code == 201
     assert ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1")).status_code == 409
-    with store._database.write() as connection:  # type: ignore[attr-defined]
+    with store._database.write() as connection:
         connection.execute("UPDATE once SET taken_at = taken_at - 100 WHERE answer IS NULL")
     second = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert (second.json()["id"], second.json()["status"]) == (first.json()["id"], "unchanged")
@@ -225,8 +225,8 @@ def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
 
 
 def test_an_errand_is_told_by_its_caller_its_key_and_its_request() -> None:
-    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> Errand:
-        return Errand(secret, key, asked)
+    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> IdempotentRequest:
+        return IdempotentRequest(secret, key, asked)
 
     assert errand().name == errand(asked=b"b").name
     assert errand().request != errand(asked=b"b").request

@@ -79,8 +79,8 @@ def test_writes_reach_the_store(warm: Home) -> None:
         memory.purge(other)
         with pytest.raises(NotFound):
             own.get(other)
-        assert isinstance(memory.elsewhere, Resident)
-        assert memory.elsewhere.warm
+        assert isinstance(memory.remote, Resident)
+        assert memory.remote.warm
         assert memory.server is None
 
 
@@ -136,8 +136,8 @@ def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytes
     with warm.memory() as memory:
         stored = memory.remember("The key is AKIAIOSFODNN7EXAMPLQ, says Ana.")
         assert stored.redacted
-        assert isinstance(memory.elsewhere, Resident)
-        assert not memory.elsewhere.warm
+        assert isinstance(memory.remote, Resident)
+        assert not memory.remote.warm
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     with warm.memory() as memory:
         assert "AKIAIOSFODNN7EXAMPLQ" in memory.reveal(stored.id).content

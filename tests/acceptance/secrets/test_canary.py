@@ -155,7 +155,7 @@ def test_from_the_command_line(canaries: Canaries, configuration: Path, tmp_path
 
 def test_from_an_agent(canaries: Canaries, embedder: WordEmbedder, configuration: Path, path: Path) -> None:
     settings = {"TRIVET_EMBEDDER": embedder.spec(), "TRIVET_CONFIG": str(configuration / "trivet.toml")}
-    with agent(path, **settings) as one:
+    with agent(path, None, **settings) as one:
         stored = one.done("memory_store", **canaries.fields("store"))
         assert stored["redacted"]["github-token"] == 5
         one.done("memory_update", id=stored["id"], **canaries.fields("update"))

@@ -6,7 +6,7 @@ import pytest
 
 from support.conversations import cases
 from trivet.agents.capture.rules import statements
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper
 
 
 def test_what_is_found_is_worth_keeping() -> None:
