@@ -34,7 +34,7 @@ test: check
 
 # Pages that are made from the code.
 generate: install
-	$(BIN)/python -m trivet.cli.reference > docs/cli.md
+	$(BIN)/python scripts/generate.py
 
 format: install
 	$(BIN)/ruff format .
