@@ -230,15 +230,7 @@ class Trivet:
         """Find the memories that matter for a query, each with the reason why it was found."""
         from trivet.memory.recall import recall
 
-        request = self._asked("recall", contract.RecallRequest, locals())
-        if request.federated:
-            from trivet.memory.federation.recall import recall_federated
-
-            answer = recall_federated(self._engine, request)
-        else:
-            answer = recall(self._engine, request)
-        self._engine.tally.note(hit.id for hit in answer.hits)
-        return answer
+        return recall(self._engine, self._asked("recall", contract.RecallRequest, locals()))
 
     @anywhere
     def get(self, id: str, *, reveal: bool = False) -> Memory:

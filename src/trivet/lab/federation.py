@@ -24,10 +24,11 @@ from trivet.lab.dataset_types import RELEVANT, Dataset
 from trivet.lab.measures import Run, measure
 from trivet.lab.resample import bootstrap_means, intervals
 from trivet.lab.run import environment
+from trivet.memory.answer.decision import Retrieved
 from trivet.memory.engine import Engine
 from trivet.memory.federation.recall import asked_of, with_members
 from trivet.memory.federation.trivet_member import OtherTrivet
-from trivet.memory.recall import Retrieved, Stopwatch, decide
+from trivet.memory.recall import Stopwatch, decide
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.reported_hits import Reply
 from trivet.search.systems.systems import Members
@@ -221,7 +222,7 @@ class Asking:
 
         arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)
-        return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.choice.hits])
+        return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
 
 
 def overlap(dataset: Dataset, trivet: Run, member: Run, k: int) -> Overlap:

@@ -19,7 +19,8 @@ from trivet.errors import InvalidInput
 from trivet.lab.bench import DEPTH, Bench
 from trivet.lab.dataset_types import Query
 from trivet.lab.measures import STANDARD, Measured, Run, measure
-from trivet.memory.recall import Decision, Stopwatch
+from trivet.memory.answer.decision import Decision
+from trivet.memory.recall import Stopwatch
 from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
@@ -164,7 +165,7 @@ def environment() -> dict[str, Any]:
 def _strictly_falling(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
     """The order of the answer as scores without ties, so that no other tool can order it differently."""
     answer: list[tuple[str, float]] = []
-    for hit in decision.choice.hits:
+    for hit in decision.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)
         answer.append((bench.name_of(hit.memory.id), score))
     return answer
@@ -179,7 +180,7 @@ def _trace(bench: Bench, decision: Decision) -> list[dict[str, Any]]:
             "exactness": hit.exactness,
             "prior": round(hit.prior, 3),
         }
-        for hit in decision.choice.hits[:TRACED]
+        for hit in decision.hits[:TRACED]
     ]
 
 

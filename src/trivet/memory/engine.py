@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trivet.errors import Forbidden, InvalidInput, RerankerError
-from trivet.memory.answer.expansion.expander import Expander
 from trivet.memory.background.usage_counter import Tally
 from trivet.memory.background.worker import Worker
 from trivet.memory.open_store import open_server, open_store
@@ -16,7 +15,7 @@ from trivet.models.embed.registry import load
 from trivet.models.rerank.registry import Rerankers
 from trivet.models.rerank.spec import RerankSpec
 from trivet.search.embedding import Embedding
-from trivet.search.parallel import SideBySide
+from trivet.search.parallel import ParallelLegs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.systems import Members
 from trivet.secrets.keys import KeyRing, places_of
@@ -27,6 +26,7 @@ from trivet.store.base import Store
 from trivet.types import Caller, Right
 
 if TYPE_CHECKING:
+    from trivet.memory.answer.expand import Rewriter
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.chat import Chat
     from trivet.store.postgres import Server
@@ -38,13 +38,13 @@ class Shared(msgspec.Struct, frozen=True):
     embedder: Embedder | None
     rerankers: Rerankers
     members: Members
-    legs: SideBySide
+    legs: ParallelLegs
     server: Server | None  # of PostgreSQL, where it keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
         server = open_server(settings) if is_postgres(settings.path) else None
-        legs = SideBySide(settings.recalls_at_once)
+        legs = ParallelLegs(settings.recalls_at_once)
         return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
 
     def close(self) -> None:
@@ -68,11 +68,11 @@ class Engine(msgspec.Struct, frozen=True):
     store: Store
     embedding: Embedding
     worker: Worker
-    legs: SideBySide
+    legs: ParallelLegs
     recipe: Recipe
     guard: Guard
     rerankers: Rerankers
-    expander: Expander
+    rewriter: Rewriter | None
     tally: Tally
     members: Members
     shares_legs: bool = False
@@ -114,7 +114,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     recipe = parse_recipe(settings.recipe, tuple(members.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
     rerankers = shared.rerankers if shared else _rerankers(settings)
-    expander = _expander(settings)
+    rewriter = _rewriter(settings)
     chat = _language_model(settings)
     store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
@@ -122,7 +122,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = Tally(store.usage, settings.usage_counts)
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
-    legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
+    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(
         settings,
         store,
@@ -132,7 +132,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         recipe,
         _guard(settings),
         rerankers,
-        expander,
+        rewriter,
         tally,
         members,
         shares_legs=shared is not None,
@@ -146,9 +146,13 @@ def _rerankers(settings: Settings) -> Rerankers:
         raise type(error)(f"The setting rerank: {error}") from None
 
 
-def _expander(settings: Settings) -> Expander:
+def _rewriter(settings: Settings) -> Rewriter | None:
+    if not settings.expand_llm:
+        return None
+    from trivet.memory.answer.expand import Rewriter
+
     try:
-        return Expander(settings.expand_llm, settings.expand_time_limit_ms)
+        return Rewriter(settings.expand_llm, settings.expand_time_limit_ms)
     except InvalidInput as error:
         raise InvalidInput(f"The setting expand_llm: {error}") from None
 

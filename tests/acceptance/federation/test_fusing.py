@@ -33,7 +33,6 @@ METHODS = [
     "rsf",
     "dbsf(files=1)",
     "tm2c2",
-    "learned",
     "default",
 ]
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from trivet import Trivet
-from trivet.memory.answer.excerpts import estimate_tokens
+from trivet.memory.passages import estimate_tokens
 
 from .conftest import Opened
 from .servers import WordEmbedder

@@ -9,8 +9,8 @@ import msgspec
 from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.shown_memories import Seen
 from trivet.analyse import analyse_query
-from trivet.search.relevance.judge import HELD_LITERALLY
-from trivet.search.relevance.model import relevance_model
+from trivet.search.legs.dense import NAME as DENSE
+from trivet.search.relevance.model import HELD_LITERALLY, relevance_model
 from trivet.secrets.private import without_private
 from trivet.serve.mcp import results as lean
 from trivet.serve.mcp.result_types import Found, Recalled
@@ -71,7 +71,7 @@ def _asks_something(query: str) -> bool:
 
 def _fresh(answer: Answer, shown: frozenset[str], least: float, most: int) -> Recalled:
     """A sensitive memory is masked, so it would say nothing here. One too unlikely is no better behind a likely one."""
-    by_meaning = any(leg.leg == "dense" and leg.answered and leg.candidates for leg in answer.health.legs)
+    by_meaning = any(leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs)
     hits = tuple(
         hit
         for hit in answer.hits
@@ -88,7 +88,7 @@ def _held_by_chance(hit: Hit) -> bool:
 
     A person who asks for words wants them found; "thanks, looks good" is said to the agent, not asked of a memory.
     """
-    dense = hit.why.legs.get("dense")
+    dense = hit.why.legs.get(DENSE)
     return hit.relevance == HELD_LITERALLY and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
 
 

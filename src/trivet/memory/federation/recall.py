@@ -14,15 +14,16 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.contract import Recall
 from trivet.errors import InvalidInput
-from trivet.memory.answer.excerpts import estimate_tokens
+from trivet.memory.answer.decision import Decision, Retrieved
 from trivet.memory.engine import Engine
 from trivet.memory.federation.place import Foreign, Placed, placed
 from trivet.memory.federation.trivet_member import OtherTrivet
-from trivet.memory.recall import Decision, Retrieved, follow, recipe_of, retrieve
+from trivet.memory.passages import estimate_tokens
+from trivet.memory.recall import follow, recipe_of, retrieve
 from trivet.search.fuse import Fusion, Options
-from trivet.search.fuse.registry import method_named
+from trivet.search.legs.registry import leg_names
 from trivet.search.prior import importance_prior
-from trivet.search.recipe import LEGS, Recipe
+from trivet.search.recipe import Recipe
 from trivet.search.systems.reported_hits import Asked, Reply
 from trivet.search.systems.systems import Heard
 from trivet.secrets.placeholder import without_placeholders
@@ -41,8 +42,8 @@ def recall_federated(engine: Engine, request: Recall) -> Answer:
     recipe = with_members(recipe_of(engine, request), members)
     question = analyse_query(engine.guard.without_secrets(request.query))
     gathering = Gathering(engine, members, request, question)
-    trail = follow(engine, msgspec.structs.replace(request, recipe=str(recipe)), gathering.retrieve)
-    return joined(trail.answer, trail.decision, gathering.foreign, request)
+    answer, decision = follow(engine, msgspec.structs.replace(request, recipe=str(recipe)), gathering.retrieve)
+    return joined(answer, decision, gathering.foreign, request)
 
 
 def open_members(engine: Engine) -> dict[str, Member]:
@@ -63,8 +64,6 @@ def open_members(engine: Engine) -> dict[str, Member]:
 def with_members(recipe: Recipe, members: dict[str, Member]) -> Recipe:
     """The recipe with the members' weights beside those of our legs, unless it names them itself."""
     fusion = recipe.fusion
-    if method_named(fusion.method).refine is not None:
-        return recipe
     weights = {name: member.weight for name, member in members.items() if name not in fusion.weights}
     return msgspec.structs.replace(recipe, fusion=Fusion(fusion.method, Options({**fusion.options, **weights})))
 
@@ -91,7 +90,7 @@ class Gathering:
         self.foreign = found.foreign
         health = [*own.health, *(one.health for one in heard)]
         rankings = [*own.rankings, *(_narrowed(found, own) if own.narrowed else found.rankings)]
-        return Retrieved(rankings, health, (*own.notes, *found.notes), own.narrowed, own.seeds)
+        return Retrieved(rankings, health, (*own.notes, *found.notes), own.narrowed)
 
     def _placed(self, heard: Sequence[Heard], own: Retrieved, filter: Filter) -> Placed:
         replies = {one.name: (one.member, one.reply) for one in heard if one.reply is not None}
@@ -118,7 +117,7 @@ def asked_of(question: Question) -> Asked:
 def joined(answer: Answer, decision: Decision, foreign: dict[str, Foreign], request: Recall) -> Answer:
     """Memories and foreign hits in one order, within the limits that hold for all of them together."""
     outside = [
-        _foreign_hit(fused, foreign[fused.id], decision.recipe) for fused in decision.fused if fused.id in foreign
+        _foreign_hit(fused, foreign[fused.id], decision.recipe) for fused in decision.pool.fused if fused.id in foreign
     ]
     outside = [hit for hit in outside if hit.score >= request.minimum_score]
     together: list[Hit | ForeignHit] = [*answer.hits, *outside]
@@ -137,7 +136,7 @@ def joined(answer: Answer, decision: Decision, foreign: dict[str, Foreign], requ
 def _foreign_hit(fused: Fused, foreign: Foreign, recipe: Recipe) -> ForeignHit:
     parts = {part.leg: part for part in fused.contributions}
     return ForeignHit(
-        systems=tuple(leg for leg, part in parts.items() if part.rank is not None and leg not in LEGS),
+        systems=tuple(leg for leg, part in parts.items() if part.rank is not None and leg not in leg_names()),
         id=foreign.id,
         text=foreign.told.text,
         title=foreign.told.title,

@@ -12,7 +12,7 @@ import msgspec
 from trivet.contract import Recall, check
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine, open_engine
-from trivet.memory.recall import recall
+from trivet.memory.recall import follow
 from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw
 from trivet.settings import Settings
 from trivet.settings.address import is_postgres, is_server
@@ -46,7 +46,7 @@ class OtherTrivet:
     def ask(self, member: Member, asked: Asked, end: float) -> Iterable[Raw]:
         request = check(Recall, {"query": asked.query, "limit": min(member.fetch_k, MOST_HITS)})
         try:
-            answer = self._over_http(request) if is_server(self._settings.path) else recall(self._opened(), request)
+            answer = self._over_http(request) if is_server(self._settings.path) else follow(self._opened(), request)[0]
         except TrivetError as error:
             raise MemberFailed(f"it refused ({type(error).__name__})", str(error)) from None
         return [_raw(hit) for hit in answer.hits]

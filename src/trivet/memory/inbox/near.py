@@ -7,7 +7,8 @@ import msgspec
 from trivet.contract import MAX_QUERY_CHARACTERS, Recall
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import fingerprint
-from trivet.memory.recall import recall
+from trivet.memory.recall import follow
+from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Memory
 
 LOOKED_AT = 8
@@ -23,9 +24,9 @@ def near(engine: Engine, text: str) -> tuple[Near, ...]:
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
     cosines: dict[str, float | None] = {}
     if query.strip():
-        answer = recall(engine, Recall(query=query, limit=LOOKED_AT, collapse=False, expand=False, rerank="off"))
+        answer, _ = follow(engine, Recall(query=query, limit=LOOKED_AT, collapse=False, expand=False, rerank="off"))
         for hit in answer.hits:
-            dense = hit.why.legs.get("dense")
+            dense = hit.why.legs.get(DENSE)
             cosines[hit.id] = dense.score if dense and dense.rank is not None else None
     for id in engine.store.lexical.similar("", fingerprint(text), LOOKED_AT, engine.viewer):
         cosines.setdefault(id, None)

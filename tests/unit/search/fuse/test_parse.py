@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
 from trivet.search.fuse import Fusion, Options, fuse, fusion_from, parse_fusion, parse_pipeline, register
-from trivet.search.fuse import registry as registry_module
-from trivet.search.fuse.method import Combination, Method, Part, Row, Weighted
+from trivet.search.fuse import methods as registry_module
+from trivet.search.fuse.methods import Combination, Method, Part, Row, Weighted
 
 from .rankings import DENSE, LEXICAL, METHODS, ids
 

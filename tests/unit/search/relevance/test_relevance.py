@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trivet import InvalidInput, Trivet
-from trivet.search.relevance.judge import FEATURES
+from trivet.search.relevance.features import feature_names
 from trivet.search.relevance.model import probability, relevance_model
 
 from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
@@ -99,7 +99,7 @@ def test_the_packaged_model_is_whole() -> None:
     assert 0 < model.threshold < 1
     assert "made_by" in model.manifest
     for linear in (*model.embedders.values(), model.other, model.words):
-        assert set(linear.features) <= {*FEATURES}
+        assert set(linear.features) <= {*feature_names()}
     assert not any(name in model.other.features for name in ("dense", "dense_top")), (
         "a cosine of an unknown embedder means nothing"
     )
