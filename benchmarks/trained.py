@@ -29,7 +29,7 @@ from trivet.lab.measures import measure
 from trivet.lab.originals import import_original
 from trivet.lab.resample import bootstrap_means
 from trivet.lab.run import environment
-from trivet.models.rerank.presets import PRESETS
+from trivet.models.rerank.spec import PRESETS
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 MEASURES = ("nDCG@10", "recall@5")

@@ -17,7 +17,7 @@ from trivet.models.rerank.spec import RerankSpec
 from trivet.search.embedding import Embedding
 from trivet.search.parallel import ParallelLegs
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.search.systems.systems import Members
+from trivet.search.systems.systems import Systems
 from trivet.secrets.keys import KeyRing, places_of
 from trivet.secrets.protect import Guard
 from trivet.settings import Settings, config_path
@@ -37,7 +37,7 @@ class Shared(msgspec.Struct, frozen=True):
 
     embedder: Embedder | None
     rerankers: Rerankers
-    members: Members
+    systems: Systems
     legs: ParallelLegs
     server: Server | None  # of PostgreSQL, where it keeps the tenants
 
@@ -45,10 +45,10 @@ class Shared(msgspec.Struct, frozen=True):
     def of(cls, settings: Settings) -> Shared:
         server = open_server(settings) if is_postgres(settings.path) else None
         legs = ParallelLegs(settings.recalls_at_once)
-        return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
+        return cls(load(settings.embedder), _rerankers(settings), Systems(settings.federation), legs, server)
 
     def close(self) -> None:
-        self.members.close()
+        self.systems.close()
         self.legs.stop()
         if self.server:
             self.server.close()
@@ -74,7 +74,7 @@ class Engine(msgspec.Struct, frozen=True):
     rerankers: Rerankers
     rewriter: Rewriter | None
     tally: Tally
-    members: Members
+    systems: Systems
     shares_legs: bool = False
     caller: Caller | None = None  # None: whoever has the store, who may do everything
 
@@ -103,15 +103,15 @@ class Engine(msgspec.Struct, frozen=True):
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:
-            self.members.close()
+            self.systems.close()
             self.legs.stop()
         self.store.close()
 
 
 def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
-    members = shared.members if shared else Members(settings.federation)
-    recipe = parse_recipe(settings.recipe, tuple(members.declared))
+    systems = shared.systems if shared else Systems(settings.federation)
+    recipe = parse_recipe(settings.recipe, tuple(systems.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
     rerankers = shared.rerankers if shared else _rerankers(settings)
     rewriter = _rewriter(settings)
@@ -134,7 +134,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         rerankers,
         rewriter,
         tally,
-        members,
+        systems,
         shares_legs=shared is not None,
     )
 

@@ -117,7 +117,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:
     """The recipe that this recall follows, with its reranking spelled out."""
-    members = tuple(engine.members.declared)
+    members = tuple(engine.systems.declared)
     recipe = parse_recipe(request.recipe, members) if request.recipe is not None else engine.recipe
     step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
     return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)

@@ -14,7 +14,7 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.graph.walk import Walk
-from trivet.models.rerank.presets import DEEPEST as DEEPEST_RERANK
+from trivet.models.rerank.spec import DEEPEST as DEEPEST_RERANK
 from trivet.models.rerank.spec import OFF
 from trivet.search.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
 from trivet.search.legs.registry import leg_names

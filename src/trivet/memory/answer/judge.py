@@ -25,7 +25,8 @@ def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
     dropped = decision.dropped
     if best is not None and best < at_least:
         reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
-        hits, dropped = (), {**dropped, **{hit.memory.id: reason for hit in hits}}
+        dropped = {**dropped, **{hit.memory.id: reason for hit in hits}}
+        hits = ()
     return msgspec.structs.replace(decision, hits=hits, dropped=dropped, best_relevance=best, nothing_relevant=nothing)
 
 

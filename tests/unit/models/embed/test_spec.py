@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
 from trivet.models.embed import Spec, load
+from trivet.models.embed.spec import KINDS
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,13 @@ def test_loading_the_bundled_model_opens_nothing_yet() -> None:
         "sys.exit(' '.join({'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""
+
+
+def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(InvalidInput, match="unknown embedder 'mine'; known are: bundled, stock, none, folder"):
+        load(Spec("mine", "model"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_names_something_that_opens_it(kind: str) -> None:
+    assert kind == "none" or callable(KINDS[kind].opener())

@@ -11,7 +11,7 @@ import pytest
 
 from trivet.errors import RerankerError
 from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.registry import open_folder
+from trivet.models.rerank.folder import open_folder
 
 from .tiny import LOVE, write_reranker
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trivet import InvalidInput, RerankerError, Trivet
-from trivet.models.rerank import registry
+from trivet.models.rerank import onnx
 from trivet.types import Answer
 from unit.secrets.invented import github, password
 
@@ -165,7 +165,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the bundled models would be; empty."""
     folder = tmp_path / "models"
     folder.mkdir()
-    monkeypatch.setattr(registry, "MODELS", folder)
+    monkeypatch.setattr(onnx, "WEIGHTS", folder)
     return folder
 
 
