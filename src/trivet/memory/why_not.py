@@ -146,8 +146,8 @@ def _not_in(engine: Engine, decision: Decision, ranking: Ranking) -> str:
 def _words(decision: Decision, memory: Memory) -> list[str]:
     text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags))
     held = set(analyse(text))
-    matched = [word.text for word in decision.question.words if word.is_held(held)]
-    missing = [word.text for word in decision.question.words if not word.is_held(held)]
+    matched = decision.question.words_held(held)
+    missing = [word.text for word in decision.question.words if word.text not in matched]
     if not decision.question.words:
         return ["the query has no words to search by, only function words"]
     return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 import msgspec
 
@@ -12,7 +13,7 @@ from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
 from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
-from trivet.search.prior import exactness, importance_prior, with_bonus
+from trivet.search.prior import exactness, importance_prior
 from trivet.search.recipe import Recipe
 from trivet.store.base import Store
 from trivet.types import Filter, Fused, Memory
@@ -31,7 +32,8 @@ def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Reci
     scored = _read(store, question, first, recipe)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
-        rest = [hit for hit in fused[len(first) :] if hit.standing + recipe.bonus >= last]
+        # Best first, so behind one that cannot be lifted there is none that can.
+        rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
     else:
         rest = list(fused[len(first) :])
     scored += _read(store, question, rest, recipe)
@@ -53,7 +55,8 @@ def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, co
     # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
     could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
     exact = exactness(question, memory) if recipe.bonus and could_be_exact else 0.0
-    lifted = with_bonus(fused.standing, exact, recipe.bonus)
+    # At most 1 + bonus: that decides the order and is shown as 1.
+    lifted = fused.standing + recipe.bonus * exact
     prior = importance_prior(memory.importance, recipe.prior)
     return Scored(
         fused=fused,

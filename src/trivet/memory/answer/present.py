@@ -96,7 +96,7 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
     memory = hit.memory
     around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
     held = {*analyse(memory.content), *analyse(around)}
-    matched = tuple(word.text for word in question.words if word.is_held(held))
+    matched = tuple(question.words_held(held))
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
         matched_words=matched,
