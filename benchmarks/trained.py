@@ -42,7 +42,6 @@ NO_HURRY_MS = 600_000
 class Arm(msgspec.Struct, frozen=True):
     embedder: str
     recipe: str = "default"
-    expand: bool = False
 
     @property
     def reads_pairs(self) -> bool:
@@ -56,8 +55,6 @@ ARMS: Mapping[str, Arm] = {
     "stock embedder, dense alone": Arm("stock", "legs(dense)"),
     "bundled embedder": Arm("bundled"),
     "bundled embedder, dense alone": Arm("bundled", "legs(dense)"),
-    "bundled embedder, learned fusion": Arm("bundled", "learned"),
-    "bundled embedder, expanded by rule": Arm("bundled", expand=True),
     **{f"bundled embedder, rerank {name}": Arm("bundled", f"rerank({name})") for name in PRESETS},
 }
 PerQuery = dict[str, dict[str, float]]
@@ -83,7 +80,7 @@ def _kept(options: argparse.Namespace, dataset: Dataset, arm: str) -> None:
     chosen = _sample(dataset, options.queries) if how.reads_pairs else dataset
     print(f"{dataset.name}: {arm}, {len(chosen.queries)} queries", file=sys.stderr, flush=True)
     with open_bench(dataset, options.cache, how.embedder, rerank_time_limit_ms=NO_HURRY_MS) as bench:
-        run = {query.id: bench.ranked(query, how.recipe, DEEP, expand=how.expand) for query in chosen.queries}
+        run = {query.id: bench.ranked(query, how.recipe, DEEP) for query in chosen.queries}
     lists = {
         query: [(document, -float(rank)) for rank, (document, _) in enumerate(found)] for query, found in run.items()
     }

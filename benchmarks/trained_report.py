@@ -35,7 +35,7 @@ corpora, each counting the same; `house` is our own small set. Made by
 
 The rerankers were asked some of the queries only, drawn by a hash of their ids (all of LoCoMo's, in a run of its own
 without --queries); a row says how many, and what the base has on them. The weights of `learned` were fitted on these
-very corpora, so its row flatters it (0016 has it left out).
+very corpora, so its row flatters it (0016 has it left out); it and the split by rule are gone since (0022).
 HotpotQA and MuSiQue share passages (never a query or a gold passage) with the training sets and are not zero-shot. The
 [model cards](../../src/trivet/models) say what was trained on, [0016](../decisions/0016-trained-models.md) why so.
 """

@@ -78,9 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = False
     expand_llm: Annotated[
         str,
-        Meta(
-            description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: split by rule."
-        ),
+        Meta(description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: none."),
     ] = ""
     expand_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="After so long no further part or rewrite is asked.")
