@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trivet.lab.requirements import PLOTTING, need
+from trivet.lab import PLOTTING, need
 from trivet.search.legs.leg import Leg
 from trivet.search.legs.registry import leg_named
 

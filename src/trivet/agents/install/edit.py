@@ -15,9 +15,9 @@ from trivet.errors import InvalidInput
 
 # A hook is ours by what it runs, wherever the program lies.
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
-_OURS = re.compile(
-    r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + r"|[/\\]trivet[/\\]resident[/\\]hook_client\.py" + _MOMENT
-)
+# The script lay beside serve/ before.
+_SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
+_OURS = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT)
 
 
 def with_ours(text: str, wanted: Wanted) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.contract import Recall, check
+from trivet.contract import RecallRequest, check
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine, open_engine
 from trivet.memory.recall import follow
@@ -44,7 +44,7 @@ class OtherTrivet:
         self._guard = threading.Lock()
 
     def ask(self, system: OtherSystem, asked: SystemQuery, end: float) -> Iterable[Raw]:
-        request = check(Recall, {"query": asked.query, "limit": min(system.fetch_k, MOST_HITS)})
+        request = check(RecallRequest, {"query": asked.query, "limit": min(system.fetch_k, MOST_HITS)})
         try:
             answer = self._over_http(request) if is_server(self._settings.path) else follow(self._opened(), request)[0]
         except TrivetError as error:
@@ -67,15 +67,14 @@ class OtherTrivet:
                 self._engine = open_engine(self._settings)
             return self._engine
 
-    def _over_http(self, request: Recall) -> Answer:
+    def _over_http(self, request: RecallRequest) -> Answer:
         from trivet.client.connection import Connection
 
         connection = Connection(self._settings)
         try:
-            answer: Answer = connection.ask("recall", {"query": request.query, "limit": request.limit})
+            return connection.perform(request)
         finally:
             connection.close()
-        return answer
 
 
 def _raw(hit: Hit) -> Raw:

@@ -1,6 +1,6 @@
 """How alike two names are: what rules out that they mean the same, and what their vectors say.
 
-The thresholds come from `benchmarks/name_pairs.py` and hold for the bundled model alone; see
+The thresholds come from `benchmarks/studies/name_pairs.py` and hold for the bundled model alone; see
 docs/results/name_pairs.json. Vectors put names that differ in what matters close together, so they hardly ever decide.
 """
 

@@ -1,0 +1,43 @@
+"""The defaults guard themselves: what the house set could be asked when they were chosen, it can still be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trivet.lab.bench import Bench, open_bench
+from trivet.lab.dataset_files import house
+from trivet.lab.gate import CASES_FAIL, MRR_FELL, gate
+from trivet.lab.measures import Measured
+from trivet.lab.run import run_arm
+from trivet.lab.saved_runs import read_measured
+
+BASELINE = Path(__file__).parent / "baseline"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return open_bench(house(), tmp_path_factory.mktemp("house"))
+
+
+@pytest.fixture(scope="module")
+def baseline() -> Measured:
+    return read_measured(BASELINE)
+
+
+def test_the_set_has_enough_queries_of_each_kind() -> None:
+    assert {name: len(queries) >= 50 for name, queries in house().strata.items()} == dict.fromkeys(
+        ("exact", "identifier", "multi-hop", "other-language", "paraphrase", "superseded"), True
+    )
+
+
+def test_the_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> None:
+    verdict = gate(baseline, run_arm(bench, "default").measured, gain_needed=False)
+    assert verdict.passed, verdict.reasons
+
+
+def test_a_worse_recipe_does_not_pass(bench: Bench, baseline: Measured) -> None:
+    verdict = gate(baseline, run_arm(bench, "legs(lexical)").measured, gain_needed=False)
+    assert verdict.code & CASES_FAIL
+    assert verdict.code & MRR_FELL
