@@ -152,7 +152,7 @@ def _stores(given: argparse.Namespace) -> Iterator[Mapping[str, tuple[str | None
         yield stores
         return
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from postgres_server import PostgresServer
+    from support.postgres_server import PostgresServer
     from trivet.store.postgres import PostgresStore
     from trivet.store.postgres.taking_in import take_in
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from postgres_server import PostgresServer
+    from support.postgres_server import PostgresServer
 
 # No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
 settings.register_profile(
@@ -23,6 +25,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("trivet")
+# Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
+TEST_SECONDS = 300
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    def hanging(number: int, frame: FrameType | None) -> None:
+        pytest.fail(f"{item.nodeid} has not ended after {TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, hanging)
+    signal.alarm(TEST_SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One real server for all tests of a process."""
-    from postgres_server import PostgresServer
+    from support.postgres_server import PostgresServer
 
     server = PostgresServer()
     yield server

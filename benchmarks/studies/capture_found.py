@@ -1,6 +1,6 @@
 """How much of what people say the rules of capture keep, and how much of that is worth keeping.
 
-`python benchmarks/studies/capture_found.py` measures the labelled messages (tests/unit/agents/capture/cases.jsonl)
+`python benchmarks/studies/capture_found.py` measures the labelled messages (tests/support/capture_cases.jsonl)
 that no rule was tuned on and writes docs/results/capture.json. Given the folder of test data, it also counts what the
 rules find in chats of others, which have no labels.
 """
@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from secrets_found import commit, microseconds, rate  # noqa: E402
 
+from support.conversations import Case, cases  # noqa: E402
 from trivet.agents.capture.rules import statements  # noqa: E402
-from unit.agents.capture.conversations import Case, cases  # noqa: E402
 
 OUT = ROOT / "docs" / "results" / "capture.json"
 MESSAGE = (
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> None:
     tuned = measure("tune")
     result = {
         "commit": commit(),
-        "labels": "tests/unit/agents/capture/cases.jsonl; rules were tuned on the other part only",
+        "labels": "tests/support/capture_cases.jsonl; rules were tuned on the other part only",
         "messages": {half: len(cases(half)) for half in ("held", "tune")},
         **measure("held"),
         "tuned_on": {name: tuned[name] for name in ("precision", "recall")},

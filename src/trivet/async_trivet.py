@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from functools import wraps
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
+from trivet.contract import Remember, Request
 from trivet.errors import InvalidInput
+from trivet.methods import AsyncMethods
 from trivet.settings import Settings, load_settings
 from trivet.settings.address import is_server
-from trivet.trivet import Trivet
-from trivet.types import Imported, Progress
+from trivet.types import Imported, Progress, Remembered
 
 if TYPE_CHECKING:
     from trivet.client.async_connection import AsyncConnection
 
-P = ParamSpec("P")
-R = TypeVar("R")
+T = TypeVar("T")
 
 
-def awaited(
-    verb: Callable[Concatenate[Trivet, P], R],
-) -> Callable[Concatenate[AsyncTrivet, P], Coroutine[Any, Any, R]]:
-    """The same verb with the same arguments, sent to the server without holding up the event loop."""
-
-    @wraps(verb)
-    async def done(self: AsyncTrivet, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        answer: R = await self._server.do(verb, args, kwargs)
-        return answer
-
-    return done
-
-
-class AsyncTrivet:
+class AsyncTrivet(AsyncMethods):
     """A memory on a server. `async with AsyncTrivet.open("https://memory.example.org", key=...) as memory: ...`"""
 
     def __init__(self, server: AsyncConnection) -> None:
@@ -63,59 +49,24 @@ class AsyncTrivet:
         """The address of the server."""
         return self._server.settings.path
 
-    remember = awaited(Trivet.remember)
-    remember_many = awaited(Trivet.remember_many)
-    recall = awaited(Trivet.recall)
-    get = awaited(Trivet.get)
-    list = awaited(Trivet.list)
-    edit = awaited(Trivet.edit)
-    forget = awaited(Trivet.forget)
-    restore = awaited(Trivet.restore)
-    purge = awaited(Trivet.purge)
-    link = awaited(Trivet.link)
-    unlink = awaited(Trivet.unlink)
-    links = awaited(Trivet.links)
-    share = awaited(Trivet.share)
-    unshare = awaited(Trivet.unshare)
-    shares = awaited(Trivet.shares)
-    reveal = awaited(Trivet.reveal)
-    history = awaited(Trivet.history)
-    diff = awaited(Trivet.diff)
-    why_not = awaited(Trivet.why_not)
-    concepts = awaited(Trivet.concepts)
-    graph = awaited(Trivet.graph)
-    tags = awaited(Trivet.tags)
-    categories = awaited(Trivet.categories)
-    inbox_list = awaited(Trivet.inbox_list)
-    inbox_show = awaited(Trivet.inbox_show)
-    inbox_propose = awaited(Trivet.inbox_propose)
-    inbox_accept = awaited(Trivet.inbox_accept)
-    inbox_edit = awaited(Trivet.inbox_edit)
-    inbox_reject = awaited(Trivet.inbox_reject)
-    feedback = awaited(Trivet.feedback)
-    usage = awaited(Trivet.usage)
-    stats = awaited(Trivet.stats)
-    audit = awaited(Trivet.audit)
+    async def perform(self, request: Request[T]) -> T:
+        return await self._server.perform(request)
 
-    # Only where the store is; they are here to say what to do instead.
-    rotate_keys = awaited(Trivet.rotate_keys)
-    redact = awaited(Trivet.redact)
-    backup = awaited(Trivet.backup)
-    doctor = awaited(Trivet.doctor)
-    reindex = awaited(Trivet.reindex)
-    drain = awaited(Trivet.drain)
-    embed = awaited(Trivet.embed)
-    tidy = awaited(Trivet.tidy)
-    budgets = awaited(Trivet.budgets)
+    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+        """Store several memories in one transaction; each is a mapping of `remember`'s arguments."""
+        return await self._server.remember_many(memories)
+
+    async def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
+        """What changed between two revisions, as a unified diff."""
+        return await self._server.diff(id, older, newer, reveal)
 
     def export(self, *, include_sensitive: bool = False) -> AsyncIterator[str]:
         """The whole store as lines of JSON: header, memories with their history, links."""
-        return self._server.receive(Trivet.export, {"include_sensitive": include_sensitive})
+        return self._server.export(include_sensitive)
 
     async def import_(self, lines: Iterable[str], *, progress: Progress | None = None) -> Imported:
         """Take in lines of an export, or plain memories with at least a `content`. Nothing here is deleted."""
-        imported: Imported = await self._server.carry(Trivet.import_, lines, progress)
-        return imported
+        return await self._server.import_(lines, progress)
 
     async def close(self) -> None:
         await self._server.close()

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from support.stores import ADDRESS, STORES, Open
 from trivet.store.base import Store
-
-from .stores import ADDRESS, STORES, Open
 
 
 @pytest.fixture(params=sorted(STORES))

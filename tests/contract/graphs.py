@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from support.stores import STORES, add
 from trivet.graph.extract import extract
 from trivet.graph.walk import Walk
 from trivet.store.base import Reading, Seeds, Store
 from trivet.types import Filter, Memory
-
-from .stores import STORES, add
 
 Four = tuple[Memory, Memory, Memory, Memory]
 

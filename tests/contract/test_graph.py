@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import STORES, Open, add, at_rest, link, memory, replace
 from trivet.graph.values import Triple
 from trivet.store.base import Seeds, Store
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State
 
 from .graphs import EVERYTHING, HOW, Four, assert_as_if_new, counts, finish, held, reached, read_all
-from .stores import STORES, Open, add, at_rest, link, memory, replace
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import EARLY, Open, add, at_rest, memory
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
 from trivet.store.base import Store
 from trivet.types import LOCAL, Proposal
-
-from .stores import EARLY, Open, add, at_rest, memory
 
 
 def proposal(content: str, owner: str = LOCAL, created_at: str = EARLY) -> Proposal:

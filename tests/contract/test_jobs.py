@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from support.stores import Open, add, memory, near, replace, unit, whole
 from trivet.store.base import Job, Model, Store
-
-from .stores import Open, add, memory, near, replace, unit, whole
 
 
 @pytest.fixture

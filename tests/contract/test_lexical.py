@@ -7,12 +7,11 @@ import math
 import msgspec
 import pytest
 
+from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 from trivet.analyse import analyse
 from trivet.memory.likeness import fingerprint
 from trivet.store.base import Bm25, Store
 from trivet.types import Candidate, Filter
-
-from .stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 
 
 def search(

@@ -7,11 +7,10 @@ from typing import get_args
 import msgspec
 import pytest
 
+from support.stores import add, link, memory, replace
 from trivet.errors import Conflict, NotFound
 from trivet.store.base import Store
 from trivet.types import LinkKind, Memory, State
-
-from .stores import add, link, memory, replace
 
 ONE_WAY: tuple[LinkKind, ...] = ("supersedes", "resolved-by", "part-of")
 

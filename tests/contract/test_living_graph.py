@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import Open, add, memory, replace
 from trivet.store.base import Seeds
 from trivet.store.sqlite import SqliteStore
 
 from .graphs import EVERYTHING, HOW, reached, read_all
-from .stores import Open, add, memory, replace
 
 
 def test_what_another_wrote_is_walked(open_store: Open) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
 from trivet.store.base import Added, Entry, Store
 from trivet.types import Filter, Memory, Revision
-
-from .stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 
 
 def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:

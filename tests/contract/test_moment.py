@@ -7,10 +7,10 @@ from contextvars import copy_context
 
 import msgspec
 
+from support.stores import Open, add, embed, found, memory, near, replace
+from support.waiting import ended
 from trivet.store.base import Store
 from trivet.types import Filter
-
-from .stores import Open, add, embed, found, memory, near, replace
 
 
 def test_what_was_written_before_is_known(open_store: Open) -> None:
@@ -46,7 +46,7 @@ def test_others_learn_what_a_moment_does_not(open_store: Open) -> None:
         add(theirs, second)
         other = threading.Thread(target=lambda: learned.append(set(found(ours, "relay"))))
         other.start()
-        other.join()
+        ended(other)
         for words in ("relay", "door"):
             found(ours, words)
     assert learned == [{first.id, second.id}]
@@ -64,7 +64,7 @@ def test_a_copy_of_the_context_takes_the_moment_along(open_store: Open) -> None:
         add(theirs, memory("relay"))
         leg = threading.Thread(target=copy_context().run, args=(lambda: answers.append(found(ours, "relay")),))
         leg.start()
-        leg.join()
+        ended(leg)
     assert answers == [[first.id]]
 
 

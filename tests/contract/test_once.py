@@ -6,10 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from support.stores import Open
 from trivet.store.base import Kept, Store
 from trivet.store.relational import once
-
-from .stores import Open
 
 LEASE = 60.0
 

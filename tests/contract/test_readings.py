@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.stores import Open, add, memory, replace
+from support.waiting import ended
 from trivet.store.base import Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
-from .stores import Open, add, memory, replace
 
 
 def test_a_leased_reading_is_given_to_nobody_else(open_store: Open) -> None:
@@ -29,7 +30,7 @@ def test_many_take_readings_at_once_and_each_is_taken_once(open_store: Open) -> 
     stores = [open_store() for _ in range(4)]
     add(stores[0], *(memory(f"number {number}") for number in range(60)))
     taken: list[int] = []
-    together = threading.Barrier(len(stores))
+    together = threading.Barrier(len(stores), timeout=60)
 
     def take(store: Store) -> None:
         together.wait()
@@ -40,7 +41,7 @@ def test_many_take_readings_at_once_and_each_is_taken_once(open_store: Open) -> 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert len(taken) == len(set(taken)) == 60
 
 

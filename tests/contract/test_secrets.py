@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from support.stores import add, document, found, memory
 from trivet.errors import Conflict
 from trivet.store.base import Entry, Store
 from trivet.types import Memory, Revision, Sealed
-
-from .stores import add, document, found, memory
 
 SEALED = Sealed(revision=1, field="content", kind="jwt", number=1, key="a", nonce=b"n" * 12, sealed=b"\x00\xff")
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from support.stores import Open, add, document, embed, found, memory, near
 from trivet.errors import StoreError
 from trivet.store.base import Document, Store
 from trivet.store.sqlite import SqliteStore
-
-from .stores import Open, add, document, embed, found, memory, near
 
 
 def test_a_sound_store_has_no_findings(store: Store) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.stores import Open, add, memory
 from trivet.errors import NotFound
 from trivet.ids import new_id
 from trivet.store.base import Store
-
-from .stores import Open, add, memory
 
 
 def test_counts_add_up_over_processes(open_store: Open) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from support.stores import add, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from trivet.memory.likeness import fingerprint
 from trivet.store.base import Seeds, Store
@@ -14,7 +15,6 @@ from trivet.store.relational.memories import RelationalMemories
 from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
-from .stores import add, document, embed, found, link, memory, near, replace
 
 WAYS = set(
     "get page everything words vectors similar count stats tags categories concepts concept named walked".split()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support.stores import Open, add, memory
 from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Store
-
-from .stores import Open, add, memory
 
 VAULT = KnownVault("notes", "/home/ana/notes", "{}")
 FILE = KnownFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")

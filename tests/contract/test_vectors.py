@@ -6,11 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from support.stores import Open, add, embed, memory, near, replace, unit
 from trivet.errors import EmbedderError
 from trivet.store.base import Model, Passage, Store
 from trivet.types import Filter
-
-from .stores import Open, add, embed, memory, near, replace, unit
 
 
 def test_the_first_model_serves_and_a_second_waits(store: Store) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from support.stores import Open, add, embed, found, memory, near, replace
 from trivet.store.base import Model, Store
 from trivet.types import Filter, Memory, State
-
-from .stores import Open, add, embed, found, memory, near, replace
 
 FAR_PAST, FAR_FUTURE = "2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"
 EVERY_STATE: tuple[State, ...] = ("active", "archived", "deleted", "superseded")

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from support.waiting import heard
 from trivet import StoreError, Trivet
 from trivet.ids import new_id
 
@@ -127,7 +128,7 @@ def _until_refused(most_bytes: int, act: Callable[[int], str]) -> tuple[list[str
 def write_and_recall(path: str, name: str, count: int, tell: Connection) -> None:
     """Each write is found at once by its own process; the ids are told at the end, or what went wrong."""
     tell.send("ready")
-    tell.recv()
+    heard(tell)
     ids: list[str] = []
     try:
         with open_store(path) as trivet:
@@ -156,6 +157,6 @@ def received(connection: Connection) -> list[Any]:
     told = []
     try:
         while True:
-            told.append(connection.recv())
+            told.append(heard(connection))
     except (EOFError, ConnectionError):
         return told

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from unit.memory.servers import WordEmbedder
+from support.notes import vault, write
+from support.opened import configuration, open_trivet, trivet
+from support.triples_model import held
+from support.waiting import ended
+from support.word_embedder import WordEmbedder
+
+__all__ = ["configuration", "held", "open_trivet", "trivet", "vault", "write"]
 
 Started = tuple[ForkServerProcess, Connection]
 Start = Callable[..., Started]
@@ -34,7 +40,7 @@ def start() -> Iterator[Start]:
     yield start_it
     for process, pipe in running:
         process.kill()
-        process.join()
+        ended(process)
         process.close()
         pipe.close()
 

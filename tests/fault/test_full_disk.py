@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import heard
 from trivet import StoreError
 
 from .acts import fill_the_disk, import_on_a_full_disk, memories, open_on_a_full_disk, open_store, words
@@ -17,7 +18,7 @@ from .conftest import Start
 
 def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> None:
     _, pipe = start(fill_the_disk, str(path), 2_000_000)
-    (kept, error), after = pipe.recv(), pipe.recv()
+    (kept, error), after = heard(pipe), heard(pipe)
     assert 10 < len(kept) < 2_000
     assert str(path) in error
     assert "disk" in error
@@ -32,7 +33,7 @@ def test_a_write_that_does_not_fit_is_not_there(start: Start, path: Path) -> Non
 
 def test_a_store_that_does_not_fit_can_be_made_later(start: Start, path: Path) -> None:
     _, pipe = start(open_on_a_full_disk, str(path), 20_000)
-    (kept, error), id = pipe.recv(), pipe.recv()
+    (kept, error), id = heard(pipe), heard(pipe)
     assert kept == []
     assert "disk" in error
     assert "rollback" not in error
@@ -46,7 +47,7 @@ def test_an_import_that_does_not_fit_can_be_repeated(start: Start, path: Path, t
     with open_store(str(path)) as trivet:
         lines = list(trivet.export())
     _, pipe = start(import_on_a_full_disk, str(tmp_path / "target.db"), lines, 400_000)
-    (_, error), (stored, unchanged, errors) = pipe.recv(), pipe.recv()
+    (_, error), (stored, unchanged, errors) = heard(pipe), heard(pipe)
     assert "disk" in error
     assert (stored + unchanged, errors) == (600, ())
     with open_store(str(tmp_path / "target.db")) as trivet:

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 
+from support.waiting import ended, heard
 from trivet import StoreError, Trivet
 from trivet.graph.extract import extract
 from trivet.memory.background.extraction import Extraction
@@ -113,8 +114,8 @@ def finish(path: Path, ids: list[str]) -> None:
 def test_killed_between_two_mentions(start: Start, path: Path, mentions: int) -> None:
     ids = memories(path, 450)
     process, pipe = start(read_until_killed, str(path), mentions)
-    assert pipe.recv() == "reading"
-    process.join()
+    assert heard(pipe) == "reading"
+    ended(process)
     assert process.exitcode == -signal.SIGKILL
     assert len(wholly_read(path, ids)) < len(ids)
     with open_store(str(path)) as trivet:
@@ -150,7 +151,7 @@ def test_what_a_killed_one_had_taken_is_embedded_and_read_on_demand(path: Path) 
 def test_a_full_disk(start: Start, path: Path) -> None:
     ids = memories(path, 600)
     _, pipe = start(read_on_a_full_disk, str(path))
-    error, (mentions, waiting), (all_mentions, left) = pipe.recv(), pipe.recv(), pipe.recv()
+    error, (mentions, waiting), (all_mentions, left) = heard(pipe), heard(pipe), heard(pipe)
     assert "disk" in error
     assert "rollback" not in error
     assert mentions < all_mentions

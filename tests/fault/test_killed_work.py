@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from support.waiting import ended, heard
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite import SqliteStore
-from unit.memory.servers import WordEmbedder
 
 from .acts import back_up, drain, memories, open_first, open_store, received, reindex, take_in, words
 from .conftest import Start, Started
@@ -22,12 +23,12 @@ def kill(started: Started, after: int, within_seconds: float) -> list[Any]:
     told = []
     for _ in range(after):
         try:
-            told.append(pipe.recv())
+            told.append(heard(pipe))
         except EOFError:
             break
     wait([process.sentinel], timeout=within_seconds)
     process.kill()
-    process.join()
+    ended(process)
     return told + received(pipe)
 
 

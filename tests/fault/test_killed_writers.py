@@ -6,9 +6,10 @@ import threading
 from pathlib import Path
 from random import Random
 
+from support.waiting import ended, heard
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite import SqliteStore
-from unit.memory.servers import WordEmbedder
 
 from .acts import Told, open_store, received, write_for_ever
 from .conftest import Start, Started
@@ -43,16 +44,16 @@ def killed_after(started: list[Started], counts: list[int]) -> list[list[Told]]:
 
     def follow(place: int) -> None:
         process, pipe = started[place]
-        told[place] += [pipe.recv() for _ in range(counts[place])]
+        told[place] += [heard(pipe) for _ in range(counts[place])]
         process.kill()
-        process.join()
+        ended(process)
         told[place] += received(pipe)
 
     threads = [threading.Thread(target=follow, args=(place,)) for place in range(len(started))]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     return told
 
 

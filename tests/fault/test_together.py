@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import heard
+
 from .acts import open_store, words, write_and_recall
 from .conftest import Start
 
@@ -16,10 +18,10 @@ def test_no_error_and_no_lost_write(start: Start, path: Path, processes: int, co
     names = [f"p{number}" for number in range(processes)]
     pipes = [start(write_and_recall, str(path), name, count)[1] for name in names]
     for pipe in pipes:
-        assert pipe.recv() == "ready"
+        assert heard(pipe) == "ready"
     for pipe in pipes:
         pipe.send("go")
-    told = [pipe.recv() for pipe in pipes]
+    told = [heard(pipe) for pipe in pipes]
     assert [one for one in told if isinstance(one, str)] == []
     with open_store(str(path)) as trivet:
         assert trivet.list().total == processes * count

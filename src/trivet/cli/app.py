@@ -9,31 +9,33 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root
+from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root, plain_command
+from trivet.contract import VERBS
 
-# In the order of `trivet --help`.
-MODULES: dict[str, tuple[str, ...]] = {
-    "write": ("remember",),
-    "find": ("recall", "fuse", "get", "list"),
-    "change": ("edit", "forget", "restore", "purge", "link", "unlink"),
-    "look": ("history", "diff", "why-not", "stats"),
-    "secrets": ("reveal", "redact", "audit", "rotate-keys"),
-    "graph": ("concepts", "graph"),
-    "share": ("share", "unshare", "shares", "links", "tags", "categories"),
-    "inbox": ("inbox",),
-    "ingest": ("ingest",),
-    "move": ("export", "import", "backup", "move"),
-    "usage": ("feedback", "usage"),
-    "upkeep": ("doctor", "embed", "reindex", "config"),
-    "tidy": ("tidy",),
-    "serve": ("serve", "mcp", "demo"),
-    "install": ("install", "uninstall"),
-    "resident": ("up", "down", "status", "hook"),
-    "accounts": ("user", "key"),
-    "tune": ("tune",),
-    "lab": ("lab",),
-}
-HOMES: dict[str, str] = {name: module for module, names in MODULES.items() for name in names}
+# Which module has which commands, in the order of `trivet --help`.
+COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("find", ("remember", "recall", "fuse", "get", "list")),
+    ("change", ("edit", "forget", "restore", "purge", "link", "unlink")),
+    ("look", ("history", "diff", "why-not", "stats")),
+    ("secrets", ("reveal", "redact", "audit", "rotate-keys")),
+    ("graph", ("concepts", "graph")),
+    ("share", ("share", "unshare", "shares", "links", "tags", "categories")),
+    ("inbox", ("inbox",)),
+    ("ingest", ("ingest",)),
+    ("move", ("export", "import", "backup", "move")),
+    ("look", ("feedback", "usage")),
+    ("upkeep", ("doctor", "embed", "reindex", "config")),
+    ("tidy", ("tidy",)),
+    ("serve", ("serve", "mcp", "demo")),
+    ("install", ("install", "uninstall")),
+    ("resident", ("up", "down", "status", "hook")),
+    ("accounts", ("user", "key")),
+    ("tune", ("tune",)),
+    ("lab", ("lab",)),
+)
+HOMES: dict[str, str] = {name: module for module, names in COMMANDS for name in names}
+# Where a verb is that no module has a command for.
+PLAIN = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
@@ -147,7 +149,14 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 def root_command() -> Any:
-    return _group(_root, HELP, LazyCommands(HOMES, _make))
+    return _group(_root, HELP, LazyCommands({**HOMES, **_plain_verbs()}, _make))
+
+
+def _plain_verbs() -> dict[str, str]:
+    """Verbs of the contract that have no command of their own yet."""
+    grouped = {f"{group}_{name}" for group, names in GROUPS.items() for name in names}
+    known = {name.replace("-", "_") for name in HOMES} | grouped
+    return {name.replace("_", "-"): PLAIN for name, verb in VERBS.items() if verb.command and name not in known}
 
 
 def _group(callback: Callable[..., None], help: str, commands: LazyCommands, completion: bool = True) -> Any:
@@ -209,8 +218,11 @@ def _list_alone(context: typer.Context, path: PathOption = None, as_json: JsonOp
 
 
 def _single(name: str, module: str) -> Any:
-    import_module(f"trivet.cli.commands.{module}")
-    entry = ENTRIES[name]
+    if module == PLAIN:
+        entry = plain_command(VERBS[name.replace("-", "_")])
+    else:
+        import_module(f"trivet.cli.commands.{module}")
+        entry = ENTRIES[name]
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     own_name = name.rpartition(" ")[2]
     single.command(own_name, help=entry.help, short_help=entry.short_help, context_settings=_SETTINGS)(entry.callback)

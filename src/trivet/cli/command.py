@@ -11,9 +11,9 @@ import msgspec
 import typer
 
 from trivet.cli.options import arguments_of, keyword, parameters_of
-from trivet.cli.output import reader_gone
+from trivet.cli.output import plain_lines, reader_gone
 from trivet.cli.session import Session
-from trivet.contract import BY_NAME
+from trivet.contract import VERBS, Request, Verb, check
 
 SECOND_CLAUSE = re.compile(r"[.:;]|, (?:each|or) ")
 
@@ -79,7 +79,7 @@ def command(
     return register
 
 
-def operation(
+def verb_command(
     name: str,
     *,
     more: str = "",
@@ -89,26 +89,49 @@ def operation(
     summary: str = "",
     settled: Sequence[str] = (),
 ) -> Callable[[Handler], Handler]:
-    """A command for an operation of the contract, which gives its options; the function gets what was typed.
+    """A command for a verb, whose request gives the options; the function gets the checked request.
 
-    One that is a way to use an operation of another name says which `verb`, and which of its fields are `settled`.
+    A command that is one way to use a verb of another name says which `verb`, and which parameters are `settled`.
     """
-    verb_of = BY_NAME[verb or name.replace("-", "_").replace(" ", "_")]
-    told = summary or verb_of.summary
+    named = VERBS[verb or name.replace("-", "_").replace(" ", "_")]
+    told = summary or named.summary
 
     def register(function: Handler) -> Handler:
-        def handle(session: Session, **values: Any) -> Status:
-            extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
-            given = {**dict.fromkeys(settled), **values}
-            return function(session, arguments_of(verb_of.request, given), **extras)
-
-        def parameters() -> list[inspect.Parameter]:
-            return [*(one for one in parameters_of(verb_of.request) if one.name not in settled), *extra]
-
-        ENTRIES[name] = Entry(name, told, _help(told, more, example), handle, parameters)
+        ENTRIES[name] = _entry(name, named, told, _help(told, more, example), function, extra, settled)
         return function
 
     return register
+
+
+def plain_command(verb: Verb) -> Entry:
+    """The command of a verb that has none of its own: it shows the result as it is."""
+
+    def handle(session: Session, request: Request[Any]) -> None:
+        result = session.memory.perform(request)
+        session.show(result, lambda: plain_lines(result))
+
+    name = verb.name.replace("_", "-")
+    return _entry(name, verb, verb.summary, _help(verb.summary, "", verb.example or f"trivet {name}"), handle)
+
+
+def _entry(
+    name: str,
+    verb: Verb,
+    summary: str,
+    help: str,
+    function: Handler,
+    extra: Sequence[inspect.Parameter] = (),
+    settled: Sequence[str] = (),
+) -> Entry:
+    def handle(session: Session, **values: Any) -> Status:
+        extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
+        typed = arguments_of(verb.request, {**dict.fromkeys(settled), **values})
+        return function(session, check(verb.request, typed), **extras)
+
+    def parameters() -> list[inspect.Parameter]:
+        return [*(one for one in parameters_of(verb.request) if one.name not in settled), *extra]
+
+    return Entry(name, summary, help, handle, parameters)
 
 
 def _in_session(function: Handler, parameters: Sequence[inspect.Parameter]) -> Handler:

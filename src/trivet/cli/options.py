@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from trivet import contract
+from trivet.contract import Parameters, json_schema
 
 # What people type often gets a shorter spelling beside the contract's name.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -52,9 +52,9 @@ class Field(msgspec.Struct, frozen=True):
 
 
 @cache
-def fields_of(request: type[contract.Request]) -> tuple[Field, ...]:
+def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
     """Required fields first, in the contract's order, since their place on the command line is their name."""
-    whole = contract.json_schema(request)
+    whole = json_schema(request)
     required = whole.get("required", ())
     fields = [
         Field(
@@ -70,7 +70,7 @@ def fields_of(request: type[contract.Request]) -> tuple[Field, ...]:
     return tuple(sorted(fields, key=lambda field: not field.required))
 
 
-def parameters_of(request: type[contract.Request]) -> Iterator[inspect.Parameter]:
+def parameters_of(request: type[Parameters]) -> Iterator[inspect.Parameter]:
     for field in fields_of(request):
         info = _argument(field) if field.required or field.name in PLACED else _option(field)
         default = inspect.Parameter.empty if field.required else _shown_default(field)
@@ -81,8 +81,8 @@ def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) 
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def arguments_of(request: type[contract.Request], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, as arguments of the facade's method: what was left out stays out, an empty text clears."""
+def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed, as arguments of a request: what was left out stays out, an empty text clears."""
     from trivet.cli.standard_input import read_if_dash
 
     given: dict[str, Any] = {}

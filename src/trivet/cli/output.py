@@ -45,6 +45,15 @@ def write_json(value: Any) -> None:
     write_text(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
+def plain_lines(result: Any) -> list[Line]:
+    """Any result as lines: a field each, a row for each item of a list."""
+    value = msgspec.to_builtins(result)
+    rows = value if isinstance(value, (list, tuple)) else [value]
+    if all(isinstance(row, dict) for row in rows):
+        return [line((f"{name}: ", "bold"), one_line(str(held))) for row in rows for name, held in row.items()]
+    return [line(one_line(str(row))) for row in rows]
+
+
 def write_lines(lines: Iterable[Line]) -> None:
     write_text(_for_terminal(lines) if sys.stdout.isatty() else _for_pipe(lines))
 

@@ -1,4 +1,4 @@
-"""A progress bar on standard error that appears only if somebody watches and the work takes long."""
+"""A progress bar on standard error. It appears only on a terminal, and only if the work takes long."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ def serve_store(path: str | None, host: str, port: int) -> None:
     _check_installed()
     from trivet.serve.http.hosts import is_loopback
     from trivet.serve.http.server import for_server, listen, run
-    from trivet.serve.http.tenants import House
+    from trivet.serve.http.tenants import Tenants
 
     settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
-        house = House(settings)
-        if not house.has_users():
+        tenants = Tenants(settings)
+        if not tenants.has_users():
             warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
         if not is_loopback(host):
             warn(
@@ -31,7 +31,7 @@ def serve_store(path: str | None, host: str, port: int) -> None:
                 "be read on the way. Put a proxy with TLS in front, or listen on 127.0.0.1."
             )
         write_lines([line(f"Trivet listens on {_address(host, listener)}. Ctrl-C ends it.")])
-        run(house, settings, listener, host)
+        run(tenants, settings, listener, host)
 
 
 def serve_demo(host: str, port: int) -> None:
@@ -39,14 +39,14 @@ def serve_demo(host: str, port: int) -> None:
     _check_installed()
     from trivet.cli.demo.command import opened_demo
     from trivet.serve.http.server import for_server, listen, run
-    from trivet.serve.http.tenants import House
+    from trivet.serve.http.tenants import Tenants
 
     with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
         path = Path(folder) / "memory.db"
         opened_demo(path).close()
         settings = for_server(Settings(path=str(path)))
-        house = House(settings)
-        key = house.make_key("local", "admin")
+        tenants = Tenants(settings)
+        key = tenants.make_key("local", "admin")
         address = _address(host, listener)
         write_lines(
             [
@@ -57,7 +57,7 @@ def serve_demo(host: str, port: int) -> None:
                 line(""),
             ]
         )
-        run(house, settings, listener, host)
+        run(tenants, settings, listener, host)
 
 
 def _asked() -> str:
@@ -73,7 +73,6 @@ def _address(host: str, listener: socket.socket) -> str:
 
 def _check_installed() -> None:
     try:
-        import fastapi  # noqa: F401
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, TypeVar
 
 import anyio
 import httpx2
 from msgspec import UNSET
 
+from trivet.client import call
 from trivet.client.attempts import Attempts, broken_export, broken_import
-from trivet.client.call import Call, arguments_of, call_of, result_of
+from trivet.client.call import Call, result_of
 from trivet.client.error_response import check_lines, checked
 from trivet.client.lines import Lines, chunks
 from trivet.client.options import closed, options, own_scope
+from trivet.contract import Remember, Request
 from trivet.settings import Settings
-from trivet.types import Progress
+from trivet.types import Imported, Progress, Remembered
+
+T = TypeVar("T")
 
 
 class AsyncConnection:
@@ -23,29 +27,39 @@ class AsyncConnection:
         self.settings = settings
         self._http = httpx2.AsyncClient(**options(settings))
 
-    async def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """What `method` of the facade does, done by the server."""
-        return await self._ask(self._call(method, arguments_of(method, args, kwargs)))
+    async def perform(self, request: Request[T]) -> T:
+        """Has the server perform a verb."""
+        answer: T = await self._ask(call.call_of(request, own_scope(self.settings)))
+        return answer
 
-    async def carry(self, method: Callable[..., Any], lines: Iterable[str], progress: Progress | None) -> Any:
+    async def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+        stored: list[Remembered] = await self._ask(call.remember_many(memories, own_scope(self.settings)))
+        return stored
+
+    async def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
+        return str(await self._ask(call.diff(id, older, newer, reveal)))
+
+    async def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
         """Sends lines as they are read. They are gone then, so there is one attempt."""
-        call = self._call(method, {})
+        self._check_open()
+        sent = call.import_()
 
         async def body() -> AsyncIterator[bytes]:
             for piece in chunks(lines, progress):
                 yield piece
 
         try:
-            response = await self._http.request(call.method, call.path, content=body(), headers=call.headers)
+            response = await self._http.request(sent.method, sent.path, content=body(), headers=sent.headers)
         except httpx2.RequestError as error:
             raise broken_import(error, self.settings.path) from None
-        return result_of(call, checked(response, self.settings))
+        imported: Imported = result_of(sent, checked(response, self.settings))
+        return imported
 
-    async def receive(self, method: Callable[..., Any], kwargs: Mapping[str, Any]) -> AsyncIterator[str]:
-        call = self._call(method, kwargs)
-        lines = Lines()
+    async def export(self, include_sensitive: bool) -> AsyncIterator[str]:
+        self._check_open()
+        sent, lines = call.export(include_sensitive), Lines()
         try:
-            async with self._http.stream(call.method, call.path, headers=call.headers) as response:
+            async with self._http.stream(sent.method, sent.path, headers=sent.headers) as response:
                 if not response.is_success:
                     await response.aread()
                 check_lines(response, self.settings)
@@ -60,13 +74,12 @@ class AsyncConnection:
     async def close(self) -> None:
         await self._http.aclose()
 
-    def _call(self, method: Callable[..., Any], arguments: Mapping[str, Any]) -> Call:
-        call = call_of(method.__name__, arguments, own_scope(self.settings))
+    def _check_open(self) -> None:
         if self._http.is_closed:
             raise closed(self.settings.path)
-        return call
 
     async def _ask(self, call: Call) -> Any:
+        self._check_open()
         if call.known is not UNSET:
             return call.known
         attempts = Attempts(call, self.settings.path)

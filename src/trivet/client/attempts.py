@@ -14,7 +14,7 @@ MOST_ATTEMPTS = 3
 FIRST_PAUSE = 0.2
 # A server that asks for a longer pause is believed, and its refusal handed to the caller.
 LONGEST_PAUSE = 5.0
-# Asked too often, too many at once, or nobody behind the proxy for the moment.
+# Asked too often, too many at once, or no server behind the proxy for the moment.
 REFUSED_FOR_NOW = frozenset({429, 502, 503})
 # The first attempt is still being worked on, if the server says when to come again.
 UNDER_WAY = 409
@@ -62,7 +62,7 @@ class Attempts:
 
 
 def loss(error: httpx2.RequestError, address: str) -> str:
-    """Why no answer came, for whoever called."""
+    """Why no answer came, for the caller."""
     reason = str(error) or type(error).__name__
     if isinstance(error, NOT_SENT):
         return f"The server at {address} cannot be reached: {reason}. Is it running, and is the address right?"

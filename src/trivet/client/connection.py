@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import httpx2
 from msgspec import UNSET
 
+from trivet.client import call
 from trivet.client.attempts import Attempts, broken_export, broken_import
-from trivet.client.call import Call, arguments_of, call_of, result_of
+from trivet.client.call import Call, result_of
 from trivet.client.error_response import check_lines, checked
 from trivet.client.lines import Lines, chunks
 from trivet.client.options import closed, options, own_scope
+from trivet.contract import Remember, Request
 from trivet.settings import Settings
-from trivet.types import Progress
+from trivet.types import Imported, Progress, Remembered
+
+T = TypeVar("T")
 
 
 class Connection:
@@ -28,26 +32,39 @@ class Connection:
     def address(self) -> str:
         return self.settings.path
 
-    def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """What `method` of the facade does, done by the server."""
-        arguments = arguments_of(method, args, kwargs)
-        call = call_of(method.__name__, arguments, own_scope(self.settings))
-        if self._http.is_closed:
-            raise closed(self.settings.path)
-        if method.__name__ == "export":
-            return self._receive(call)
-        if method.__name__ == "import_":
-            return self._carry(call, arguments["lines"], arguments.get("progress"))
-        return self._ask(call)
+    def perform(self, request: Request[T]) -> T:
+        """Has the server perform a verb."""
+        answer: T = self._ask(call.call_of(request, own_scope(self.settings)))
+        return answer
 
-    def ask(self, verb: str, arguments: Mapping[str, Any]) -> Any:
-        """What a verb of the contract answers, for those who have no facade."""
-        return self._ask(call_of(verb, arguments))
+    def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+        stored: list[Remembered] = self._ask(call.remember_many(memories, own_scope(self.settings)))
+        return stored
+
+    def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
+        return str(self._ask(call.diff(id, older, newer, reveal)))
+
+    def export(self, include_sensitive: bool) -> Iterator[str]:
+        self._check_open()
+        return self._receive(call.export(include_sensitive))
+
+    def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
+        self._check_open()
+        imported: Imported = self._carry(call.import_(), lines, progress)
+        return imported
+
+    def engine(self) -> NoReturn:
+        raise call.not_over_http("engine")
 
     def close(self) -> None:
         self._http.close()
 
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise closed(self.settings.path)
+
     def _ask(self, call: Call) -> Any:
+        self._check_open()
         if call.known is not UNSET:
             return call.known
         attempts = Attempts(call, self.settings.path)

@@ -1,4 +1,4 @@
-"""What a server says went wrong, as the error that a store of one's own would have raised."""
+"""Turns a server's error answer into the error that an embedded store would have raised."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_lines(response: httpx2.Response, settings: Settings) -> None:
 
 
 def error_of(response: httpx2.Response, settings: Settings) -> TrivetError:
-    """The server's own words where it gives any; else what its status means to whoever set this up."""
+    """The server's own words where it gives any; else what its status means to the user who set this up."""
     status, address, key = response.status_code, settings.path, settings.key
     if status == 401 and not key:
         return Unauthorised(f"The server at {address} wants to know who asks. {NO_KEY}")

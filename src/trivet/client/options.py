@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import httpx2
 
-from trivet.client.address import checked_address, checked_key, checked_proxy
-from trivet.errors import StoreError
+from trivet.errors import InvalidInput, StoreError
 from trivet.settings import Settings
+from trivet.settings.address import is_server
 
 if TYPE_CHECKING:
     import ssl
@@ -49,6 +50,43 @@ def _headers(key: str) -> dict[str, str]:
 
 
 def _certificates(address: str, proxy: str) -> ssl.SSLContext | bool:
-    """The system's certificates; reading them takes longer than a recall, and without TLS nobody shows one."""
+    """The system's certificates; reading them takes longer than a recall, and without TLS no server shows one."""
     encrypted = any(one.lower().startswith("https://") for one in (address, proxy))
     return httpx2.create_ssl_context() if encrypted else False
+
+
+def checked_address(text: str) -> str:
+    """The address without a final slash; it may have a path, for a server behind a proxy."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port  # a bad port is found when it is asked for
+    except ValueError:
+        host = None
+    if not host or not is_server(text) or not text.isprintable() or " " in text:
+        raise InvalidInput("The address of a server looks like https://memory.example.org or http://127.0.0.1:7373.")
+    if "@" in parts.netloc:
+        raise InvalidInput(
+            f"The address of {host} holds a user or a password, which end up in logs. Leave them out; "
+            "give the key as key=..., as TRIVET_KEY, or as the setting key."
+        )
+    if parts.query or parts.fragment:
+        raise InvalidInput(f"The address of {host} ends with a query (? or #). Give the address of the server alone.")
+    return text.rstrip("/")
+
+
+def checked_proxy(text: str) -> str | None:
+    """The address of a proxy, which may hold a password; the error does not show it."""
+    try:
+        host = urlsplit(text).hostname if is_server(text) and text.isprintable() else None
+    except ValueError:
+        host = None
+    if text and not host:
+        raise InvalidInput("proxy: an address such as http://proxy.example.org:3128 is expected, or nothing for none.")
+    return text or None
+
+
+def checked_key(key: str) -> str:
+    """The key as a header can carry it. The error does not show it."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidInput("The key holds characters that no key has. Copy it again, without spaces or line ends.")
+    return key

@@ -35,30 +35,30 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     instance: str
 
 
-class Told(msgspec.Struct, frozen=True):
-    """How an error is told: the end of its `type`, its status and its title."""
+class ProblemKind(msgspec.Struct, frozen=True):
+    """How an error is written: the end of its `type`, its status and its title."""
 
     name: str
     status: int
     title: str
 
 
-PROBLEMS: Mapping[type[TrivetError], Told] = {
-    InvalidInput: Told("invalid-input", 422, "The request is not acceptable"),
-    Unauthorised: Told("unauthorised", 401, "Who is asking is not known"),
-    Forbidden: Told("forbidden", 403, "Not allowed"),
-    NotFound: Told("not-found", 404, "There is no such thing"),
-    Conflict: Told("conflict", 409, "It contradicts what is stored"),
-    TooMany: Told("too-many", 429, "Too many requests"),
-    SecretError: Told("secret", 503, "A secret cannot be sealed or opened"),
-    EmbedderError: Told("embedder", 503, "The embedder is not available"),
-    RerankerError: Told("reranker", 503, "The reranker is not available"),
-    LegFailed: Told("leg-failed", 503, "A part of the search failed"),
-    StoreError: Told("store", 503, "The store is not available"),
+PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
+    InvalidInput: ProblemKind("invalid-input", 422, "The request is not acceptable"),
+    Unauthorised: ProblemKind("unauthorised", 401, "Who is asking is not known"),
+    Forbidden: ProblemKind("forbidden", 403, "Not allowed"),
+    NotFound: ProblemKind("not-found", 404, "There is no such thing"),
+    Conflict: ProblemKind("conflict", 409, "It contradicts what is stored"),
+    TooMany: ProblemKind("too-many", 429, "Too many requests"),
+    SecretError: ProblemKind("secret", 503, "A secret cannot be sealed or opened"),
+    EmbedderError: ProblemKind("embedder", 503, "The embedder is not available"),
+    RerankerError: ProblemKind("reranker", 503, "The reranker is not available"),
+    LegFailed: ProblemKind("leg-failed", 503, "A part of the search failed"),
+    StoreError: ProblemKind("store", 503, "The store is not available"),
 }
 
 
 def error_of(type: str) -> type[TrivetError] | None:
-    """The error that is told by this `type`."""
+    """The error that this `type` stands for."""
     name = type.removeprefix(TYPE_PREFIX)
-    return next((kind for kind, told in PROBLEMS.items() if told.name == name), None)
+    return next((kind for kind, problem in PROBLEMS.items() if problem.name == name), None)

@@ -7,7 +7,7 @@ import uuid
 
 import msgspec
 
-from trivet.contract import CategoriesRequest, ConceptsRequest, GraphRequest
+from trivet.contract import ConceptsRequest, GraphRequest
 from trivet.errors import InvalidInput, NotFound
 from trivet.graph.canonical import canonical, form
 from trivet.ids import check_id
@@ -15,7 +15,7 @@ from trivet.memory.engine import Engine
 from trivet.search.filters import filter_of
 from trivet.secrets import masked
 from trivet.store.base import Store
-from trivet.types import Concept, ConceptPage, Count, Filter, GraphNode, Memory, Neighbourhood
+from trivet.types import Concept, ConceptPage, Filter, GraphNode, Memory, Neighbourhood
 
 # Enough of a memory without a title to know it again.
 LABEL_CHARACTERS = 80
@@ -33,14 +33,6 @@ def concepts(engine: Engine, request: ConceptsRequest) -> ConceptPage:
     filter = filter_of(request, engine.settings, engine.viewer)
     page = engine.store.concepts.page(filter, contains, request.kind, request.sort, request.limit, request.offset)
     return msgspec.structs.replace(page, not_in_graph=_waiting(engine))
-
-
-def categories(engine: Engine, request: CategoriesRequest) -> tuple[Count, ...]:
-    """Every configured category, also those that no visible memory has, and any other that is in use."""
-    filter = filter_of(request, engine.settings, engine.viewer)
-    held = {count.name: count.memories for count in engine.store.memories.categories(filter)}
-    names = dict.fromkeys([*engine.settings.categories, *sorted(held)])
-    return tuple(Count(name=name, memories=held.get(name, 0)) for name in names)
 
 
 def graph(engine: Engine, request: GraphRequest) -> Neighbourhood:

@@ -1,4 +1,4 @@
-"""What the two paths work with: a store, its embedding, a worker and the settings."""
+"""What the bodies of the verbs work with: a store, its embedding, the worker, the models and the settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.memory.answer.expansion.expander import Expander
 from trivet.memory.background.usage_counter import Tally
@@ -63,6 +64,16 @@ _SPELLED_OUT: dict[Right, str] = {
 }
 
 
+def demand(caller: Caller, need: Need) -> None:
+    """The one check of a caller's rights."""
+    if need == "store":
+        raise Forbidden("Only the owner, who has the store, can do this, with the command line on the server.")
+    if need not in caller.rights:
+        raise Forbidden(
+            f"The key {caller.key} does not allow to {_SPELLED_OUT[need]}. Ask an admin for one with the right {need}."
+        )
+
+
 class Engine(msgspec.Struct, frozen=True):
     settings: Settings
     store: Store
@@ -76,7 +87,7 @@ class Engine(msgspec.Struct, frozen=True):
     tally: Tally
     members: Members
     shares_legs: bool = False
-    caller: Caller | None = None  # None: whoever has the store, who may do everything
+    caller: Caller | None = None  # None: the owner of the store, who may do everything
 
     @property
     def viewer(self) -> str | None:
@@ -86,20 +97,13 @@ class Engine(msgspec.Struct, frozen=True):
         """The same engine for a user of a server, who sees and does what they may."""
         return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
 
-    def demand(self, right: Right) -> None:
-        if self.caller and right not in self.caller.rights:
-            raise Forbidden(
-                f"The key {self.caller.key} does not allow to {_SPELLED_OUT[right]}. Ask an admin for one with the "
-                f"right {right}."
-            )
-
-    def demand_store(self) -> None:
-        if self.caller:
-            raise Forbidden("Only whoever has the store can do this, with the command line on the server.")
+    def demand(self, need: Need) -> None:
+        if self.caller is not None:
+            demand(self.caller, need)
 
     def close(self) -> None:
         if self.caller:
-            return  # whoever opened the store closes it
+            return  # the engine that opened the store closes it
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:

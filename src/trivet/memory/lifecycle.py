@@ -11,6 +11,7 @@ from trivet.clock import now
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
+from trivet.memory.perform import note_reveal
 from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
 from trivet.secrets import masked
@@ -20,8 +21,8 @@ from trivet.types import Link, Memory, Revision
 def forget(engine: Engine, request: contract.Forget) -> Memory:
     memory = engine.store.memories.get(check_id(request.id))
     if memory.state == "deleted":
-        return memory
-    return rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget")
+        return masked(memory)
+    return masked(rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget"))
 
 
 def restore(engine: Engine, request: contract.Restore) -> Memory:
@@ -42,7 +43,11 @@ def restore(engine: Engine, request: contract.Restore) -> Memory:
     sensitive = earlier.sensitive or current.sensitive
     restored = msgspec.structs.replace(earlier, state=state, sensitive=sensitive, revision=current.revision)
     check_memory(engine, restored)
-    return rewrite(engine, restored, "restore")
+    return masked(rewrite(engine, restored, "restore"))
+
+
+def purge(engine: Engine, request: contract.Purge) -> None:
+    engine.store.memories.purge(check_id(request.id))
 
 
 def link(engine: Engine, request: contract.LinkRequest) -> Link:
@@ -56,6 +61,16 @@ def link(engine: Engine, request: contract.LinkRequest) -> Link:
     made = Link(kind=request.kind, source=source, target=target, created_at=now())
     engine.store.links.add(made)
     return made
+
+
+def unlink(engine: Engine, request: contract.UnlinkRequest) -> None:
+    source, target = check_id(request.source, "source"), check_id(request.target, "target")
+    engine.store.links.remove(source, request.kind, target)
+
+
+def links(engine: Engine, request: contract.LinksRequest) -> tuple[Link, ...]:
+    memory = engine.store.memories.get(check_id(request.id))
+    return engine.store.links.touching([memory.id])
 
 
 def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
@@ -80,6 +95,9 @@ def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
 
 
 def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
+    engine.demand("read")
+    if reveal:
+        note_reveal(engine, "diff", id)
     revisions = history(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
     before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
     return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))

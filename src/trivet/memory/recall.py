@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import msgspec
 
 from trivet.analyse import Question, analyse_query
-from trivet.contract import Recall
+from trivet.contract import Recall, RecallRequest
 from trivet.memory.answer.choose import Choice, choose, sort_hits
 from trivet.memory.answer.evidence import Evidence, Words
 from trivet.memory.answer.expand import expanded
@@ -77,8 +77,15 @@ class Trail(msgspec.Struct, frozen=True):
 Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
 
 
-def recall(engine: Engine, request: Recall) -> Answer:
-    return follow(engine, request).answer
+def recall(engine: Engine, request: RecallRequest) -> Answer:
+    if request.federated:
+        from trivet.memory.federation.recall import recall_federated
+
+        answer = recall_federated(engine, request)
+    else:
+        answer = follow(engine, request).answer
+    engine.tally.note(hit.id for hit in answer.hits)
+    return answer
 
 
 def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> Trail:

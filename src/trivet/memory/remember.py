@@ -59,8 +59,8 @@ def edit(engine: Engine, request: Edit) -> Memory:
         )
     new = _with_changes(engine, old, request)
     if new == old:
-        return old
-    return rewrite(engine, new, "edit", unless=old)
+        return masked(old)
+    return masked(rewrite(engine, new, "edit", unless=old))
 
 
 Guarded = tuple[Entry, Mapping[str, int]]

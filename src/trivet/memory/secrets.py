@@ -13,8 +13,8 @@ from trivet.types import AuditEntry, Memory, Rotated
 RESEALED_AT_ONCE = 200
 
 
-def reveal(engine: Engine, request: contract.Reveal) -> Memory:
-    """A memory in full. The record is written first: nobody reads a secret without leaving a trace."""
+def reveal(engine: Engine, request: contract.RevealRequest) -> Memory:
+    """A memory in full. The audit record is written first, so no secret is read without a trace."""
     memory = engine.store.memories.get(check_id(request.id))
     if engine.viewer not in (None, memory.owner):
         raise Forbidden(f"Memory {memory.id} belongs to {memory.owner}, who alone can reveal it.")
@@ -37,9 +37,9 @@ def rotate(engine: Engine, drop_old: bool) -> Rotated:
     return Rotated(key=key.id, resealed=resealed, dropped=dropped)
 
 
-def audit(engine: Engine, limit: int) -> tuple[AuditEntry, ...]:
-    """Whoever has the store, or is admin, sees the acts of all; others their own."""
+def audit(engine: Engine, request: contract.AuditRequest) -> tuple[AuditEntry, ...]:
+    """The owner and admins see the acts of all users; other callers their own."""
     caller = engine.caller
     if caller is None or "admin" not in caller.rights:
-        return engine.store.audit.noted(limit, engine.viewer)
-    return engine.store.audit.noted(limit)
+        return engine.store.audit.noted(request.limit, engine.viewer)
+    return engine.store.audit.noted(request.limit)

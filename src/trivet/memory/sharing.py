@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.contract import ShareRequest, UnshareRequest
+from trivet.contract import ShareRequest, SharesRequest, UnshareRequest
 from trivet.errors import InvalidInput, NotFound
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
@@ -30,6 +30,10 @@ def unshare(engine: Engine, request: UnshareRequest) -> None:
         engine.store.shares.unshare_memory(check_id(request.id), request.user)
     else:
         engine.store.shares.unshare_tag(str(request.tag), request.user)
+
+
+def shares(engine: Engine, request: SharesRequest) -> tuple[Share, ...]:
+    return engine.store.shares.all()
 
 
 def _check_one(request: ShareRequest | UnshareRequest) -> None:

@@ -1,4 +1,4 @@
-"""How a failure that nobody expected is logged: where it happened, and not what it said, which may quote memories."""
+"""Logs an unexpected failure: where it happened, and not its message, which may quote memories."""
 
 from __future__ import annotations
 

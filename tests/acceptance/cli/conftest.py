@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import CommandLine
+from support.command_line import CommandLine
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support.command_line import CommandLine
 from trivet import __version__
-
-from .running import CommandLine
 
 OTHER = "01997e00-0000-7000-8000-000000000001"
 

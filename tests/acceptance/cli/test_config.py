@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.command_line import CommandLine
 from trivet import Settings
-
-from .running import CommandLine
 
 
 def test_origins(trivet: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from support.command_line import CommandLine, process
 from trivet.cli.demo import command as cli_demo
 from trivet.cli.demo import lines
 from trivet.cli.demo.scenes import SCENES
 from trivet.cli.demo.store import demo_path, open_demo
 from trivet.cli.session import Session
-
-from .running import CommandLine, process
 
 
 def ignore(count: int) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.command_line import CommandLine
 from trivet import EmbedderError, Trivet
-
-from .running import CommandLine
 
 NOBODY = "01997e00-0000-7000-8000-000000000009"
 
@@ -84,10 +83,10 @@ def test_a_failing_embedder_is_a_warning(trivet: CommandLine, monkeypatch: pytes
 
 
 def test_interrupted(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(self: Trivet) -> None:
+    def interrupt(self: Trivet, request: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Trivet, "stats", interrupt)
+    monkeypatch.setattr(Trivet, "perform", interrupt)
     assert trivet("stats").status == 130
 
 

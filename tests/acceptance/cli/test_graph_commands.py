@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from .running import CommandLine, process
+from support.command_line import CommandLine, process
 
 
 @pytest.fixture

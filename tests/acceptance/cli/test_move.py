@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import CommandLine
+from support.command_line import CommandLine
 
 
 def test_export_and_import_are_a_round_trip(trivet: CommandLine, staging: str, tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.command_line import CommandLine
 from trivet.cli.output import _for_pipe as for_pipe
 from trivet.cli.output import _for_terminal as for_terminal
 from trivet.cli.output import line, one_line, printable
 from trivet.cli.views.answer import score_bar
 from trivet.cli.views.memories import preview
-
-from .running import CommandLine
 
 NASTY = "Click [link=http://x]here[/link] [bold]now[/bold] \x1b]0;owned\x07\x1b[2J \u202eabc\u202c \x9b31m [/]"
 

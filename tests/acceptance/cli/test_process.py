@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .running import CommandLine, process
+from support.command_line import CommandLine, process
+from support.waiting import LIMIT_SECONDS
 
 COMMAND = [sys.executable, "-m", "trivet.cli"]
 
@@ -56,7 +57,7 @@ def test_two_processes_may_store_at_once(trivet: CommandLine, tmp_path: Path) ->
     for file in files:
         file.write_text("".join(f'{{"content": "{file.stem} fact {number}"}}\n' for number in range(50)))
     running = [subprocess.Popen([*COMMAND, "import", str(file)], stdout=subprocess.DEVNULL) for file in files]
-    assert [process.wait() for process in running] == [0, 0]
+    assert [process.wait(LIMIT_SECONDS) for process in running] == [0, 0]
     assert trivet.json("stats")["memories"] == {"active": 100}
     assert all(finding["ok"] for finding in trivet.json("doctor"))
 

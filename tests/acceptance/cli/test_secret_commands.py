@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from unit.secrets.invented import github
-
-from .running import CommandLine
+from support.command_line import CommandLine
+from support.invented_secrets import github
 
 TEXT = f"The bot logs in with {github('cli')}."
 

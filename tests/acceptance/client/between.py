@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+from support.waiting import ended
+
 READ_BYTES = 64 * 1024
 
 
@@ -39,7 +41,7 @@ class Wire:
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
         for thread in self._threads:
-            thread.join()
+            ended(thread)
 
     def _accept(self) -> None:
         while True:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from support.served_stores import Houses, houses, key_of
 from trivet import Trivet
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 
 from .between import Wire, wire
-from .serving import Houses, houses, key_of
 
 
 @pytest.fixture(scope="module")
@@ -19,19 +19,19 @@ def running() -> Iterator[Houses]:
 
 
 @pytest.fixture
-def house_at(running: Houses, path: Path) -> Iterator[tuple[str, House]]:
+def house_at(running: Houses, path: Path) -> Iterator[tuple[str, Tenants]]:
     with running.at(path, embedder="none", background=False) as opened:
         yield opened
 
 
 @pytest.fixture
-def address(house_at: tuple[str, House]) -> str:
+def address(house_at: tuple[str, Tenants]) -> str:
     """Where the test's own server is; it has a path, as one behind a proxy has."""
     return house_at[0]
 
 
 @pytest.fixture
-def key(house_at: tuple[str, House]) -> str:
+def key(house_at: tuple[str, Tenants]) -> str:
     return key_of(house_at[1])
 
 

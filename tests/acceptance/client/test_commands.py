@@ -10,7 +10,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from acceptance.cli.running import CommandLine, process
+from support.command_line import CommandLine, process
 from trivet import Trivet
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from support.waiting import ended
 from trivet import StoreError, Trivet
 from trivet.client.attempts import MOST_ATTEMPTS
 
@@ -36,7 +37,7 @@ def test_threads_share_a_client(trivet: Trivet, between: Wire) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert errors == []
     assert trivet.list().total == 30
     assert between.connections <= 6

@@ -12,11 +12,11 @@ import pytest
 from rich.pretty import pretty_repr
 from starlette.responses import Response
 
+from support.served_stores import serving
 from trivet import AsyncTrivet, InvalidInput, Settings, StoreError, Trivet, load_settings
 
 from .between import Wire, wire
 from .certificates import make_certificate
-from .serving import serving
 
 KEY = "tvt.default.abc.very-secret"
 
@@ -143,7 +143,7 @@ def test_nothing_is_loaded_for_it_until_it_is_wanted() -> None:
 def test_no_model_is_loaded_for_a_client(address: str, key: str) -> None:
     script = (
         "import sys\nfrom trivet import Trivet\n"
-        "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.memory.recall('text')\n"
+        "with Trivet.open(sys.argv[1], key=sys.argv[2]) as trivet: trivet.recall('text')\n"
         "print([name for name in ('onnxruntime', 'numpy', 'sqlite3', 'tokenizers') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", script, address, key], capture_output=True, text=True, check=True)

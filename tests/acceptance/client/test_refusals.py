@@ -12,14 +12,14 @@ import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from support.served_stores import Houses, key_of, serving
 from trivet import Forbidden, InvalidInput, NotFound, StoreError, TooMany, Trivet, TrivetError, Unauthorised
-from trivet.client.call import ELSEWHERE
+from trivet.client.call import NOT_A_VERB
 from trivet.client.problems import PROBLEMS
+from trivet.contract import VERBS
 from trivet.ids import new_id
-from trivet.serve.http.errors import ALL, refusal
-from trivet.serve.http.tenants import House
-
-from .serving import Houses, key_of, serving
+from trivet.serve.http.errors import ALL, problem_response
+from trivet.serve.http.tenants import Tenants
 
 KEY = "tvt.default.none.secret"
 
@@ -33,7 +33,7 @@ def answering(app: ASGIApp) -> Iterator[Trivet]:
 @pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
 def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
     said = "What was wrong, and what to do about it."
-    with answering(refusal(kind(said), new_id())) as trivet, pytest.raises(kind) as caught:
+    with answering(problem_response(kind(said), new_id())) as trivet, pytest.raises(kind) as caught:
         trivet.stats()
     assert type(caught.value) is kind
     assert str(caught.value) == said
@@ -41,7 +41,10 @@ def test_every_error_comes_back_as_itself(kind: type[TrivetError]) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL if not kind.__subclasses__()], ids=lambda kind: kind.__name__)
 def test_what_only_http_has_is_one_of_ours_too(kind: type[TrivetError]) -> None:
-    with answering(refusal(kind("What was wrong."), new_id())) as trivet, pytest.raises(TrivetError, match="What was"):
+    with (
+        answering(problem_response(kind("What was wrong."), new_id())) as trivet,
+        pytest.raises(TrivetError, match="What was"),
+    ):
         trivet.stats()
 
 
@@ -82,7 +85,7 @@ def test_a_key_that_is_not_known(address: str) -> None:
     assert KEY not in str(caught.value)
 
 
-def test_a_reader_does_not_write(house_at: tuple[str, House]) -> None:
+def test_a_reader_does_not_write(house_at: tuple[str, Tenants]) -> None:
     address, house = house_at
     with Trivet.open(address, key=house.make_key("ben", "reader")) as trivet:
         assert trivet.list().total == 0
@@ -90,7 +93,7 @@ def test_a_reader_does_not_write(house_at: tuple[str, House]) -> None:
             trivet.remember("text")
 
 
-def test_another_users_memory_is_not_there(house_at: tuple[str, House], trivet: Trivet) -> None:
+def test_another_users_memory_is_not_there(house_at: tuple[str, Tenants], trivet: Trivet) -> None:
     address, house = house_at
     id = trivet.remember("zebra text").id
     with Trivet.open(address, key=house.make_key("ben", "writer")) as other:
@@ -120,7 +123,7 @@ def test_a_busy_server_is_asked_again() -> None:
     async def busy_at_first(scope: Any, receive: Any, send: Any) -> None:
         nonlocal asked
         asked += 1
-        answer = refusal(Busy("No room."), new_id()) if asked < 3 else Response(msgspec.json.encode([]))
+        answer = problem_response(Busy("No room."), new_id()) if asked < 3 else Response(msgspec.json.encode([]))
         await answer(scope, receive, send)
 
     with answering(busy_at_first) as trivet:
@@ -165,13 +168,16 @@ def test_a_wrong_path_is_no_missing_memory(running: Houses, path: Path) -> None:
         trivet.get(new_id())
 
 
-@pytest.mark.parametrize("verb", sorted(ELSEWHERE))
+INSTEAD = {**NOT_A_VERB, **{name: verb.instead for name, verb in VERBS.items() if verb.needs == "store"}}
+
+
+@pytest.mark.parametrize("verb", sorted(INSTEAD))
 def test_what_needs_the_store_says_where_to_do_it(verb: str) -> None:
     given = ["x"] if verb in ("backup", "acting_as") else []
     with Trivet.open("http://127.0.0.1:9", key=KEY) as trivet:
         with pytest.raises(InvalidInput, match="over HTTP") as caught:
             getattr(trivet, verb)(*given)
-        assert ELSEWHERE[verb] in str(caught.value)
+        assert INSTEAD[verb] in str(caught.value)
 
 
 def test_wrong_arguments_are_refused_as_python_refuses_them() -> None:

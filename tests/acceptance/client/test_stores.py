@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.served_stores import Houses, key_of
 from trivet import Trivet
 
 from .between import wire
-from .serving import Houses, key_of
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trivet import Forbidden, Trivet
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 
 from .between import Wire
 
@@ -71,7 +71,7 @@ def test_what_is_no_unicode_costs_its_own_line(trivet: Trivet, tmp_path: Path) -
     assert [error.partition(":")[0] for error in here.errors] == ["line 2"]
 
 
-def test_a_refusal_reaches_whoever_is_still_sending(house_at: tuple[str, House]) -> None:
+def test_a_refusal_reaches_whoever_is_still_sending(house_at: tuple[str, Tenants]) -> None:
     address, house = house_at
     with (
         Trivet.open(address, key=house.make_key("ben", "reader")) as reader,

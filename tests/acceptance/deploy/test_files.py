@@ -18,10 +18,10 @@ import pytest
 import typer
 import yaml
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 from trivet import Settings, StoreError
 from trivet.cli.app import root_command
-from trivet.routes import ROUTES
+from trivet.contract import VERBS
 from trivet.settings import load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -194,7 +194,7 @@ def test_probes_ask_what_the_server_answers_without_a_key() -> None:
     assert set(probes.values()) <= HEALTH
     assert probes["livenessProbe"] == "/healthz", "a database that is away is no reason to restart"
     assert probes["readinessProbe"] == "/readyz"
-    assert not {route.path for route in ROUTES} & HEALTH
+    assert not {route.path for verb in VERBS.values() for route in verb.routes} & HEALTH
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
@@ -221,7 +221,7 @@ def test_the_unit_and_the_guide_agree_on_places() -> None:
 
 def prepare(postgres: PostgresServer, password: str) -> None:
     """Runs database.sql as the image of PostgreSQL does."""
-    from postgres_server import _BIN
+    from support.postgres_server import _BIN
 
     statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
     subprocess.run(

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from support.waiting import ended
 from trivet.types import Answer, LegHealth
 
 # Long enough for a process to start on a busy machine; only a system that never answers takes all of it.
@@ -69,7 +70,7 @@ def http_server(answer: Callable[[BaseHTTPRequestHandler, bytes], tuple[int, byt
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
-        thread.join()
+        ended(thread)
         server.server_close()
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from acceptance.http.serving import served, settings_for
+from support.http_server import served, settings_for
 from trivet import Trivet
 from trivet.types import Answer
 

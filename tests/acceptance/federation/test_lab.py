@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support import library_dataset as library
+from support.command_line import CommandLine
 from trivet.lab.dataset import Dataset, Document, Judgement, Query
 from trivet.lab.federation import halves, overlap
-from unit.lab import library
 
 from .systems import PATIENT_MS, program, saying
 

@@ -94,6 +94,8 @@ def test_a_shell_may_be_told_in_many_ways_to_run_a_script(federation: Opened, co
 )
 def test_a_query_may_be_an_argument_of_a_script(command: list[str]) -> None:
     check_members({"good": Member(command=tuple(command))})
+    with pytest.raises(InvalidInput, match="would run the query"):
+        check_members({"bad": Member(command=(command[0],))})
 
 
 @pytest.mark.parametrize("command", [("sh",), ("/bin/bash", "-s"), ("pwsh", "-NoProfile")])

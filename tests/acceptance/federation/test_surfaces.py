@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from acceptance.http.serving import served, settings_for
-from acceptance.mcp.agent import agent, text
+from support.http_server import served, settings_for
+from support.mcp_agent import agent, text
 from trivet import Trivet
 from trivet.cli import main
 from trivet.settings.systems import Member

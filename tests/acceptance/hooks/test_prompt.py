@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from acceptance.resident.home import Home, context_of, prompt
+from support.resident_home import Home, context_of, prompt
 from trivet import Settings, Trivet
 from trivet.agents.hooks.prompt import _question
 from trivet.agents.hooks.shown_memories import MOST_CONVERSATIONS, Seen

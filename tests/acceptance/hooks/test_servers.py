@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from acceptance.client.serving import houses, key_of
-from acceptance.resident.home import Home
+from support.resident_home import Home
+from support.served_stores import houses, key_of
 from trivet import Trivet
 from trivet.agents.hooks.failures import failures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acceptance.resident.home import Home
+from support.resident_home import Home
 from trivet import Trivet
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
-from acceptance.resident.home import Home
+from support.command_line import CommandLine
+from support.conversations import Conversation
+from support.resident_home import Home
 from trivet.agents.hooks.failures import failures
-from unit.agents.capture.conversations import Conversation
 
 SAID = "Please remember that the harbour gate opens at six in summer."
 

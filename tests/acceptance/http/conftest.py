@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .serving import Client, Served, served, settings_for
+from support.http_server import Client, Served, served, settings_for
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.http_server import Client
+from support.waiting import LIMIT_SECONDS
 from trivet import Trivet
 from trivet.memory.accounts import RIGHTS, make_key
-
-from .serving import Client
 
 ADDRESS = re.compile(r"http://[^ ;]+")
 
@@ -45,7 +45,7 @@ class Process:
             client.http.close()
         if self.running.poll() is None:
             self.running.kill()
-            self.running.communicate()
+            self.running.communicate(timeout=LIMIT_SECONDS)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
         self.running.send_signal(number)

@@ -14,16 +14,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from postgres_server import PostgresServer
+from support.canaries import Canaries, everything_on_disk, everything_stored
+from support.chat_server import chat_server
+from support.http_server import Client
+from support.invented_secrets import github
+from support.postgres_server import PostgresServer
+from support.triples_model import knows
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.memory.accounts import make_key
-from unit.lab.chat_server import chat_server
-from unit.memory.servers import WordEmbedder
-from unit.memory.triples.model import knows
-from unit.secrets.invented import github
-from unit.secrets.test_canary import Canaries, everything_on_disk, everything_stored
 
-from .serving import Client
 from .test_matrix import call
 
 

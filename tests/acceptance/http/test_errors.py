@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from support.http_server import Client, Served, problem
 from trivet import Trivet
 from trivet.client.problems import PROBLEMS, TYPE_PREFIX, error_of
 from trivet.errors import NotFound
 
 from .raw import Raw
-from .serving import Client, Served, problem
 
 JSON = {"Content-Type": "application/json"}
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"

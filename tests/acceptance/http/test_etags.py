@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .serving import Client
+from support.http_server import Client
 
 
 @pytest.fixture

@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from support.http_server import Served, problem, served, settings_for
+from support.waiting import happened, result_of, taken
 from trivet import Trivet
 from trivet.serve.http import connection
-from trivet.serve.http.rate_limit import Rate
+from trivet.serve.http.auth import Rate
 
 from .raw import Raw
-from .serving import Served, problem, served, settings_for
 
 JSON = {"Content-Type": "application/json"}
 
@@ -92,7 +94,7 @@ class Held:
 
         def recall(memory: Trivet, query: str, **given: Any) -> Any:
             self.entered.release()
-            self.gate.wait()
+            happened(self.gate)
             return whole(memory, query, **given)
 
         monkeypatch.setattr(Trivet, "recall", recall)
@@ -104,11 +106,11 @@ def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.Mo
         clients = [small.client() for _ in range(3)]
         running = [threads.submit(client, "GET", "/v1/recall?query=x") for client in clients[:2]]
         for _ in running:
-            held.entered.acquire()
+            taken(held.entered)
         answer = clients[2]("GET", "/v1/stats")
         alive = clients[2]("GET", "/healthz")
         held.gate.set()
-        assert [one.result().status_code for one in running] == [200, 200]
+        assert [result_of(one).status_code for one in running] == [200, 200]
         assert clients[2]("GET", "/v1/stats").status_code == 200
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert problem(answer)["type"].endswith(":busy")
@@ -167,6 +169,8 @@ def test_work_that_never_ends_does_not_hold_up_the_end(path: Path, monkeypatch: 
     held = Held(monkeypatch)
     with served(settings_for(path, server_request_seconds=0.2, server_shutdown_seconds=0)) as server:
         server.client().refused(504, "GET", "/v1/recall?query=x")
+    with pytest.raises(httpx2.ConnectError):  # it has ended, with that work still under way
+        httpx2.get(f"{server.address}/healthz", trust_env=False)
     held.gate.set()
     server.house.close()  # which the server left to the end of the process, since a thread was using it
 

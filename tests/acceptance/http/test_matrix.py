@@ -11,10 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from trivet.routes import ROUTES
+from support.http_server import Client, Served, served, settings_for
+from trivet.contract import VERBS
 from trivet.serve.mcp.tools import agent_tools
-
-from .serving import Client, Served, served, settings_for
 
 TEXT = "the heron nests behind Clara's boathouse"
 WORDS = "heron nests boathouse"
@@ -118,7 +117,7 @@ def test_no_route_is_forgotten(town: Town) -> None:
     paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
     there = {(method.upper(), path) for path, methods in paths.items() for method in methods if path not in ELSEWHERE}
     assert tried == there
-    assert {(route.method, route.path) for route in ROUTES} <= there
+    assert {(route.method, route.path) for verb in VERBS.values() for route in verb.routes} <= there
 
 
 def _route(template: str) -> tuple[str, str]:

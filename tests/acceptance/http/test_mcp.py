@@ -18,9 +18,8 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from acceptance.mcp.agent import Agent, agent, text
-
-from .serving import Client, Served
+from support.http_server import Client, Served
+from support.mcp_agent import Agent, agent, text
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 

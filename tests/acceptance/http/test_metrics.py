@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from support.http_server import Client, Served, served, settings_for
+from support.waiting import happened, result_of
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import batched
 from trivet.models.embed.onnx import OnnxEmbedder
 from trivet.serve.http.server import for_server
-
-from .serving import Client, Served, served, settings_for
 
 
 def counted(client: Client) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -85,7 +85,7 @@ class Gate:
         def embed_query(embedder: OnnxEmbedder, text: str) -> Vectors:
             self.calls.append(1)
             self.first.set()
-            self.open.wait()
+            happened(self.open)
             return alone(embedder, text)
 
         def embed_queries(embedder: OnnxEmbedder, texts: Sequence[str]) -> Vectors:
@@ -114,12 +114,12 @@ def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkey
 
         with ThreadPoolExecutor(QUERIES) as threads:
             first = threads.submit(recall, 0)
-            gate.first.wait()
+            happened(gate.first)
             others = [threads.submit(recall, number) for number in range(1, QUERIES)]
             while len(queue._waiting) < QUERIES - 1:
                 threading.Event().wait(0.001)
             gate.open.set()
-            answers = [future.result() for future in (first, *others)]
+            answers = [result_of(future) for future in (first, *others)]
         assert gate.calls == [1, QUERIES - 1]
         for answer in answers:
             assert not answer["health"]["degraded"]  # type: ignore[index]

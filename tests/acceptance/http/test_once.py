@@ -13,12 +13,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from support.http_server import Client, Served, served, settings_for
+from support.waiting import result_of, taken
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.serve.http.endpoint import Reply
-from trivet.serve.http.idempotency import Errand
-
-from .serving import Client, Served, served, settings_for
+from trivet.serve.http.idempotency import IdempotentRequest
 
 
 def keyed(key: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Hold:
 
         def remember(memory: Trivet, content: str, **given: Any) -> Any:
             self.entered.release()
-            self.gate.acquire()
+            taken(self.gate)
             return whole(memory, content, **given)
 
         monkeypatch.setattr(Trivet, "remember", remember)
@@ -131,10 +131,10 @@ def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> N
     hold, before = Hold(monkeypatch), total(ana)
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(ana, "POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
-        hold.entered.acquire()
+        taken(hold.entered)
         second = ana("POST", "/v1/memories", json={"content": "Twins."}, **keyed("h-1"))
         hold.gate.release()
-        assert first.result().status_code == 201
+        assert result_of(first).status_code == 201
     assert second.status_code == 409
     assert second.headers["retry-after"] == "1"
     assert "being worked on" in second.json()["detail"]
@@ -225,8 +225,8 @@ def test_what_is_kept_tells_nothing_to_who_has_the_file(path: Path) -> None:
 
 
 def test_an_errand_is_told_by_its_caller_its_key_and_its_request() -> None:
-    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> Errand:
-        return Errand(secret, key, asked)
+    def errand(secret: bytes = b"s", key: str = "k", asked: bytes = b"a") -> IdempotentRequest:
+        return IdempotentRequest(secret, key, asked)
 
     assert errand().name == errand(asked=b"b").name
     assert errand().request != errand(asked=b"b").request

@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from postgres_server import PostgresServer
-
-from .serving import Client, Served, served, settings_for
+from support.http_server import Client, Served, served, settings_for
+from support.postgres_server import PostgresServer
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from acceptance.cli.running import process as command
+from support.command_line import process as command
+from support.waiting import ended, taken
 from trivet import Trivet
 
 from .process import Process, key_for, process
@@ -51,7 +52,7 @@ class Writers:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join()
+            ended(thread)
 
     def _write(self, number: int) -> None:
         client = self._server.client(self._key)
@@ -73,7 +74,7 @@ def test_under_load_everything_accepted_is_finished(path: Path) -> None:
     with process("--path", str(path)) as server:
         writers = Writers(server, key, 8)
         for _ in range(100):
-            writers.enough.acquire()
+            taken(writers.enough)
         server.signal()
         status, errors = server.end()
         writers.join()
@@ -137,7 +138,7 @@ def test_killed_without_warning_it_loses_nothing_acknowledged(path: Path) -> Non
     with process("--path", str(path)) as server:
         writers = Writers(server, key, 4)
         for _ in range(50):
-            writers.enough.acquire()
+            taken(writers.enough)
         server.signal(signal.SIGKILL)
         server.end()
         writers.join()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from acceptance.cli.running import CommandLine, process
+from support.command_line import CommandLine, process
 from trivet.agents.install import jsonc
 from trivet.agents.install.agents import AgentName
 

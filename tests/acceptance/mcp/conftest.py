@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .agent import Agent, agent
+from support.mcp_agent import Agent, agent
 
 
 @pytest.fixture(scope="module")

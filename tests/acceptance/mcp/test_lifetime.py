@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from .agent import Agent, agent, command, environment, text
+from support.mcp_agent import Agent, agent, command, environment, text
+from support.waiting import LIMIT_SECONDS
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
@@ -91,7 +92,7 @@ def test_a_signal_ends_it_after_the_request_under_way(tmp_path: Path, number: si
             assert hear(process)["id"] == 4  # so the third has been received, and waits for the store
             process.send_signal(number)
         kept = stored_id(hear(process))
-        assert process.wait() == 0  # with its input still open
+        assert process.wait(LIMIT_SECONDS) == 0  # with its input still open
         assert process.stderr is not None
         assert process.stderr.read() == b""
     with agent(path) as memory:
@@ -107,7 +108,7 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
             tell(process, storing(2 + number, f"Kept {number}."))
             assert hear(process)["id"] == 2 + number
         process.kill()
-        process.wait()
+        process.wait(LIMIT_SECONDS)
     with agent(path) as memory:
         assert contents(memory) == [f"Kept {number}." for number in range(5)]
 
@@ -119,7 +120,7 @@ def test_a_client_that_vanishes_ends_it_without_a_trace(tmp_path: Path) -> None:
         process.stdout.close()
         tell(process, line(1, "initialize", **HELLO))
         process.stdin.close()
-        assert process.wait() == 0
+        assert process.wait(LIMIT_SECONDS) == 0
         assert process.stderr is not None
         assert b"Traceback" not in process.stderr.read()
 
@@ -199,5 +200,5 @@ def test_what_goes_wrong_unexpectedly_is_told_briefly_and_logged_in_full(tmp_pat
     assert "TypeError" in answers[2]["content"][0]["text"]
     assert "Traceback" not in answers[2]["content"][0]["text"]
     assert b"memory_store failed with TypeError" in run.stderr
-    assert b"mcp.py" in run.stderr, "where it happened"
+    assert b"serve/mcp/tools.py" in run.stderr, "where it happened"
     assert answers[3]["tools"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from .agent import Agent
+from support.mcp_agent import Agent
 
 UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.mcp_agent import agent, text
 from trivet import Trivet
-
-from .agent import agent, text
 
 NOTES = (
     "The staging database listens on port 6543.",

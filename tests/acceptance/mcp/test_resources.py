@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .agent import Agent
+from support.mcp_agent import Agent
 
 
 def test_a_memory_is_read_by_its_address(memory: Agent) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from .agent import Agent, agent
+from support.mcp_agent import Agent, agent
 
 CONTENT, TITLE, KEYWORD, SOURCE = "canarycontent4711", "canarytitle4711", "canarykeyword4711", "canarysource4711"
 CANARIES = (CONTENT, TITLE, KEYWORD, SOURCE)

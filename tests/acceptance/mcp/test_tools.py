@@ -9,11 +9,10 @@ import jsonschema
 import msgspec
 import pytest
 
+from support.mcp_agent import Agent, text
 from trivet import Trivet
 from trivet.serve.mcp.result_types import LISTED_CHARACTERS, WHOLE_CHARACTERS
 from trivet.serve.mcp.results import recalled
-
-from .agent import Agent, text
 
 
 def checked(memory: Agent, name: str, **arguments: Any) -> dict[str, Any]:

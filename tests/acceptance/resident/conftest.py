@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .home import SETTINGS, Home, end_resident, start_resident
+from support.resident_home import SETTINGS, Home, end_resident, start_resident
 
 
 @pytest.fixture

@@ -18,7 +18,9 @@ import msgspec
 import pytest
 
 import trivet
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.resident_home import Home
+from support.waiting import ended
 from trivet import InvalidInput, NotFound, Settings, Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
@@ -26,8 +28,6 @@ from trivet.serve.resident.calls import surroundings
 from trivet.serve.resident.client import Resident, is_older
 from trivet.settings.systems import Member
 from trivet.types import Answer
-
-from .home import Home
 
 PORT = "The staging database listens on port 6543."
 UNKNOWN = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -79,8 +79,8 @@ def test_writes_reach_the_store(warm: Home) -> None:
         memory.purge(other)
         with pytest.raises(NotFound):
             own.get(other)
-        assert isinstance(memory.elsewhere, Resident)
-        assert memory.elsewhere.warm
+        assert isinstance(memory.remote, Resident)
+        assert memory.remote.warm
         assert memory.server is None
 
 
@@ -136,8 +136,8 @@ def test_who_has_other_settings_files_works_alone(warm: Home, monkeypatch: pytes
     with warm.memory() as memory:
         stored = memory.remember("The key is AKIAIOSFODNN7EXAMPLQ, says Ana.")
         assert stored.redacted
-        assert isinstance(memory.elsewhere, Resident)
-        assert not memory.elsewhere.warm
+        assert isinstance(memory.remote, Resident)
+        assert not memory.remote.warm
     monkeypatch.setenv("TRIVET_RESIDENT", "off")
     with warm.memory() as memory:
         assert "AKIAIOSFODNN7EXAMPLQ" in memory.reveal(stored.id).content
@@ -227,7 +227,7 @@ def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[byte
         thread = threading.Thread(target=serve)
         thread.start()
         yield asked
-        thread.join()
+        ended(thread)
 
 
 def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import trivet as trivet_package
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.resident_home import PATIENCE, Home, stopped
+from support.waiting import LIMIT_SECONDS
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident.connect import is_warm
-
-from .home import PATIENCE, Home, stopped
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -72,7 +72,7 @@ def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None
 def test_a_killed_one_leaves_nothing_in_the_way(home: Home) -> None:
     killed = home.up()
     killed.kill()
-    killed.wait()
+    killed.wait(LIMIT_SECONDS)
     assert home.socket.exists()
     assert asked_status() is None
     id = home.remember(PORT)  # without it

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 from trivet.store.postgres import PostgresStore, Server
 
 

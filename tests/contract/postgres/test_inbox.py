@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 from trivet import Conflict, NotFound, Trivet
 from trivet.types import Caller, Right
 

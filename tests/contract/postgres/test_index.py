@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from numpy.typing import NDArray
 
-from contract.stores import add, memory
+from support.stores import add, memory
 from trivet.store.base import Model, Passage
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
 from trivet import Trivet
 from trivet.sources.files import drop, ingest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contract.stores import add, embed, memory, near, unit
+from support.stores import add, embed, memory, near, unit
 from trivet.store.base import Model
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter

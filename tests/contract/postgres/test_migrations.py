@@ -9,8 +9,9 @@ import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from contract.stores import add, found, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
+from support.waiting import ended
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import _MIGRATIONS, HEAD, migrate
@@ -66,7 +67,7 @@ def test_many_that_begin_at_once_migrate_once(empty_url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert failures == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contract.graphs import counts, held, reached, read_all
-from contract.stores import add, embed, found, link, memory, near, replace
+from support.stores import add, embed, found, link, memory, near, replace
 from trivet.errors import Conflict
 from trivet.store.base import Store
 from trivet.store.postgres import PostgresStore, Server

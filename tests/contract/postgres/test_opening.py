@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.stores import add, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, memory
 from trivet import Trivet
 from trivet.cli import main
 from trivet.errors import InvalidInput, StoreError, TrivetError

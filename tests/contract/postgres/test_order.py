@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from contract.stores import add, memory
+from support.stores import add, memory
+from support.waiting import ended
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore, Server
 from trivet.store.relational.changes import Changes
@@ -58,7 +59,7 @@ def test_a_lease_under_way_holds_up_nobody(server: Server) -> None:
         first = ours.jobs.lease(model, 2, 60)  # not committed yet
         other = threading.Thread(target=lambda: taken.extend(job.key for job in theirs.jobs.lease(model, 4, 60)))
         other.start()
-        other.join()
+        ended(other)
     assert len(first) == len(taken) == 2
     assert not {job.key for job in first} & set(taken)
 
@@ -77,7 +78,7 @@ def test_a_writer_that_waits_too_long_is_told(url: str) -> None:
     with ours._database.write():
         other = threading.Thread(target=write)
         other.start()
-        other.join()
+        ended(other)
     assert "Nothing was written; try again" in caught[0]
     server.close()
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from contract.graphs import read_all
-from contract.stores import add, embed, found, memory, near
-from pooler import PROGRAM, Pooler
-from postgres_server import PostgresServer
+from support.pooler import PROGRAM, Pooler
+from support.postgres_server import PostgresServer
+from support.stores import add, embed, found, memory, near
+from support.waiting import ended
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
@@ -56,7 +57,7 @@ def test_tenants_stay_apart_on_shared_connections(pooler: Pooler, url: str) -> N
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert failures == []
     assert [store.memories.stats().memories for store in stores[:3]] == [{"active": 30}] * 3
     server.close()
@@ -104,7 +105,7 @@ def test_prepared_statements_forced_on_are_a_clear_error(pooler: Pooler, url: st
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert told
     assert any("postgres_pooler" in text for text in told)
     server.close()

@@ -10,8 +10,9 @@ import msgspec
 import psycopg
 import pytest
 
-from contract.stores import add, found, memory, replace
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory, replace
+from support.waiting import ended
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter
@@ -166,7 +167,7 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
             learned: list[list[str]] = []
             looking = threading.Thread(target=lambda: learned.append(found(store, "relay")))
             looking.start()
-            looking.join()
+            ended(looking)
             assert learned == [[old.id, new.id]], "outside the moment the primary answers"
             for words in ("alpha", "beta", "gamma", "relay"):
                 found(store, words)
@@ -251,10 +252,10 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair
     store = PostgresStore(server, tenant)
     acknowledged: list[str] = []
     refused: list[str] = []
-    ended = threading.Event()
+    enough = threading.Event()
 
     def write() -> None:
-        while not ended.is_set():
+        while not enough.is_set():
             one = memory("relay")
             try:
                 add(store, one)
@@ -264,7 +265,7 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair
             acknowledged.append(one.id)
 
     def recall() -> None:
-        while not ended.is_set():
+        while not enough.is_set():
             known = set(acknowledged)
             try:
                 answer = set(read(store, "relay"))
@@ -280,9 +281,9 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair
     doomed.primary.stop("immediate")
     doomed.standby.promote()
     wait_for(acknowledged, len(acknowledged) + 30)
-    ended.set()
+    enough.set()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert set(acknowledged) <= {one.id for one in store.memories.everything()}
     assert set(found(store, "relay", depth=100_000)) >= set(acknowledged)
     assert all("lost" in text for text in refused), "each says what happened"

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from contract.stores import add, found, memory
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
+from support.waiting import ended
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 
@@ -70,10 +71,10 @@ def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -
 def test_no_acknowledged_write_is_lost_while_it_restarts(own_server: PostgresServer) -> None:
     store = PostgresStore(own_server.database())
     acknowledged: list[str] = []
-    ended = threading.Event()
+    enough = threading.Event()
 
     def write() -> None:
-        while not ended.is_set():
+        while not enough.is_set():
             one = memory("relay")
             try:
                 add(store, one)
@@ -89,9 +90,9 @@ def test_no_acknowledged_write_is_lost_while_it_restarts(own_server: PostgresSer
         while len(acknowledged) < before + 20:
             pass
         own_server.restart()
-    ended.set()
+    enough.set()
     for writer in writers:
-        writer.join()
+        ended(writer)
     assert set(acknowledged) <= {one.id for one in store.memories.everything()}
     assert set(found(store, "relay", depth=100_000)) >= set(acknowledged)
     assert all(finding.ok for finding in store.upkeep.findings())

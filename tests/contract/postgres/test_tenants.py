@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from contract.graphs import held, read_all
-from contract.stores import EARLY, add, document, embed, found, link, memory, near
-from postgres_server import PostgresServer
+from support.postgres_server import PostgresServer
+from support.stores import EARLY, add, document, embed, found, link, memory, near
 from trivet.errors import NotFound, StoreError
 from trivet.ids import new_id
 from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault

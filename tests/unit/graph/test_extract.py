@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
@@ -121,11 +117,3 @@ def test_labels_stay_short() -> None:
 def test_reading_twice_finds_the_same() -> None:
     text = 'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
     assert extract("A title", text, ("one", "two")) == extract("A title", text, ("one", "two"))
-
-
-def test_no_text_takes_long_to_read() -> None:
-    """Some 350 texts of 32 KiB; a pattern that backtracks needs minutes for a single one of them."""
-    result = subprocess.run(
-        [sys.executable, Path(__file__).with_name("hostile.py")], capture_output=True, text=True, timeout=300
-    )
-    assert result.stdout == "read\n", result.stderr[-500:]

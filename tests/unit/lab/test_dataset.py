@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from support.small_dataset import CORPUS, QRELS, QUERIES, write
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import UNSORTED, Dataset, Document, DocumentLink, Judgement, Query
 from trivet.lab.dataset_files import house, load, save
-
-from .small import CORPUS, QRELS, QUERIES, write
 
 
 def refusal(folder: Path) -> str:

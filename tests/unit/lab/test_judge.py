@@ -4,58 +4,27 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pty
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from support.chat_server import chat_server
+from support.lab_fixtures import CANARY
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.errors import InvalidInput
 from trivet.lab.dataset_files import load
 from trivet.lab.judge.endpoint import judge_by_endpoint
 from trivet.lab.judge.pool import APART, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
-from trivet.lab.judge.record import Record, agreement, export, final_grades, record_file, weighted_kappa
+from trivet.lab.judge.record import Record, agreement, export, final_grades, weighted_kappa
 from trivet.lab.judge.terminal import judge_at_terminal
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 
-from .chat_server import chat_server
-from .small import write
-
-DOCUMENTS, QUERIES = 30, 6
 QUICK = Limits(seconds=0.3, deadline=0.5, attempts=1)
-CANARY = "zebrafinch"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Thirty documents, of which d0 tries to act on the terminal and d1 is a secret; six queries; one judgement."""
-    corpus: list[dict[str, Any]] = [{"id": f"d{n}", "text": f"Document number {n}."} for n in range(DOCUMENTS)]
-    corpus[0] |= {"text": "Clear\x1b[2J the \u202escreen", "title": "A \x07bell"}
-    corpus[1] |= {"text": f"The {CANARY} is secret.", "sensitive": True}
-    queries = [{"id": f"q{n}", "text": f"Question {n}?"} for n in range(QUERIES)]
-    return write(tmp_path / "data", corpus=corpus, queries=queries, qrels="q0\td0\t1\nq5\td29\t2\n")
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """Two arms that agree in part."""
-    for name, shift in (("1-default", 0), ("2-rrf-k-60", 3)):
-        rows = [
-            f"q{query} Q0 d{(query + shift + rank) % DOCUMENTS} {rank + 1} {100 - rank:.3f} trivet"
-            for query in range(QUERIES)
-            for rank in range(8)
-        ]
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        (tmp_path / "runs" / name / "run.trec").write_text("\n".join(rows) + "\n")
-    return tmp_path / "runs"
 
 
 @pytest.fixture
@@ -301,32 +270,3 @@ def test_the_commands_pool_judge_tell_and_export(
     assert main(["lab", "judge", pool, "--export", str(tmp_path / "judged")]) == 0
     assert "judgements added" in capsys.readouterr().out
     assert len(load(tmp_path / "judged").judgements) >= made["pairs"]
-
-
-def test_at_a_real_terminal_one_key_is_enough(folder: Path, runs: Path, tmp_path: Path) -> None:
-    pool = make_pool(load(folder, allow_unanswerable=True), str(folder), find_arms([runs]), depth=2)
-    write_pool(pool, tmp_path / "pool.jsonl")
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "trivet.cli", "lab", "judge", str(tmp_path / "pool.jsonl")]
-    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as judge:
-        os.close(theirs)
-        screen = _play(ours, ["3", "0", "u", "2", "q"])
-        assert judge.stdout is not None
-        told = judge.stdout.read().decode()
-        assert judge.wait() == 0
-    os.close(ours)
-    assert told.startswith("2 of ")
-    assert screen.count("Question: ") == 5
-    assert Record(record_file(tmp_path / "pool.jsonl"), pool, "tester").grades == {0: 3, 1: 2}
-
-
-def _play(terminal: int, keys: Sequence[str]) -> str:
-    """Presses each key when the prompt for it is there, and no Return."""
-    screen = ""
-    for number, key in enumerate(keys, 1):
-        while screen.count("\n> ") < number:
-            screen += os.read(terminal, 4096).decode().replace("\r\n", "\n")
-        os.write(terminal, key.encode())
-    while "Stopped." not in screen:
-        screen += os.read(terminal, 4096).decode().replace("\r\n", "\n")
-    return screen

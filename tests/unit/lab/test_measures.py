@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
 
+from support.small_dataset import dataset
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import Dataset
 from trivet.lab.measures import KINDS, NEEDS_DEPTH, STANDARD, Measure, Measured, Run, measure, parse
-
-from .small import dataset
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import pytest
 
+from support.chat_server import chat_server
+from support.lab_fixtures import CANARY, SMALL
 from trivet import Trivet
 from trivet.analyse import analyse
-from trivet.cli import main
-from trivet.cli.demo import lines
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.measures import Measured
 from trivet.lab.tune import adopt
@@ -27,58 +23,14 @@ from trivet.lab.tune.paraphrase import paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
 from trivet.lab.tune.rules import LITERAL, REWORDED, commonness, equivalents
 from trivet.lab.tune.search import Space, held, worth
-from trivet.lab.tune.tuning import Tuning, assign, judged
+from trivet.lab.tune.tuning import Tuning, judged
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 from trivet.search.recipe import parse_recipe
-from trivet.settings import Settings, config_path
+from trivet.settings import config_path
 from trivet.types import Memory
 
-from .chat_server import chat_server
-
-CANARY = "zebrafinch"
-SMALL = Space(
-    norms=("zscore",),
-    dense_weights=(0.3, 0.7),
-    ks=(60,),
-    rrf_dense_weights=(0.5,),
-    bs=(0.75,),
-    depths=(50,),
-    bonuses=(),
-)
 QUICK = Limits(seconds=0.3, deadline=0.5, attempts=1)
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """80 memories of the demo, three that are secret, and one that was superseded."""
-    path = tmp_path_factory.mktemp("filled") / "memory.db"
-    with Trivet.open(settings=Settings(path=str(path), background=False)) as memory:
-        assert not memory.import_(islice(lines(), 80)).errors
-        for number in range(3):
-            memory.remember(f"The {CANARY} password number {number} opens the vault door.", sensitive=True)
-        memory.drain()
-    return path
-
-
-@pytest.fixture
-def store(filled: Path, tmp_path: Path) -> Path:
-    shutil.copytree(filled.parent, tmp_path, dirs_exist_ok=True)
-    return tmp_path / filled.name
-
-
-@pytest.fixture
-def memory(store: Path) -> Iterator[Trivet]:
-    with Trivet.open(settings=Settings(path=str(store), background=False)) as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's settings file, in a home of the test's own."""
-    for name in ("CONFIG", "DATA", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "home" / name.lower()))
-    return config_path()
 
 
 def _probes(memory: Trivet, seed: int = 0) -> tuple[list[Probe], dict[str, Memory]]:
@@ -165,19 +117,6 @@ def test_without_an_embedder_only_words_are_tuned(store: Path) -> None:
         tuning = Tuning(words_only.engine, space=Space(bs=(0.75,), depths=(20,), bonuses=(0.1,)))
         assert tuning.plan.candidates == 1 + 6 * 3
         assert parse_recipe(tuning.run().recipe).fusion == words_only.engine.recipe.fusion
-
-
-def test_each_fold_is_judged_by_a_recipe_chosen_without_it(memory: Trivet) -> None:
-    tuning = Tuning(memory.engine, space=SMALL)
-    folds = assign(tuning.plan.probes, 5, seed=0)
-    sizes = [sum(fold == number for fold in folds.values()) for number in range(5)]
-    assert max(sizes) - min(sizes) <= 1
-    done: list[int] = []
-    found = tuning.run(done.append)
-    assert sum(done) <= tuning.plan.candidates * len(tuning.plan.probes)
-    assert len(found.by_fold) == 5
-    assert {gain.kind for gain in found.by_kind} == {probe.kind for probe in tuning.plan.probes}
-    assert not found.passed  # the default is good: nothing here can gain three in a hundred and break no case
 
 
 def test_the_two_halves_count_alike() -> None:
@@ -387,19 +326,6 @@ def test_apply_says_when_the_environment_would_win(store: Path, monkeypatch: pyt
         adopt.apply(store, "rrf(k=20)")
 
 
-def test_what_is_kept_is_private(memory: Trivet, store: Path) -> None:
-    tuning = Tuning(memory.engine, space=SMALL)
-    folder = adopt.keep_results(store, tuning.plan, tuning.run())
-    assert folder == tune_folder(store)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    files = sorted(folder.iterdir())
-    assert [file.name for file in files] == ["probes.jsonl", "result.json"]
-    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
-    assert all(CANARY not in file.read_text(encoding="utf-8") for file in files)
-    kept = [msgspec.json.decode(row, type=Probe) for row in files[0].read_text(encoding="utf-8").splitlines()]
-    assert tuple(kept) == tuning.plan.probes
-
-
 def test_a_link_in_the_place_of_the_private_folder_is_refused(store: Path, tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     tune_folder(store).symlink_to(tmp_path / "public")
@@ -407,49 +333,6 @@ def test_a_link_in_the_place_of_the_private_folder_is_refused(store: Path, tmp_p
         adopt.apply(store, "rrf(k=20)")
     assert not list((tmp_path / "public").iterdir())
     assert not config_path().exists()
-
-
-@pytest.fixture
-def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands as they are over fewer values, for the sake of time."""
-    for name, value in {"norms": ("zscore",), "dense_weights": (0.5,), "ks": (), "bs": (), "depths": (50,)}.items():
-        monkeypatch.setitem(_DEFAULTS, name, value)
-    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: Space(**_DEFAULTS))
-
-
-_DEFAULTS: dict[str, Any] = {"bonuses": ()}
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_the_command_adopts_on_proof_and_takes_it_back(
-    store: Path, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config.parent.mkdir(parents=True)
-    poor = str(parse_recipe("rrf(k=1000, dense=0.9, lexical=0.1)"))
-    config.write_text(f'recipe = "{poor}"  # hardly listens to words\n')
-    assert main(["--path", str(store), "tune", "--json"]) == 0
-    found = msgspec.json.decode(capsys.readouterr().out)
-    assert found["passed"], found["gate"]
-    assert found["applied"] is None
-    assert poor in config.read_text()
-    assert main(["--path", str(store), "tune", "--apply"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("Plan")
-    assert "Adopted in" in shown
-    assert "convex(norm=spread" in config.read_text()
-    assert config.read_text().endswith("# hardly listens to words\n")
-    assert main(["--path", str(store), "tune", "--rollback"]) == 0
-    assert poor in config.read_text()
-
-
-@pytest.mark.usefixtures("small_grid")
-def test_the_command_changes_nothing_where_nothing_is_proven(
-    store: Path, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["--path", str(store), "tune", "--apply"]) == 1
-    assert "Adopted in" not in capsys.readouterr().out
-    assert not config.exists()
-    assert main(["--path", str(store), "tune", "--apply", "--rollback"]) == 2
 
 
 def test_random_words_never_crash_a_rule() -> None:

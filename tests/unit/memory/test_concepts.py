@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.types import Concept
-
-from .conftest import Opened
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.opened import Opened
 from trivet import Trivet
 from trivet.memory.likeness import essence, likeness, words_of
-
-from .conftest import Opened
 
 
 def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.waiting import ended
+from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 # A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
 LONG_FOR_WORDS_MS = 500
@@ -194,7 +194,7 @@ def test_closing_does_not_wait_for_a_hanging_embedder(open_trivet: Opened, embed
     closer.start()
     assert closed.wait(30), "close() waited for the embedder"
     embedder.answering.set()
-    closer.join()
+    ended(closer)
     again = open_trivet(embedder=embedder.spec())
     assert again.recall("zebra").hits[0].content == "zebra relay"
 

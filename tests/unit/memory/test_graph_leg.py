@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.waiting import ended
+from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.cli.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
@@ -19,9 +22,6 @@ from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.store.relational.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
 from trivet.types import Answer, Hit, LegHealth
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 TWO = "legs(lexical, dense)"
 
@@ -340,7 +340,7 @@ def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
             trivet.purge(id)
     done.set()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert failed == []
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == []
 

@@ -10,7 +10,7 @@ import pytest
 from trivet import InvalidInput, Trivet
 from trivet.errors import StoreError, Unauthorised
 from trivet.memory.accounts import make_key
-from trivet.serve.http.tenants import IDLE_SECONDS, House
+from trivet.serve.http.tenants import IDLE_SECONDS, Tenants
 from trivet.settings import Settings
 from trivet.store.relational.accounts import RelationalAccounts
 from trivet.store.relational.memories import RelationalMemories
@@ -22,8 +22,8 @@ def settings(path: Path) -> Settings:
 
 
 @pytest.fixture
-def house(settings: Settings) -> Iterator[House]:
-    house = House(settings)
+def house(settings: Settings) -> Iterator[Tenants]:
+    house = Tenants(settings)
     yield house
     house.close()
 
@@ -36,7 +36,7 @@ def key_of(settings: Settings, tenant: str, user: str = "ana") -> str:
         return make_key(store, tenant, user).text
 
 
-def test_tenants_do_not_see_each_other(house: House, settings: Settings) -> None:
+def test_tenants_do_not_see_each_other(house: Tenants, settings: Settings) -> None:
     acme, birch = (house.trivet(house.caller(key_of(settings, name))) for name in ("acme", "birch"))
     id = acme.remember("the harbour opens at six").id
     assert len(acme.recall("harbour").hits) == 1
@@ -49,7 +49,7 @@ def test_tenants_do_not_see_each_other(house: House, settings: Settings) -> None
     }
 
 
-def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(house: House, settings: Settings) -> None:
+def test_a_key_opens_only_its_own_tenant_and_others_tell_nothing(house: Tenants, settings: Settings) -> None:
     key = key_of(settings, "acme")
     assert house.caller(key).tenant == "acme"
     key_of(settings, "birch")
@@ -72,7 +72,7 @@ def test_a_tenant_cannot_have_any_name(settings: Settings, name: str) -> None:
 
 
 def test_an_idle_tenant_is_closed_and_opened_again(
-    house: House, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caller = house.caller(key_of(settings, "acme"))
     first = house.trivet(caller)
@@ -89,7 +89,7 @@ def test_an_idle_tenant_is_closed_and_opened_again(
 def test_one_model_serves_all_tenants(settings: Settings) -> None:
     import msgspec
 
-    house = House(msgspec.structs.replace(settings, embedder="bundled"))
+    house = Tenants(msgspec.structs.replace(settings, embedder="bundled"))
     try:
         engines = [house.trivet(house.caller(key_of(settings, name))).engine for name in ("acme", "birch")]
         assert engines[0].embedding._configured is engines[1].embedding._configured
@@ -102,7 +102,7 @@ def test_one_model_serves_all_tenants(settings: Settings) -> None:
 
 
 def test_who_has_no_key_does_not_learn_where_the_store_is(
-    house: House, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def troubled(*_: object) -> None:
         raise StoreError(f"The disk that holds {settings.path} is full. Nothing was written.")

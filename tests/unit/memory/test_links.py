@@ -6,11 +6,10 @@ from itertools import pairwise
 
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.types import Hit
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 
 def hits(trivet: Trivet, query: str, **filters: str) -> list[Hit]:

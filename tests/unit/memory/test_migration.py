@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.version_one import contents, make_version_one
 from trivet import StoreError
 from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import SCHEMA_VERSION, _statements
+from trivet.store.sqlite.database import SCHEMA_VERSION
 from trivet.store.sqlite.queries import migration
 from trivet.types import LOCAL
-
-from .conftest import Opened
-from .version_one import contents, make_version_one
 
 
 def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
@@ -97,39 +93,6 @@ def test_it_is_migrated_once_by_many(path: Path) -> None:
     assert SqliteStore(path).graph.lease("rules", 1_000, 60) == ()
     for store in stores:
         store.close()
-
-
-# Opens a store, and is killed after so many statements of the migration.
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from trivet.store.sqlite import SqliteStore, database
-
-def until(script, whole=database._statements):
-    for number, statement in enumerate(whole(script)):
-        if number == int(sys.argv[2]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield statement
-    os.kill(os.getpid(), signal.SIGKILL)
-
-database._statements = until
-SqliteStore(Path(sys.argv[1]))
-"""
-STEPS = len(list(_statements(migration(2))))
-
-
-@pytest.mark.parametrize("after", [0, 1, STEPS // 2, STEPS - 1, STEPS])
-def test_killed_in_the_middle_it_is_the_old_store_whole(path: Path, after: int) -> None:
-    memories = make_version_one(path, more=20)
-    before = contents(path)
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
-    assert killed.returncode == -signal.SIGKILL
-    assert contents(path) == before
-    store = SqliteStore(path)
-    assert list(store.memories.everything()) == list(memories)
-    assert store.graph.backlog("rules").waiting == 23
-    assert [finding.check for finding in store.upkeep.findings() if not finding.ok] == []
-    store.close()
 
 
 def test_a_later_version_is_refused_and_left_alone(path: Path) -> None:

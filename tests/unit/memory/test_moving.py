@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.waiting import ended
 from trivet import Trivet
 from trivet.models.embed import onnx
 from trivet.types import Answer
 from unit.models.embed.test_folder import token_model
-
-from .conftest import Opened
 
 NOTES = ["The staging database listens on port 6543.", "The cat sleeps on the radiator.", "Soup needs leek."]
 PARAPHRASE = "where does the pet rest when it is cold"
@@ -105,7 +105,7 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
         last = trivet.recall("staging database port")
     finally:
         over.set()
-        asking.join()
+        ended(asking)
     assert all(answer.hits[0].content == NOTES[0] and not answer.health.degraded for answer in answers)
     assert (answers[0].health.embedder or "").startswith("all-MiniLM-L6-v2/")
     assert (last.health.embedder or "").startswith("trivet-embedder/")

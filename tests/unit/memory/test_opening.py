@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.waiting import ended
 from trivet import InvalidInput, Settings, StoreError, Trivet
-
-from .conftest import Opened
 
 
 def test_the_folder_and_file_are_made_for_the_owner_alone(open_trivet: Opened, tmp_path: Path) -> None:
@@ -74,7 +72,7 @@ def test_many_threads_may_use_one_store(trivet: Trivet) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        ended(thread)
     assert errors == []
     assert trivet.list().total == 60
 
@@ -158,47 +156,6 @@ def test_a_file_in_the_place_of_the_folder(open_trivet: Opened, tmp_path: Path) 
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be made"):
         open_trivet(tmp_path / "file" / "memory.db")
-
-
-AS_SOMEBODY_ELSE = """
-import os, sys
-from trivet import StoreError, Trivet
-with Trivet.open(sys.argv[1], embedder="none", background=False) as trivet:
-    trivet.memory.remember("text")  # imports everything while it may still be read
-if os.geteuid() == 0:
-    os.setgid(65534); os.setuid(65534)
-for target in sys.argv[2:]:
-    try:
-        with Trivet.open(target, embedder="none", background=False) as trivet:
-            trivet.memory.remember("text")
-        print("written")
-    except StoreError as error:
-        print(error)
-"""
-
-
-def test_a_read_only_folder_says_so(tmp_path: Path) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    with Trivet.open(locked / "kept.db", embedder="none", background=False) as trivet:
-        trivet.remember("text")
-    (locked / "kept.db").chmod(0o444)
-    locked.chmod(0o555)
-    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
-        folder.chmod(folder.stat().st_mode | 0o111)
-    targets = [locked / "new.db", locked / "below" / "new.db", locked / "kept.db"]
-    script = [sys.executable, "-c", AS_SOMEBODY_ELSE, str(tmp_path / "own.db"), *map(str, targets)]
-    # Where another test has keys, the folder of the configuration is its owner's alone.
-    environment = {**os.environ, "TRIVET_CONFIG": str(tmp_path / "none.toml")}
-    ran = subprocess.run(script, capture_output=True, text=True, env=environment)
-    assert ran.returncode == 0, ran.stderr
-    told = ran.stdout.splitlines()
-    locked.chmod(0o755)
-    assert len(told) == 3
-    for line, target in zip(told, targets, strict=True):
-        assert str(target) in line
-        assert "cannot be" in line
-    assert not (locked / "new.db").exists()
 
 
 def test_a_path_given_beside_settings_wins(path: Path) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 TOPICS = ("garden", "harbour", "kitchen", "library", "mountain")
 LONG = "\n".join(

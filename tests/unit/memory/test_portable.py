@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from support.opened import Opened
 from trivet import Trivet
 from trivet.ids import new_id
-
-from .conftest import Opened
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.memory.answer.excerpts import estimate_tokens
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 
 def ids(trivet: Trivet, query: str, **options: object) -> list[str]:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.types import Memory
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 SECRET = "hunter2canary"
 TEXT = f"The vault password is {SECRET} for the billing door."

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import StoreError, Trivet
 from trivet.store.sqlite.database import SCHEMA_VERSION
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 
 def test_stats_count_everything(hybrid: Trivet, path: Path) -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from support.opened import Opened
+from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.types import WhyNot
-
-from .conftest import Opened
-from .servers import WordEmbedder
 
 
 def told(trivet: Trivet, query: str, id: str, **options: Any) -> WhyNot:

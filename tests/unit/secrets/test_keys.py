@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +13,8 @@ import keyring
 import pytest
 from keyring.backend import KeyringBackend
 
+from support.invented_secrets import github
+from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.errors import SecretError
 from trivet.secrets.keys import KeyRing, places_of
@@ -23,8 +22,6 @@ from trivet.secrets.keys.document import EMPTY
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.vault import VaultPlace
 
-from .conftest import Opened
-from .invented import github
 from .vault_server import TOKEN, Vault, vault
 
 
@@ -128,36 +125,6 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, pa
     assert trivet.reveal(ids[0]).content == github("0")
     with Trivet.open(backup, embedder="none", background=False) as old, pytest.raises(SecretError, match="is not in"):
         old.reveal(ids[0])
-
-
-# Rotates, and is killed after so many transactions of it.
-KILLED = """
-import os, signal, sys
-import trivet.memory.secrets
-from trivet import Trivet
-from trivet.store.relational.secrets import RelationalSecrets
-
-trivet.memory.secrets.RESEALED_AT_ONCE = 2
-left = int(sys.argv[2])
-def reseal(self, done, whole=RelationalSecrets.reseal):
-    global left
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= 1
-    whole(self, done)
-RelationalSecrets.reseal = reseal
-Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old=True)
-"""
-
-
-@pytest.mark.parametrize("after", [0, 1, 2])
-def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(trivet: Trivet, path: Path, after: int) -> None:
-    ids = [trivet.remember(github(str(number))).id for number in range(6)]
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
-    assert killed.returncode == -signal.SIGKILL
-    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
-    assert trivet.rotate_keys(drop_old=True).resealed == 6
-    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
 
 
 def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:

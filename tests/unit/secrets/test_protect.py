@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.invented_secrets import github, password
+from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.errors import Conflict, SecretError
 from trivet.secrets.placeholder import filled, names_in, placeholder
 from trivet.secrets.private import private_spans
-
-from .conftest import Opened
-from .invented import github, password
 
 OTHER = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2c"
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from support.waiting import ended
+
 TOKEN = "a-token-of-the-test"
 
 
@@ -82,4 +84,4 @@ def vault() -> Iterator[Vault]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join()
+        ended(thread)

@@ -14,8 +14,7 @@ from trivet.search.relevance.model import relevance_model
 from trivet.secrets.private import without_private
 from trivet.serve.mcp import results as lean
 from trivet.serve.mcp.result_types import Found, Recalled
-from trivet.serve.mcp.text import recalled_text
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper, recalled_text
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.settings import Settings
 from trivet.trivet import Trivet

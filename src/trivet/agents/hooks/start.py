@@ -11,8 +11,7 @@ from trivet.agents.hooks.shown_memories import Seen
 from trivet.errors import NotFound
 from trivet.memory.answer.excerpts import estimate_tokens
 from trivet.serve.mcp import results as lean
-from trivet.serve.mcp.text import label
-from trivet.serve.mcp.untrusted import Wrapper
+from trivet.serve.mcp.text import Wrapper, label
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.trivet import Trivet
 from trivet.types import Memory, Page

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from trivet.cli.command import operation
+from trivet.cli.command import verb_command
 from trivet.cli.options import keyword
 from trivet.cli.output import line, one_line
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
+from trivet.contract import Edit, Forget, LinkRequest, Purge, Restore, UnlinkRequest, given
 from trivet.errors import InvalidInput
 from trivet.types import Memory
 
@@ -19,30 +20,30 @@ ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
 
 
-@operation(
+@verb_command(
     "edit",
     more="Only what you name is changed. An empty text clears a title, a source, a time or the tags; --content - reads "
     "the new text from standard input.",
     example=f"trivet edit {ID} --importance 0.9 --tag staging --tag ports",
 )
-def edit(session: Session, arguments: dict[str, Any]) -> None:
-    before = session.memory.get(arguments["id"]).revision
-    memory = session.memory.edit(**arguments)
+def edit(session: Session, request: Edit) -> None:
+    before = session.memory.get(request.id).revision
+    memory = session.memory.perform(request)
     said = "Nothing changed, still" if memory.revision == before else "Now"
     session.show(memory, lambda: [line(f"{said} at revision {memory.revision}: ", (memory.id, "cyan"))])
     session.embed_waiting()
 
 
-@operation("forget", example=f"trivet forget {ID}")
-def forget(session: Session, arguments: dict[str, Any]) -> None:
-    memory = session.memory.forget(**arguments)
+@verb_command("forget", example=f"trivet forget {ID}")
+def forget(session: Session, request: Forget) -> None:
+    memory = session.memory.perform(request)
     hint = f"`trivet restore {memory.id}` brings it back."
     session.show(memory, lambda: [line("Forgotten: ", (memory.id, "cyan"), f". {hint}")])
 
 
-@operation("restore", example=f"trivet restore {ID}\ntrivet restore {ID} --revision 2")
-def restore(session: Session, arguments: dict[str, Any]) -> None:
-    memory = session.memory.restore(**arguments)
+@verb_command("restore", example=f"trivet restore {ID}\ntrivet restore {ID} --revision 2")
+def restore(session: Session, request: Restore) -> None:
+    memory = session.memory.perform(request)
     session.show(memory, lambda: [line(f"Restored as revision {memory.revision}: ", (memory.id, "cyan"))])
     session.embed_waiting()
 
@@ -50,18 +51,18 @@ def restore(session: Session, arguments: dict[str, Any]) -> None:
 YES = keyword("yes", Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")], False)
 
 
-@operation(
+@verb_command(
     "purge",
     more="It asks first, unless you say --yes. To delete so that it can be brought back, use forget.",
     example=f"trivet purge {ID} --yes",
     extra=(YES,),
 )
-def purge(session: Session, arguments: dict[str, Any], yes: bool) -> int:
-    memory = session.memory.get(arguments["id"])
+def purge(session: Session, request: Purge, yes: bool) -> int:
+    memory = session.memory.get(request.id)
     if not yes and not _confirmed(memory):
         typer.echo("Nothing was purged.", err=True)
         return 1
-    session.memory.purge(**arguments)
+    session.memory.perform(request)
     session.show({"id": memory.id, "status": "purged"}, lambda: [line("Purged: ", (memory.id, "cyan"))])
     return 0
 
@@ -72,18 +73,18 @@ def _confirmed(memory: Memory) -> bool:
     return typer.confirm(f"Remove for good: {one_line(memory.title or memory.content)[:80]!r}?", err=True)
 
 
-@operation(
+@verb_command(
     "link",
     more="Read it as a sentence. A superseded memory leads recall to its successor; a resolution is shown with the "
     "problem it resolves.",
     example=f"trivet link {OTHER} supersedes {ID}",
 )
-def link(session: Session, arguments: dict[str, Any]) -> None:
-    made = session.memory.link(**arguments)
+def link(session: Session, request: LinkRequest) -> None:
+    made = session.memory.perform(request)
     session.show(made, lambda: [views.link_line(made)])
 
 
-@operation("unlink", example=f"trivet unlink {OTHER} supersedes {ID}")
-def unlink(session: Session, arguments: dict[str, Any]) -> None:
-    session.memory.unlink(**arguments)
-    session.show({**arguments, "status": "removed"}, lambda: [line("The link is removed.")])
+@verb_command("unlink", example=f"trivet unlink {OTHER} supersedes {ID}")
+def unlink(session: Session, request: UnlinkRequest) -> None:
+    session.memory.perform(request)
+    session.show({**given(request), "status": "removed"}, lambda: [line("The link is removed.")])

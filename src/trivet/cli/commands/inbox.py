@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from trivet.cli.command import command, operation
+from trivet.cli.command import command, verb_command
 from trivet.cli.failure import TROUBLED_EMBEDDER
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.cli.views.memories import preview
+from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxShow
 from trivet.types import Proposal, ProposalPage, Proposed
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -17,49 +17,49 @@ OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
 DAY = len("2026-05-01")
 
 
-@operation("inbox list", example="trivet inbox\ntrivet inbox list --state rejected")
-def list_proposals(session: Session, arguments: dict[str, Any]) -> None:
-    page = session.memory.inbox_list(**arguments)
-    state = str(arguments.get("state", "waiting"))
+@verb_command("inbox list", example="trivet inbox\ntrivet inbox list --state rejected")
+def list_proposals(session: Session, request: InboxList) -> None:
+    page = session.memory.perform(request)
+    state = request.state
     session.show(page, lambda: _page(page, state))
 
 
-@operation("inbox show", example=f"trivet inbox show {ID}")
-def show(session: Session, arguments: dict[str, Any]) -> None:
-    proposal = session.memory.inbox_show(**arguments)
+@verb_command("inbox show", example=f"trivet inbox show {ID}")
+def show(session: Session, request: InboxShow) -> None:
+    proposal = session.memory.perform(request)
     session.show(proposal, lambda: _whole(proposal))
 
 
-@operation(
+@verb_command(
     "inbox propose",
     more="Secrets in it are left out: what waits for review is not sealed. To store one, use `trivet remember`.",
     example='trivet inbox propose "We deploy on Tuesdays." --kind decision',
 )
-def propose(session: Session, arguments: dict[str, Any]) -> None:
-    proposed = session.memory.inbox_propose(**arguments)
+def propose(session: Session, request: InboxPropose) -> None:
+    proposed = session.memory.perform(request)
     session.show(proposed, lambda: [_proposed(proposed)])
 
 
-@operation("inbox accept", example=f"trivet inbox accept {ID} {OTHER}")
-def accept(session: Session, arguments: dict[str, Any]) -> None:
-    accepted = session.memory.inbox_accept(**arguments)
+@verb_command("inbox accept", example=f"trivet inbox accept {ID} {OTHER}")
+def accept(session: Session, request: InboxAccept) -> None:
+    accepted = session.memory.perform(request)
     session.show(accepted, lambda: [line("Accepted, memory ", (str(one.stored), "cyan")) for one in accepted])
     session.embed_waiting()
 
 
-@operation(
+@verb_command(
     "inbox edit",
     more="Only what you name is changed; --content - reads the new text from standard input.",
     example=f'trivet inbox edit {ID} --content "Staging listens on port 6544."\ntrivet inbox edit {ID} --action add',
 )
-def edit(session: Session, arguments: dict[str, Any]) -> None:
-    proposal = session.memory.inbox_edit(**arguments)
+def edit(session: Session, request: InboxEdit) -> None:
+    proposal = session.memory.perform(request)
     session.show(proposal, lambda: _whole(proposal))
 
 
-@operation("inbox reject", example=f"trivet inbox reject {ID} {OTHER}")
-def reject(session: Session, arguments: dict[str, Any]) -> None:
-    rejected = session.memory.inbox_reject(**arguments)
+@verb_command("inbox reject", example=f"trivet inbox reject {ID} {OTHER}")
+def reject(session: Session, request: InboxReject) -> None:
+    rejected = session.memory.perform(request)
     session.show(rejected, lambda: [line("Rejected: ", (one.id, "cyan")) for one in rejected])
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from trivet.cli.command import command, operation
-from trivet.cli.output import line
+from trivet.cli.command import command, verb_command
+from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
-from trivet.contract import History, describe
+from trivet.contract import FeedbackRequest, History, StatsRequest, UsageRequest, WhyNotRequest, describe
 from trivet.errors import NotFound
+from trivet.types import Usage
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 
-@operation("history", example=f"trivet history {ID}")
-def history(session: Session, arguments: dict[str, Any]) -> None:
-    revisions = session.memory.history(**arguments)
+@verb_command("history", example=f"trivet history {ID}")
+def history(session: Session, request: History) -> None:
+    revisions = session.memory.perform(request)
     session.show(revisions, lambda: views.history(revisions))
 
 
@@ -43,17 +44,46 @@ def diff(
     session.show(value, lambda: views.diff(text) if text else [line("The two revisions are the same.")])
 
 
-@operation(
+@verb_command(
     "why-not",
     more="It runs the recall again with the options you give and follows the one memory through it.",
     example=f'trivet why-not "which port is staging on?" {ID}',
 )
-def why_not(session: Session, arguments: dict[str, Any]) -> None:
-    verdict = session.memory.why_not(**arguments)
+def why_not(session: Session, request: WhyNotRequest) -> None:
+    verdict = session.memory.perform(request)
     session.show(verdict, lambda: views.why_not(verdict))
 
 
-@operation("stats", example="trivet stats")
-def stats(session: Session, arguments: dict[str, Any]) -> None:
-    counts = session.memory.stats()
+@verb_command("stats", example="trivet stats")
+def stats(session: Session, request: StatsRequest) -> None:
+    counts = session.memory.perform(request)
     session.show(counts, lambda: views.stats(counts))
+
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+@verb_command(
+    "feedback",
+    more="With the query it came for, `trivet tune` takes it as a probe.",
+    example=f'trivet feedback {ID} useful --query "which port is staging on?"',
+)
+def feedback(session: Session, request: FeedbackRequest) -> None:
+    counts = session.memory.perform(request)
+    session.show(counts, lambda: [line("Noted. "), _line(counts)])
+
+
+@verb_command("usage", example=f"trivet usage {ID}")
+def usage(session: Session, request: UsageRequest) -> None:
+    counts = session.memory.perform(request)
+    session.show(counts, lambda: [_line(counts)])
+
+
+def _line(counts: Usage) -> Line:
+    last = f", last on {counts.last_shown[:10]}" if counts.last_shown else ""
+    said = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
+    return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {said}")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from trivet.cli.command import command, operation
+from trivet.cli.command import command, verb_command
 from trivet.cli.output import line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
+from trivet.contract import AuditRequest, RevealRequest
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
 
-@operation(
+@verb_command(
     "reveal",
     more="Everywhere else a placeholder such as [secret:github-token:1] or [private] stands in its place.",
     example=f"trivet reveal {ID}",
 )
-def reveal(session: Session, arguments: dict[str, Any]) -> None:
-    memory = session.memory.reveal(**arguments)
+def reveal(session: Session, request: RevealRequest) -> None:
+    memory = session.memory.perform(request)
     session.show(memory, lambda: views.memory(memory))
 
 
@@ -39,14 +40,14 @@ def redact(session: Session) -> None:
     session.embed_waiting()
 
 
-@operation(
+@verb_command(
     "audit",
     more="Every act of a server's users is on the record, and every reveal. `trivet doctor` checks that none was "
     "changed or removed.",
     example="trivet audit",
 )
-def audit(session: Session, arguments: dict[str, Any]) -> None:
-    entries = session.memory.audit(**arguments)
+def audit(session: Session, request: AuditRequest) -> None:
+    entries = session.memory.perform(request)
     rows = [
         line((f"{one.at}  ", "dim"), f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}")
         for one in entries

@@ -27,9 +27,7 @@ def as_json(answer: Answer) -> dict[str, Any]:
 
 
 def as_lines(answer: Answer) -> Iterator[Line]:
-    nothing = (
-        "no memory is" if answer.foreign else "nothing"
-    )  # how likely a foreign hit is to be relevant, nobody knows
+    nothing = "no memory is" if answer.foreign else "nothing"  # how likely a foreign hit is to be relevant is not known
     if answer.hits and answer.nothing_relevant:
         yield line((f"Probably {nothing} relevant here: the likeliest is {likely(answer)} likely to be.", "yellow"))
     together: list[Hit | ForeignHit] = [*answer.hits, *answer.foreign]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.contract import Recall, check
+from trivet.contract import RecallRequest, check
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine, open_engine
-from trivet.memory.recall import recall
+from trivet.memory.recall import follow
 from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw
 from trivet.settings import Settings
 from trivet.settings.address import is_postgres, is_server
@@ -44,9 +44,11 @@ class OtherTrivet:
         self._guard = threading.Lock()
 
     def ask(self, member: Member, asked: Asked, end: float) -> Iterable[Raw]:
-        request = check(Recall, {"query": asked.query, "limit": min(member.fetch_k, MOST_HITS)})
+        request = check(RecallRequest, {"query": asked.query, "limit": min(member.fetch_k, MOST_HITS)})
         try:
-            answer = self._over_http(request) if is_server(self._settings.path) else recall(self._opened(), request)
+            answer = (
+                self._over_http(request) if is_server(self._settings.path) else follow(self._opened(), request).answer
+            )
         except TrivetError as error:
             raise MemberFailed(f"it refused ({type(error).__name__})", str(error)) from None
         return [_raw(hit) for hit in answer.hits]
@@ -67,15 +69,14 @@ class OtherTrivet:
                 self._engine = open_engine(self._settings)
             return self._engine
 
-    def _over_http(self, request: Recall) -> Answer:
+    def _over_http(self, request: RecallRequest) -> Answer:
         from trivet.client.connection import Connection
 
         connection = Connection(self._settings)
         try:
-            answer: Answer = connection.ask("recall", {"query": request.query, "limit": request.limit})
+            return connection.perform(request)
         finally:
             connection.close()
-        return answer
 
 
 def _raw(hit: Hit) -> Raw:

@@ -7,7 +7,7 @@ import msgspec
 from trivet.contract import MAX_QUERY_CHARACTERS, Recall
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import fingerprint
-from trivet.memory.recall import recall
+from trivet.memory.recall import follow
 from trivet.types import Memory
 
 LOOKED_AT = 8
@@ -23,7 +23,7 @@ def near(engine: Engine, text: str) -> tuple[Near, ...]:
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
     cosines: dict[str, float | None] = {}
     if query.strip():
-        answer = recall(engine, Recall(query=query, limit=LOOKED_AT, collapse=False, expand=False, rerank="off"))
+        answer = follow(engine, Recall(query=query, limit=LOOKED_AT, collapse=False, expand=False, rerank="off")).answer
         for hit in answer.hits:
             dense = hit.why.legs.get("dense")
             cosines[hit.id] = dense.score if dense and dense.rank is not None else None

@@ -1,13 +1,15 @@
-"""Who comes in: at most so many at once, with a key that is known, and no key too often.
+"""Lets a request in: within the limit of requests at once, with a known key, and within that key's rate.
 
-Everything needs a key but what is named here, so that a route added later is closed until somebody opens it.
+Every address needs a key but those named here, so a route that is added later is closed until it is named.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from starlette.datastructures import Headers
@@ -17,9 +19,8 @@ from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
-from trivet.serve.http.rate_limit import Rate
-from trivet.serve.http.tenants import House
-from trivet.serve.http.thread_pool import Calls
+from trivet.serve.http.tenants import Tenants
+from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
 from trivet.types import Caller
 
@@ -32,11 +33,11 @@ KEYS_AT_LEAST = 4
 NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
-class Admission:
-    def __init__(self, app: ASGIApp, house: House, calls: Calls, metrics: Metrics, settings: Settings) -> None:
+class Authentication:
+    def __init__(self, app: ASGIApp, tenants: Tenants, pool: ThreadPool, metrics: Metrics, settings: Settings) -> None:
         self._app = app
-        self._house = house
-        self._calls = calls
+        self._tenants = tenants
+        self._pool = pool
         self._metrics = metrics
         self._rate = Rate(settings.server_requests_a_minute, settings.server_burst)
         self._most = settings.server_requests_at_once
@@ -56,7 +57,7 @@ class Admission:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._known(key)
-                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see once.py
+                scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
                 with self._share_of(f"{caller.tenant}.{caller.key}"):
                     await self._app(scope, receive, send)
             else:
@@ -86,7 +87,7 @@ class Admission:
         return scope["path"] in OPEN
 
     async def _known(self, key: str) -> Caller:
-        caller = await self._calls.run(lambda: self._house.caller(key))
+        caller = await self._pool.run(lambda: self._tenants.caller(key))
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:
             self._metrics.limited.inc()
@@ -100,3 +101,29 @@ def _key(headers: Headers) -> str:
     if scheme.lower() != WHO.lower() or not 0 < len(key.strip()) <= LONGEST_KEY:
         raise Unauthorised(NO_KEY)
     return key.strip()
+
+
+# A bucket that was full may be forgotten; this many are remembered however empty.
+MOST_BUCKETS = 100_000
+
+
+class Rate:
+    """Used by the event loop's thread alone, so it needs no lock."""
+
+    def __init__(self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._burst = float(burst)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> int:
+        """Takes a token. 0, or in how many seconds there will be one."""
+        now = self._clock()
+        tokens, at = self._buckets.get(name, (self._burst, now))
+        tokens = min(self._burst, tokens + (now - at) * self._per_second)
+        wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
+        self._buckets[name] = (tokens if wait else tokens - 1, now)
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return wait

@@ -1,4 +1,4 @@
-"""A connection that nobody can hold open for nothing: neither by a head that never ends (slowloris), nor by a body
+"""Closes connections that a client holds open for nothing: with a head that never ends (slowloris), or with a body
 that goes on after its answer."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trivet.client.problems import MEDIA_TYPE
-from trivet.serve.http.errors import Malformed, refusal
+from trivet.serve.http.errors import Malformed, problem_response
 
 # A head is a few kilobytes: who needs longer does not mean it.
 HEAD_SECONDS = 10.0
@@ -44,7 +44,7 @@ class Connection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is not HTTP is answered like every other error."""
-        answer = refusal(Malformed("This is not an HTTP request that can be read."), str(uuid.uuid4()))
+        answer = problem_response(Malformed("This is not an HTTP request that can be read."), str(uuid.uuid4()))
         body = bytes(answer.body)
         headers: list[tuple[bytes, bytes]] = [
             (b"content-type", MEDIA_TYPE.encode()),

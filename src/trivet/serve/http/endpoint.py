@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
-from trivet.errors import Forbidden
-from trivet.routes import Method
-from trivet.serve.http.tenants import House
-from trivet.serve.http.thread_pool import Calls
+from trivet.contract import Need
+from trivet.contract.verb import Method
+from trivet.memory.engine import demand
+from trivet.serve.http.tenants import Tenants
+from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
 from trivet.types import Caller, Right
 
@@ -21,9 +24,11 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
 
-class Desk(msgspec.Struct, frozen=True):
-    house: House
-    calls: Calls
+class ServerContext(msgspec.Struct, frozen=True):
+    """What every endpoint works with."""
+
+    tenants: Tenants
+    pool: ThreadPool
     settings: Settings
 
 
@@ -62,10 +67,28 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return Response(self.body, self.status, headers, JSON if self.body else None)
 
 
-def caller_of(request: Request, needs: Right) -> Caller:
-    """Who asks. What they may do is checked again by the memory itself, which also knows whose each memory is."""
-    caller = request.state.caller
+def caller_of(http: Request, needs: Need) -> Caller:
+    """Who asks, if they may. It is checked before the body is read; performing the verb checks it again."""
+    caller = http.state.caller
     assert isinstance(caller, Caller)
-    if needs not in caller.rights:
-        raise Forbidden(f"This key does not have the right to {needs}. Ask an admin for one that has.")
+    demand(caller, needs)
     return caller
+
+
+class Address(Route):
+    def __init__(self, path: str, handlers: Mapping[str, Handler]) -> None:
+        async def handle(request: Request) -> Response:
+            return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+        super().__init__(path, handle, methods=list(handlers))
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        return match, child if match is Match.NONE else {**child, "route": self}
+
+
+def addresses(endpoints: Sequence[Endpoint]) -> list[Address]:
+    handlers: dict[str, dict[str, Handler]] = {}
+    for endpoint in endpoints:
+        handlers.setdefault(endpoint.path, {})[endpoint.method] = endpoint.handle
+    return [Address(path, methods) for path, methods in handlers.items()]

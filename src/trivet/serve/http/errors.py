@@ -8,12 +8,12 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, Told
+from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, ProblemKind
 from trivet.errors import Conflict, InvalidInput, TooMany, TrivetError, Unauthorised
 from trivet.secrets.error_text import tellable
 
 WHO = "Bearer"
-UNEXPECTED = Told("unexpected", 500, "The server failed at this")
+UNEXPECTED = ProblemKind("unexpected", 500, "The server failed at this")
 
 
 class Malformed(InvalidInput):
@@ -62,18 +62,18 @@ class StillRunning(Conflict):
 
 RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1}
 
-_OWN: Mapping[type[TrivetError], Told] = {
-    Malformed: Told("malformed", 400, "The request cannot be read"),
-    TooSlow: Told("too-slow", 408, "The request did not arrive in time"),
-    OutOfDate: Told("out-of-date", 412, "It has changed meanwhile"),
-    TooLarge: Told("too-large", 413, "The request is too large"),
-    WrongMediaType: Told("wrong-media-type", 415, "The body is of the wrong kind"),
-    Misdirected: Told("misdirected", 421, "This server does not answer for that host"),
-    Foreign: Told("foreign", 403, "Not allowed from another site"),
-    Busy: Told("busy", 503, "The server is busy"),
-    TookTooLong: Told("took-too-long", 504, "The work takes too long"),
+_OWN: Mapping[type[TrivetError], ProblemKind] = {
+    Malformed: ProblemKind("malformed", 400, "The request cannot be read"),
+    TooSlow: ProblemKind("too-slow", 408, "The request did not arrive in time"),
+    OutOfDate: ProblemKind("out-of-date", 412, "It has changed meanwhile"),
+    TooLarge: ProblemKind("too-large", 413, "The request is too large"),
+    WrongMediaType: ProblemKind("wrong-media-type", 415, "The body is of the wrong kind"),
+    Misdirected: ProblemKind("misdirected", 421, "This server does not answer for that host"),
+    Foreign: ProblemKind("foreign", 403, "Not allowed from another site"),
+    Busy: ProblemKind("busy", 503, "The server is busy"),
+    TookTooLong: ProblemKind("took-too-long", 504, "The work takes too long"),
 }
-ALL: Mapping[type[TrivetError], Told] = {**_OWN, **PROBLEMS}
+ALL: Mapping[type[TrivetError], ProblemKind] = {**_OWN, **PROBLEMS}
 
 
 class Limited(TooMany):
@@ -93,31 +93,31 @@ class NotThere(NoSuchRoute):
         self.headers = headers
 
 
-def told(error: TrivetError) -> Told:
+def kind_of(error: TrivetError) -> ProblemKind:
     if isinstance(error, NotThere):
-        return Told("no-such-route", error.status, HTTPStatus(error.status).phrase)
-    return next((told for kind, told in ALL.items() if isinstance(error, kind)), UNEXPECTED)
+        return ProblemKind("no-such-route", error.status, HTTPStatus(error.status).phrase)
+    return next((problem for kind, problem in ALL.items() if isinstance(error, kind)), UNEXPECTED)
 
 
-def refusal(error: TrivetError, request_id: str) -> Response:
-    return _answer(told(error), tellable(str(error)), request_id, _headers(error))
+def problem_response(error: TrivetError, request_id: str) -> Response:
+    return _answer(kind_of(error), tellable(str(error)), request_id, _headers(error))
 
 
-def failure(request_id: str) -> Response:
-    """Of an error that nobody expected the caller learns the id under which the log tells it."""
+def failure_response(request_id: str) -> Response:
+    """For an unexpected error. The caller gets the id under which the server's log has the details."""
     detail = f"Nothing is known to be wrong with the request. The server's log has the details under {request_id}."
     return _answer(UNEXPECTED, detail, request_id, {})
 
 
-def _answer(told: Told, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
+def _answer(kind: ProblemKind, detail: str, request_id: str, headers: Mapping[str, str]) -> Response:
     problem = Problem(
-        type=TYPE_PREFIX + told.name,
-        title=told.title,
-        status=told.status,
+        type=TYPE_PREFIX + kind.name,
+        title=kind.title,
+        status=kind.status,
         detail=detail,
         instance=f"urn:uuid:{request_id}",
     )
-    return Response(msgspec.json.encode(problem), told.status, dict(headers), MEDIA_TYPE)
+    return Response(msgspec.json.encode(problem), kind.status, dict(headers), MEDIA_TYPE)
 
 
 def _headers(error: TrivetError) -> Mapping[str, str]:

@@ -11,35 +11,31 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from trivet import contract
-from trivet.serve.http.endpoint import NDJSON, Desk, Endpoint, Reply, caller_of
+from trivet.contract import Parameters, check
+from trivet.serve.http.endpoint import NDJSON, Endpoint, Reply, ServerContext, caller_of
 from trivet.serve.http.parse_request import check_ndjson
 from trivet.serve.http.streams import Inflow, Outflow, Streams
 from trivet.serve.http.verb_endpoints import arguments_of
 from trivet.types import Imported
 
 
-class ExportRequest(contract.Request, frozen=True, kw_only=True):
+class ExportRequest(Parameters, frozen=True, kw_only=True):
     include_sensitive: Annotated[
         bool, Meta(description="Export sensitive memories too, in the clear; needs the right to reveal.")
     ] = False
 
 
-class ImportRequest(contract.Request, frozen=True, kw_only=True):
-    pass
+def export_import_endpoints(context: ServerContext, streams: Streams) -> tuple[Endpoint, ...]:
+    return (_export(context, streams), _import(context, streams))
 
 
-def moving_endpoints(desk: Desk, streams: Streams) -> tuple[Endpoint, ...]:
-    return (_export(desk, streams), _import(desk, streams))
-
-
-def _export(desk: Desk, streams: Streams) -> Endpoint:
+def _export(context: ServerContext, streams: Streams) -> Endpoint:
     async def handle(request: Request) -> Response:
         caller = caller_of(request, "read")
-        given = await arguments_of(request, ExportRequest, True, desk)
-        if given.get("include_sensitive"):
+        given = check(ExportRequest, await arguments_of(request, ExportRequest, True, context))
+        if given.include_sensitive:
             caller_of(request, "reveal")
-        outflow = Outflow(lambda: desk.house.trivet(caller).export(**given))
+        outflow = Outflow(lambda: context.tenants.trivet(caller).export(include_sensitive=given.include_sensitive))
         streams.start(caller, outflow.make)
         chunks = outflow.chunks()
         first = await anext(chunks)  # an error before it can still be told by its status
@@ -59,14 +55,14 @@ def _export(desk: Desk, streams: Streams) -> Endpoint:
     )
 
 
-def _import(desk: Desk, streams: Streams) -> Endpoint:
+def _import(context: ServerContext, streams: Streams) -> Endpoint:
     async def handle(request: Request) -> Response:
         caller = caller_of(request, "write")
-        await arguments_of(request, ImportRequest, True, desk)
+        check(Parameters, await arguments_of(request, Parameters, True, context))
         check_ndjson(request)
-        settings = desk.settings
+        settings = context.settings
         inflow = Inflow(request, settings.server_import_bytes, settings.server_request_seconds)
-        imported = await streams.start(caller, lambda: desk.house.trivet(caller).import_(inflow.lines()))
+        imported = await streams.start(caller, lambda: context.tenants.trivet(caller).import_(inflow.lines()))
         return Reply(status=200, body=msgspec.json.encode(imported)).response()
 
     return Endpoint(

@@ -9,10 +9,11 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet import contract
+from trivet.contract import Parameters, Remember, check
+from trivet.contract.fields import Id, Positive
 from trivet.errors import InvalidInput
-from trivet.serve.http.endpoint import Desk, Endpoint, Reply, caller_of
-from trivet.serve.http.idempotency import act_once, errand_of
+from trivet.serve.http.endpoint import Endpoint, Reply, ServerContext, caller_of
+from trivet.serve.http.idempotency import act_once, idempotent_request
 from trivet.serve.http.verb_endpoints import arguments_of
 from trivet.trivet import Trivet
 from trivet.types import Remembered
@@ -20,17 +21,17 @@ from trivet.types import Remembered
 MOST_AT_ONCE = 1000
 
 
-class RememberMany(contract.Request, frozen=True, kw_only=True):
+class RememberMany(Parameters, frozen=True, kw_only=True):
     memories: Annotated[
-        tuple[contract.Remember, ...],
+        tuple[Remember, ...],
         Meta(min_length=1, max_length=MOST_AT_ONCE, description="Each as for remember; all are stored, or none."),
     ]
 
 
-class DiffRequest(contract.Request, frozen=True, kw_only=True):
-    id: contract.Id
-    older: Annotated[contract.Positive, Meta(description="The revision to start from.")]
-    newer: Annotated[contract.Positive, Meta(description="The revision to go to.")]
+class DiffRequest(Parameters, frozen=True, kw_only=True):
+    id: Id
+    older: Annotated[Positive, Meta(description="The revision to start from.")]
+    newer: Annotated[Positive, Meta(description="The revision to go to.")]
     reveal: Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")] = False
 
 
@@ -43,26 +44,28 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
 
-def extra_endpoints(desk: Desk) -> tuple[Endpoint, ...]:
-    return (_remember_many(desk), _diff(desk))
+def extra_endpoints(context: ServerContext) -> tuple[Endpoint, ...]:
+    return (_remember_many(context), _diff(context))
 
 
-def _remember_many(desk: Desk) -> Endpoint:
+def _remember_many(context: ServerContext) -> Endpoint:
     async def handle(request: Request) -> Response:
         caller = caller_of(request, "write")
-        given = await _memories(request, desk)
-        errand = errand_of(request, request.state.body)
-        if errand:
-            given = [{**one, "id": one.get("id") or errand.id(number)} for number, one in enumerate(given)]
+        given = await _memories(request, context)
+        repeatable = idempotent_request(request, request.state.body)
+        if repeatable:
+            given = [
+                msgspec.structs.replace(one, id=one.id or repeatable.id(number)) for number, one in enumerate(given)
+            ]
 
         def store(memory: Trivet) -> Reply:
             return Reply(status=201, body=msgspec.json.encode(memory.remember_many(given)))
 
         def act() -> Reply:
-            memory = desk.house.trivet(caller)
-            return act_once(desk, memory, errand, lambda: store(memory))
+            memory = context.tenants.trivet(caller)
+            return act_once(context, memory, repeatable, lambda: store(memory))
 
-        return (await desk.calls.run(act)).response()
+        return (await context.pool.run(act)).response()
 
     return Endpoint(
         name="remember_many",
@@ -78,33 +81,35 @@ def _remember_many(desk: Desk) -> Endpoint:
     )
 
 
-async def _memories(request: Request, desk: Desk) -> list[dict[str, Any]]:
+async def _memories(request: Request, context: ServerContext) -> list[Remember]:
     """Each is checked by itself, so that an error can say which one it is about."""
-    arguments = await arguments_of(request, contract.Request, False, desk, checked=False)
+    arguments = await arguments_of(request, Parameters, False, context)
     memories = arguments.pop("memories", None)
     if arguments or not isinstance(memories, list) or not 0 < len(memories) <= MOST_AT_ONCE:
         raise InvalidInput(f'The body is {{"memories": [...]}} with 1 to {MOST_AT_ONCE} memories, and nothing else.')
-    for number, memory in enumerate(memories):
-        if not isinstance(memory, dict):
-            raise InvalidInput(f"memories[{number}]: an object with the fields of remember is expected.")
-        try:
-            contract.check(contract.Remember, memory)
-        except InvalidInput as error:
-            raise InvalidInput(f"memories[{number}]: {error}") from None
-    return memories
+    return [_checked(number, memory) for number, memory in enumerate(memories)]
 
 
-def _diff(desk: Desk) -> Endpoint:
+def _checked(number: int, memory: Any) -> Remember:
+    if not isinstance(memory, dict):
+        raise InvalidInput(f"memories[{number}]: an object with the fields of remember is expected.")
+    try:
+        return check(Remember, memory)
+    except InvalidInput as error:
+        raise InvalidInput(f"memories[{number}]: {error}") from None
+
+
+def _diff(context: ServerContext) -> Endpoint:
     async def handle(request: Request) -> Response:
         caller = caller_of(request, "read")
-        given = await arguments_of(request, DiffRequest, True, desk)
+        given = check(DiffRequest, await arguments_of(request, DiffRequest, True, context))
 
         def act() -> Reply:
-            text = desk.house.trivet(caller).diff(**given)
-            shown = Difference(id=given["id"], older=given["older"], newer=given["newer"], diff=text)
+            text = context.tenants.trivet(caller).diff(given.id, given.older, given.newer, reveal=given.reveal)
+            shown = Difference(id=given.id, older=given.older, newer=given.newer, diff=text)
             return Reply(status=200, body=msgspec.json.encode(shown))
 
-        return (await desk.calls.run(act)).response()
+        return (await context.pool.run(act)).response()
 
     return Endpoint(
         name="diff",

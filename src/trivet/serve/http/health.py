@@ -1,4 +1,4 @@
-"""For whoever watches the server: is it alive, can it work, and what has it done."""
+"""For monitoring: is the process alive, can it reach its store, and what has it done."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trivet.serve.http.auth import METRICS
-from trivet.serve.http.endpoint import JSON, Desk, caller_of
+from trivet.serve.http.endpoint import JSON, Address, ServerContext, caller_of
 from trivet.serve.http.metrics import CONTENT_TYPE, Metrics
-from trivet.serve.http.routing import Address
 
 # For so long a store that could be reached is taken for reachable.
 LOOK_SECONDS = 1.0
 OK = b'{"status":"ok"}'
 
 
-def health_routes(desk: Desk, metrics: Metrics) -> list[Address]:
+def health_routes(context: ServerContext, metrics: Metrics) -> list[Address]:
     async def alive(request: Request) -> Response:
         return Response(OK, media_type=JSON)
 
@@ -26,7 +25,7 @@ def health_routes(desk: Desk, metrics: Metrics) -> list[Address]:
     async def ready(request: Request) -> Response:
         """Needs no key, so it must not be a way to make the store work."""
         if time.monotonic() - looked[0] >= LOOK_SECONDS:
-            await desk.calls.run(desk.house.check)
+            await context.pool.run(context.tenants.check)
             looked[0] = time.monotonic()
         return Response(OK, media_type=JSON)
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a write that is sent again, for the first answer was lost, acts once and is answered alike.
+"""Idempotency-Key: a client that lost the answer to a write sends it again; it acts once and is answered alike.
 
 What is kept lies in the tenant's own store, so it outlives a restart and holds for all processes on one database. It is
 sealed with a key made from the API key and the Idempotency-Key, neither of which is stored: an answer may quote
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.requests import Request
 
 from trivet.errors import InvalidInput, StoreError
-from trivet.serve.http.endpoint import Desk, Reply
+from trivet.serve.http.endpoint import Reply, ServerContext
 from trivet.serve.http.errors import Malformed, StillRunning
 from trivet.store.base import Once
 from trivet.trivet import Trivet
@@ -31,11 +31,11 @@ logger = logging.getLogger("trivet.serve.http")
 HEADER = "idempotency-key"
 KEY = re.compile(r"[!-~]{1,200}")
 NONCE_BYTES = 12
-# After so many times the time that a request may take, whoever worked on it is taken for dead.
+# After so many times the time that a request may take, the process that worked on it is taken for dead.
 LEASE_TIMES = 2
 
 
-class Errand:
+class IdempotentRequest:
     """A request that must act once."""
 
     def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
@@ -65,7 +65,7 @@ class Errand:
         return hmac.digest(self._root, purpose.encode(), "sha256")
 
 
-def errand_of(request: Request, body: bytes) -> Errand | None:
+def idempotent_request(request: Request, body: bytes) -> IdempotentRequest | None:
     """None where the caller did not ask for it."""
     given = request.headers.getlist(HEADER)
     if not given:
@@ -75,31 +75,33 @@ def errand_of(request: Request, body: bytes) -> Errand | None:
     target = request.scope["raw_path"] + b"?" + request.scope["query_string"]
     condition = request.headers.get("if-match", "").encode()
     asked = b"\n".join((request.method.encode(), target, condition, hashlib.sha256(body).digest()))
-    return Errand(request.state.secret, given[0], asked)
+    return IdempotentRequest(request.state.secret, given[0], asked)
 
 
-def act_once(desk: Desk, memory: Trivet, errand: Errand | None, act: Callable[[], Reply]) -> Reply:
-    if errand is None:
+def act_once(
+    context: ServerContext, memory: Trivet, repeatable: IdempotentRequest | None, act: Callable[[], Reply]
+) -> Reply:
+    if repeatable is None:
         return act()
     once = memory.engine.store.once
-    kept = once.begin(errand.name, errand.request, LEASE_TIMES * desk.settings.server_request_seconds)
+    kept = once.begin(repeatable.name, repeatable.request, LEASE_TIMES * context.settings.server_request_seconds)
     if kept is None:
-        return _act(once, errand, act)
-    if not hmac.compare_digest(kept.request, errand.request):
+        return _act(once, repeatable, act)
+    if not hmac.compare_digest(kept.request, repeatable.request):
         raise InvalidInput("Idempotency-Key: it came with another request before. Nothing was done; make a new one.")
     if kept.answer is None:
         raise StillRunning("The same request is being worked on. Ask again in a moment with the same Idempotency-Key.")
-    return msgspec.structs.replace(errand.opened(kept.answer), replayed=True)
+    return msgspec.structs.replace(repeatable.opened(kept.answer), replayed=True)
 
 
-def _act(once: Once, errand: Errand, act: Callable[[], Reply]) -> Reply:
+def _act(once: Once, repeatable: IdempotentRequest, act: Callable[[], Reply]) -> Reply:
     try:
         reply = act()
     except BaseException:
-        once.give_up(errand.name)
+        once.give_up(repeatable.name)
         raise
     try:
-        once.finish(errand.name, errand.sealed(reply))
+        once.finish(repeatable.name, repeatable.sealed(reply))
     except StoreError as error:  # it is done all the same, and the caller should hear so
         logger.warning("An answer could not be kept for a repeated request: %s", error)
     return reply

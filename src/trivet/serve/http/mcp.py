@@ -17,9 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trivet.serve.http.endpoint import Desk
+from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
-from trivet.serve.http.routing import Address
 from trivet.serve.mcp.server import REVEAL_VARIABLE, build_server
 from trivet.trivet import Trivet
 from trivet.types import Caller
@@ -31,22 +30,22 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 
 
 class Acting:
-    """Runs a tool's work for whoever asks in this context."""
+    """Runs a tool's work as the caller of this request."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
 
     async def run(self, function: Callable[[Trivet], T]) -> T:
         caller = _caller.get()
-        return await self._desk.calls.run(lambda: function(self._desk.house.trivet(caller)))
+        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)))
 
 
 class McpEndpoint:
-    def __init__(self, desk: Desk) -> None:
-        self._settings = desk.settings
-        server = build_server(Acting(desk), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
+    def __init__(self, context: ServerContext) -> None:
+        self._settings = context.settings
+        server = build_server(Acting(context), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
         self._sessions = StreamableHTTPSessionManager(
-            server, stateless=True, json_response=True, max_request_body_size=desk.settings.server_request_bytes
+            server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
         )
 
     @asynccontextmanager

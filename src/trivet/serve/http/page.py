@@ -13,9 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trivet import __version__
-from trivet.serve.http.endpoint import JSON, Endpoint
+from trivet.serve.http.endpoint import JSON, Address, Endpoint
 from trivet.serve.http.mcp import PATH as MCP_PATH
-from trivet.serve.http.routing import Address
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}"

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.errors import TrivetError
 from trivet.serve.failures import log_failure
-from trivet.serve.http.errors import failure, refusal
+from trivet.serve.http.errors import failure_response, problem_response
 from trivet.serve.http.metrics import Metrics
 
 logger = logging.getLogger("trivet.serve.http")
@@ -93,7 +93,7 @@ class Exchange:
         ).decode()
 
 
-class Reception:
+class RequestLog:
     def __init__(self, app: ASGIApp, metrics: Metrics, seconds: float) -> None:
         self._app = app
         self._seconds = seconds  # how long a client may take for each part of its answer
@@ -116,7 +116,7 @@ class Reception:
             return
         except TrivetError as error:
             if exchange.status is None:
-                await refusal(error, exchange.id)(scope, receive, exchange.send)
+                await problem_response(error, exchange.id)(scope, receive, exchange.send)
                 return
             logger.error("Request %s ended in the middle of its answer: %s", exchange.id, type(error).__name__)
             raise
@@ -124,4 +124,4 @@ class Reception:
             log_failure(f"Request {exchange.id}", error)
             if exchange.status is not None:
                 raise  # the answer is under way: that it breaks off is all that can be told
-            await failure(exchange.id)(scope, receive, exchange.send)
+            await failure_response(exchange.id)(scope, receive, exchange.send)

@@ -10,12 +10,12 @@ from types import FrameType
 
 import msgspec
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from trivet.errors import InvalidInput
 from trivet.serve.http.app import build_app
 from trivet.serve.http.connection import Connection
-from trivet.serve.http.tenants import House
+from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
 KEEP_ALIVE_SECONDS = 30
@@ -49,16 +49,16 @@ def for_server(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
 
 
-def run(house: House, settings: Settings, listener: socket.socket, host: str) -> None:
-    """Serves until a signal comes, then finishes what was accepted and closes the house."""
+def run(tenants: Tenants, settings: Settings, listener: socket.socket, host: str) -> None:
+    """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
     _set_up_logs()
-    app = build_app(house, settings, host)
+    app = build_app(tenants, settings, host)
     server_of(app, settings).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
         os._exit(KILLED)
 
 
-def server_of(app: FastAPI, settings: Settings) -> Server:
+def server_of(app: Starlette, settings: Settings) -> Server:
     return Server(
         uvicorn.Config(
             app,

@@ -1,4 +1,4 @@
-"""The open stores of one server process: a tenant is opened when somebody with a key of it comes, and closed when idle.
+"""The open stores of a server: the first request with a key of a tenant opens it, and an idle one is closed.
 
 On SQLite a tenant is a file of its own beside the first one's; on PostgreSQL it is a part of the same database.
 """
@@ -30,7 +30,7 @@ class _Open(msgspec.Struct):
     used: float
 
 
-class House:
+class Tenants:
     def __init__(self, settings: Settings) -> None:
         check_tenant(settings.tenant)
         self._settings = settings
@@ -106,13 +106,13 @@ class House:
         if found is None:
             with self._lock:
                 turn = self._turns.setdefault(tenant, threading.Lock())
-            with turn:  # one that opens slowly holds up nobody but its own users
+            with turn:  # one that opens slowly holds up its own users only
                 found = self._used(tenant) or self._take_in(tenant)
         self._close_idle()
         return found
 
     def _used(self, tenant: str) -> Trivet | None:
-        """Found and marked in one go, so that nobody closes it in between."""
+        """Found and marked in one go, so that no other thread closes it in between."""
         with self._lock:
             found = self._tenants.get(tenant)
             if found is None:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 logger = logging.getLogger("trivet.serve.http")
 
 
-class Calls:
+class ThreadPool:
     """A fixed set of threads, because a store keeps a connection for each thread it ever saw."""
 
     def __init__(self, threads: int, seconds: float) -> None:
@@ -23,7 +23,7 @@ class Calls:
         self._running: set[Future[Any]] = set()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """What the function returns. Work that began is finished, also when nobody waits for it any longer."""
+        """What the function returns. Work that began is finished, also when its caller has stopped waiting."""
         work = self._threads.submit(function)
         self._running.add(work)
         work.add_done_callback(self._running.discard)

@@ -1,4 +1,4 @@
-"""The endpoints of the contract: each operation at the address that the table of routes gives it."""
+"""The endpoints of the contract: each verb at the addresses that its declaration gives."""
 
 from __future__ import annotations
 
@@ -8,106 +8,91 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet import contract
-from trivet.contract import BY_NAME, Operation
+from trivet.contract import VERBS, Edit, Remember, Route, Verb, check
+from trivet.contract import Request as VerbRequest
+from trivet.contract.verb import Parameters
 from trivet.errors import Conflict
-from trivet.routes import ROUTES, Route
-from trivet.serve.http.endpoint import Desk, Endpoint, Handler, Reply, caller_of
+from trivet.serve.http.endpoint import Endpoint, Handler, Reply, ServerContext, caller_of
 from trivet.serve.http.errors import Malformed, OutOfDate
 from trivet.serve.http.etags import check_unchanged, etag, expected_revisions, is_known
-from trivet.serve.http.idempotency import act_once, errand_of
+from trivet.serve.http.idempotency import act_once, idempotent_request
 from trivet.serve.http.parse_request import from_body, from_query
 from trivet.trivet import Trivet
-from trivet.types import Memory
-
-# Those whose answer is a memory as it now is; `reveal` gives what must not be kept anywhere.
-TAGGED = frozenset(("get", "edit", "restore", "forget"))
-GUARDED = frozenset(("edit", "restore", "forget"))
 
 
-def contract_endpoints(desk: Desk) -> tuple[Endpoint, ...]:
-    return tuple(_endpoint(desk, route) for route in ROUTES)
+def verb_endpoints(context: ServerContext) -> tuple[Endpoint, ...]:
+    return tuple(_endpoint(context, verb, route) for verb in VERBS.values() for route in verb.routes)
 
 
-def _endpoint(desk: Desk, route: Route) -> Endpoint:
-    operation = BY_NAME[route.operation]
-    second = any(other.operation == route.operation for other in ROUTES[: ROUTES.index(route)])
+def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
+    first = route == verb.routes[0]
+    assert verb.needs != "store", "what needs the store itself has no address"
     return Endpoint(
-        name=f"{operation.name}_by_{route.method.lower()}" if second else operation.name,
+        name=verb.name if first else f"{verb.name}_by_{route.method.lower()}",
         method=route.method,
         path=route.path,
-        summary=operation.summary,
-        needs=operation.needs,
-        request=operation.request,
+        summary=verb.summary,
+        needs=verb.needs,
+        request=verb.request,
         in_path=route.in_path,
         in_query=route.in_query,
-        result=operation.result,
+        result=verb.result,
         status=route.status,
-        tagged=operation.name in TAGGED,
-        guarded=operation.name in GUARDED,
-        once=_acts_once(operation),
-        handle=_handler(desk, route, operation),
+        tagged=verb.etag,
+        guarded=verb.guarded,
+        once=verb.acts_once,
+        handle=_handler(context, verb, route),
     )
 
 
-def _handler(desk: Desk, route: Route, operation: Operation) -> Handler:
-    async def handle(request: Request) -> Response:
-        caller = caller_of(request, operation.needs)
-        arguments = await arguments_of(request, operation.request, route.in_query, desk)
-        expected = expected_revisions(request) if operation.name in GUARDED else None
-        errand = errand_of(request, request.state.body) if _acts_once(operation) else None
-        if errand and operation.name == "remember" and arguments.get("id") is None:
-            arguments["id"] = errand.id()
+def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
+    async def handle(http: Request) -> Response:
+        caller = caller_of(http, verb.needs)
+        request = check(verb.request, await arguments_of(http, verb.request, route.in_query, context))
+        expected = expected_revisions(http) if verb.guarded else None
+        repeatable = idempotent_request(http, http.state.body) if verb.acts_once else None
+        if repeatable and isinstance(request, Remember) and request.id is None:
+            request = msgspec.structs.replace(request, id=repeatable.id())
 
         def act() -> Reply:
-            memory = desk.house.trivet(caller)
-            return act_once(desk, memory, errand, lambda: _act(memory, operation, route, arguments, expected))
+            memory = context.tenants.trivet(caller)
+            return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
 
-        reply = await desk.calls.run(act)
-        if operation.name == "get" and reply.etag and is_known(request, reply.etag):
+        reply = await context.pool.run(act)
+        if verb.read_only and reply.etag and is_known(http, reply.etag):
             return Reply(status=304, etag=reply.etag).response()
         return reply.response()
 
     return handle
 
 
-def _acts_once(operation: Operation) -> bool:
-    """A DELETE too: repeated, it would find nothing. What `reveal` shows must not be kept."""
-    return not operation.read_only and operation.name != "reveal"
-
-
-def _act(
-    memory: Trivet, operation: Operation, route: Route, arguments: dict[str, Any], expected: frozenset[int] | None
-) -> Reply:
-    revision = check_unchanged(memory, arguments["id"], expected) if operation.name in GUARDED else None
-    if revision is not None and operation.name == "edit":
-        arguments = {"if_revision": revision, **arguments}  # so that an edit in between is noticed too
+def _act(memory: Trivet, verb: Verb, route: Route, request: VerbRequest[Any], expected: frozenset[int] | None) -> Reply:
+    revision = check_unchanged(memory, getattr(request, "id", ""), expected) if verb.guarded else None
+    if revision is not None and isinstance(request, Edit) and request.if_revision is None:
+        request = msgspec.structs.replace(request, if_revision=revision)  # so that an edit in between is noticed too
     try:
-        result = getattr(memory, operation.name)(**arguments)
+        result = memory.perform(request)
     except Conflict as error:
         if revision is None:
             raise
-        raise OutOfDate(str(error)) from None  # somebody was faster since we looked
+        raise OutOfDate(str(error)) from None  # another caller was faster since we looked
     if route.status == 204:
         return Reply(status=204)
     body = msgspec.json.encode(result)
-    # What was revealed must not be kept by anybody in between.
-    tagged = isinstance(result, Memory) and operation.name in TAGGED and not arguments.get("reveal")
+    # What was revealed must not be kept by any cache in between.
+    tagged = verb.etag and not getattr(request, "reveal", False)
     return Reply(status=route.status, body=body, etag=etag(result, body) if tagged else None)
 
 
-async def arguments_of(request: Request, kind: Any, in_query: bool, desk: Desk, checked: bool = True) -> dict[str, Any]:
-    """From the path, and from the query or the body; each field stands in one place alone."""
-    settings = desk.settings
+async def arguments_of(http: Request, kind: type[Parameters], in_query: bool, context: ServerContext) -> dict[str, Any]:
+    """From the path, and from the query or the body; each field stands in one place alone. They are not checked yet."""
+    settings = context.settings
     if in_query:
-        request.state.body = b""
-        given = from_query(kind, request.scope["query_string"])
+        http.state.body = b""
+        given = from_query(kind, http.scope["query_string"])
     else:
-        given = await from_body(request, settings.server_request_bytes, settings.server_request_seconds)
-    twice = sorted(given.keys() & request.path_params.keys())
+        given = await from_body(http, settings.server_request_bytes, settings.server_request_seconds)
+    twice = sorted(given.keys() & http.path_params.keys())
     if twice:
         raise Malformed(f"{twice[0]}: it stands in the path already. Leave it out elsewhere.")
-    arguments = {**given, **request.path_params}
-    if checked:
-        contract.check(kind, arguments)
-    return arguments
+    return {**given, **http.path_params}

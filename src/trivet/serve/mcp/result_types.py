@@ -80,7 +80,7 @@ class Found(Shape, frozen=True, kw_only=True):
     resolved_by: tuple[Resolved, ...] = ()
 
 
-class Elsewhere(Shape, frozen=True, kw_only=True):
+class OtherSystemHit(Shape, frozen=True, kw_only=True):
     """A hit of another system that is no memory."""
 
     systems: Annotated[tuple[str, ...], Meta(description="Which systems found it.")]
@@ -96,7 +96,8 @@ class Recalled(Shape, frozen=True, kw_only=True):
     notice: Notice
     hits: tuple[Found, ...]
     foreign: Annotated[
-        tuple[Elsewhere, ...], Meta(description="With federated: hits of other systems, ranked together with `hits`.")
+        tuple[OtherSystemHit, ...],
+        Meta(description="With federated: hits of other systems, ranked together with `hits`."),
     ] = ()
     truncated: Annotated[bool, Meta(description="The token budget cut the answer short.")] = False
     nothing_relevant: Annotated[

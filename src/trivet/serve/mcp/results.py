@@ -13,13 +13,13 @@ from trivet.serve.mcp.result_types import (
     WHOLE_CHARACTERS,
     Changed,
     Counted,
-    Elsewhere,
     Explained,
     Found,
     Got,
     Joined,
     Judged,
     Listed,
+    OtherSystemHit,
     Recalled,
     Resolved,
     Shown,
@@ -68,7 +68,7 @@ def recalled(answer: Answer) -> Recalled:
     return Recalled(
         notice=NOTICE,
         hits=tuple(_found(hit) for hit in answer.hits),
-        foreign=tuple(_elsewhere(hit) for hit in answer.foreign),
+        foreign=tuple(_other_system_hit(hit) for hit in answer.foreign),
         truncated=answer.truncated,
         nothing_relevant=answer.nothing_relevant,
         best_relevance=_likely(answer.best_relevance) if answer.nothing_relevant else None,
@@ -147,8 +147,8 @@ def _found(hit: Hit) -> Found:
     return Found(**{**shared, **found})
 
 
-def _elsewhere(hit: ForeignHit) -> Elsewhere:
-    return Elsewhere(
+def _other_system_hit(hit: ForeignHit) -> OtherSystemHit:
+    return OtherSystemHit(
         systems=hit.systems,
         id=hit.id,
         rank=hit.rank,

@@ -57,7 +57,7 @@ class Lines:
         self._deliver(None)
 
     def _deliver(self, line: str | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no task listens any more
             self._loop.call_soon_threadsafe(self._received.put_nowait, line)
 
 

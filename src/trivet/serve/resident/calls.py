@@ -1,17 +1,16 @@
-"""A verb of the facade as a message to the resident process, and its result or error as the answer."""
+"""A request as a message to the resident process, and its result or error as the answer."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from trivet import contract, errors
-from trivet.client.call import arguments_of
-from trivet.contract import BY_NAME
+from trivet import errors
+from trivet.contract import VERBS, DrainRequest, Remember, Request, Verb, verb_of
 from trivet.errors import StoreError, TrivetError
 from trivet.ids import new_id
 from trivet.settings import Settings, config_path
@@ -22,19 +21,17 @@ OK = b"ok"
 ERROR = b"error"
 ALONE = b"alone"
 OLD = b"version"
-# Not a verb of the contract: the command line does what a write left behind, so that the next recall finds it.
-DRAIN = "drain"
 # Keys of services, and the way to them. They are compared, never kept.
 _SERVICE = re.compile(r"\w*(?:_API_KEY|_TOKEN|_PROXY)", re.IGNORECASE)
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """One call. `arguments` are those of the contract's request, checked before they are sent."""
+class Call(msgspec.Struct, frozen=True):
+    """One call: a verb's request, which the client has checked, and the settings and environment it was made in."""
 
     settings: Settings
     surroundings: Mapping[str, str]
     verb: str
-    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+    request: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -42,44 +39,37 @@ class Failed(msgspec.Struct, frozen=True):
     message: str
 
 
-def can_be_asked(verb: str) -> bool:
-    """What else the facade does needs the store itself, or carries streams."""
-    return verb in BY_NAME or verb == DRAIN
+def can_be_asked(verb: Verb) -> bool:
+    """What else needs the store itself. `drain` is what the command line asks for after a write."""
+    return verb.needs != "store" or verb.request is DrainRequest
 
 
-def message_of(
-    settings: Settings, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> bytes:
-    verb = method.__name__
-    asked = Asked(settings, surroundings(settings, os.environ), verb)
-    if verb in BY_NAME:
-        request = contract.request_of(BY_NAME[verb].request, arguments_of(method, args, kwargs))
-        if isinstance(request, contract.Remember):
-            # With the id made here, a write that is repeated without the process can never become two memories.
-            request = msgspec.structs.replace(request, id=request.id or new_id())
-        asked = msgspec.structs.replace(asked, arguments=msgspec.Raw(msgspec.json.encode(request)))
-    return msgspec.json.encode(asked)
+def repeatable(request: Request[Any]) -> Request[Any]:
+    """With the id made here, a write that is repeated without the process can never become two memories."""
+    if isinstance(request, Remember) and request.id is None:
+        return msgspec.structs.replace(request, id=new_id())
+    return request
 
 
-def repeated(message: bytes) -> dict[str, Any]:
-    """The arguments of a message, for whoever does it again without the resident process."""
-    asked = msgspec.json.decode(message, type=Asked)
-    return _arguments(asked) if asked.verb in BY_NAME else {}
+def message_of(settings: Settings, request: Request[Any]) -> bytes:
+    encoded = b"{}" if isinstance(request, DrainRequest) else msgspec.json.encode(request)
+    call = Call(settings, surroundings(settings, os.environ), verb_of(request).name, msgspec.Raw(encoded))
+    return msgspec.json.encode(call)
 
 
-def done(memory: Trivet, asked: Asked) -> bytes:
-    """Does it, and gives the result as it is sent."""
-    if asked.verb == DRAIN:
+def perform(memory: Trivet, call: Call) -> bytes:
+    """Performs the verb, and gives the result as it is sent."""
+    if VERBS[call.verb].request is DrainRequest:
         from trivet.memory.upkeep import read_now  # not for the client, whose start it would slow
 
         engine = memory.engine
         return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))
-    return msgspec.json.encode(getattr(memory, asked.verb)(**_arguments(asked)))
+    request = msgspec.json.decode(call.request, type=VERBS[call.verb].request)
+    return msgspec.json.encode(memory.perform(request))
 
 
-def result_of(verb: str, body: bytes) -> Any:
-    kind = int if verb == DRAIN else BY_NAME[verb].result
-    return msgspec.json.decode(body, type=kind) if kind is not None else None
+def result_of(verb: Verb, body: bytes) -> Any:
+    return None if verb.result is None else msgspec.json.decode(body, type=verb.result)
 
 
 def failure_of(error: TrivetError) -> bytes:
@@ -109,9 +99,3 @@ def surroundings(settings: Settings, environment: Mapping[str, str]) -> dict[str
     for member in settings.federation.values():
         found |= {name: environment[name] for name in (member.key_env, *member.environment) if name in environment}
     return found
-
-
-def _arguments(asked: Asked) -> dict[str, Any]:
-    request = msgspec.json.decode(asked.arguments, type=BY_NAME[asked.verb].request)
-    fields = msgspec.structs.fields(request)
-    return {field.name: value for field in fields if (value := getattr(request, field.name)) is not msgspec.UNSET}

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivet import __version__
+from trivet.contract import Remember, Request, Verb, verb_of
 from trivet.errors import NotFound
 from trivet.serve.resident import calls
 from trivet.serve.resident.hook_client import Gone, ask
 from trivet.settings import Settings
 from trivet.trivet import Trivet
+from trivet.types import Imported, Progress, Remembered
+
+if TYPE_CHECKING:
+    from trivet.memory.engine import Engine
+
+T = TypeVar("T")
 
 # A process that says nothing for so long hangs. The call is done here then; what was written already stays as it is.
 PATIENCE_SECONDS = 20.0
-# Done again, they find nothing left to do.
-_GONE_IS_DONE = ("purge", "unlink", "unshare")
 END = b"end"
 
 
@@ -36,21 +41,38 @@ class Resident:
         """Whether the process still does the work."""
         return self._own is None
 
-    def do(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        verb = method.__name__
+    def perform(self, request: Request[T]) -> T:
+        verb = verb_of(request)
         if self._own is not None or not calls.can_be_asked(verb):
-            return method(self._opened(), *args, **kwargs)
-        message = calls.message_of(self.settings, method, args, kwargs)
+            return self._opened().perform(request)
+        asked = calls.repeatable(request)
         try:
-            return self._asked(verb, message)
+            answer: T = self._ask(verb, calls.message_of(self.settings, asked))
+            return answer
         except Gone:
-            return self._again(method, args, kwargs, message)
+            again: T = self._again(verb, asked)
+            return again
+
+    def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
+        return self._opened().remember_many(memories)
+
+    def diff(self, id: str, older: int, newer: int, reveal: bool) -> str:
+        return self._opened().diff(id, older, newer, reveal=reveal)
+
+    def export(self, include_sensitive: bool) -> Iterator[str]:
+        return self._opened().export(include_sensitive=include_sensitive)
+
+    def import_(self, lines: Iterable[str], progress: Progress | None) -> Imported:
+        return self._opened().import_(lines, progress=progress)
+
+    def engine(self) -> Engine:
+        return self._opened().engine
 
     def close(self) -> None:
         if self._own is not None:
             self._own.close()
 
-    def _asked(self, verb: str, message: bytes) -> Any:
+    def _ask(self, verb: Verb, message: bytes) -> Any:
         parts = (calls.CALL, __version__.encode(), message)
         status, body, *_ = ask(os.environb, parts, PATIENCE_SECONDS)
         if status == calls.ERROR:
@@ -61,17 +83,12 @@ class Resident:
             raise Gone(body.decode(errors="replace"))
         return calls.result_of(verb, body)
 
-    def _again(
-        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], message: bytes
-    ) -> Any:
-        """Nobody knows how far the process came, so everything here may be done twice without harm."""
-        verb, own = method.__name__, self._opened()
-        if verb == calls.DRAIN:
-            return method(own, *args, **kwargs)
+    def _again(self, verb: Verb, request: Request[Any]) -> Any:
+        """The client cannot know how far the process came, so everything here may be done twice without harm."""
         try:
-            return getattr(own, verb)(**calls.repeated(message))
+            return self._opened().perform(request)
         except NotFound:
-            if verb in _GONE_IS_DONE:
+            if verb.result is None:  # purge, unlink, unshare: done again, they find nothing left to do
                 return None
             raise
 

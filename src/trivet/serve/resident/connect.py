@@ -43,7 +43,7 @@ def open_memory(path: str | None = None, **overrides: Any) -> Trivet:
 
 def is_warm(memory: Trivet) -> bool:
     """Whether the resident process does its work."""
-    return isinstance(memory.elsewhere, Resident) and memory.elsewhere.warm
+    return isinstance(memory.remote, Resident) and memory.remote.warm
 
 
 def whole_path(settings: Settings, folder: Path) -> Settings:
@@ -79,7 +79,7 @@ def start(settings: Settings, seconds: float = START_SECONDS) -> bool:
 
 
 def _launch(settings: Settings, seconds: float) -> None:
-    """In a session of its own and without a terminal: it outlives whoever needed it first."""
+    """In a session of its own and without a terminal: it outlives the program that needed it first."""
     log = os.fsencode(made_folder() / LOG)
     hears, says = os.pipe()
     try:

@@ -84,7 +84,7 @@ def ask(environment: Environment, parts: Iterable[bytes], seconds: float | None 
 
 
 def socket_path(environment: Environment) -> bytes:
-    """Where the resident process of this user listens: in a folder that nobody else may enter."""
+    """Where the resident process of this user listens: in a folder that no other user may enter."""
     runtime = environment.get(b"XDG_RUNTIME_DIR")
     folder = runtime + b"/trivet" if runtime else b"/tmp/trivet-%d" % posix.getuid()
     return folder + b"/resident.sock"

@@ -62,7 +62,7 @@ class Lock:
 
 
 def holder() -> int | None:
-    """The process that holds the lock; None if nobody does. A number left by a killed process does not count."""
+    """The process that holds the lock; None if none does. A number left by a killed process does not count."""
     if not SUPPORTED:
         return None
     import fcntl

@@ -94,7 +94,7 @@ class Server:
             try:
                 self._serve(listener)
             finally:
-                socket_file().unlink(missing_ok=True)  # whoever comes now does without us, or starts the next
+                socket_file().unlink(missing_ok=True)  # a client that comes now does without us, or starts the next
         return self._status
 
     def end(self, status: int = 0) -> None:
@@ -169,11 +169,11 @@ class Server:
     def _called(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
             return calls.OLD, trivet.__version__.encode()
-        asked = msgspec.json.decode(message, type=calls.Asked)
-        if asked.surroundings != calls.surroundings(asked.settings, os.environ):
+        call = msgspec.json.decode(message, type=calls.Call)
+        if call.surroundings != calls.surroundings(call.settings, os.environ):
             return calls.ALONE, b"its surroundings are others"
-        with self._stores.using(asked.settings) as memory:
-            body = calls.done(memory, asked)
+        with self._stores.using(call.settings) as memory:
+            body = calls.perform(memory, call)
         if len(body) > hook_client.MOST_BYTES - 1024:
             return calls.ALONE, b"the answer is too long to send"
         return calls.OK, body

@@ -34,7 +34,7 @@ class Stores:
 
     @contextmanager
     def using(self, settings: Settings) -> Iterator[Trivet]:
-        """The memory behind these settings, which stays open at least as long as somebody uses it."""
+        """The memory behind these settings, which stays open at least as long as a caller uses it."""
         one = self._taken(msgspec.structs.replace(settings, background=True))
         try:
             yield one.memory
@@ -58,7 +58,7 @@ class Stores:
         name = msgspec.json.encode(settings)
         with self._lock:
             turn = self._turns.setdefault(name, threading.Lock())
-        with turn:  # one that opens slowly holds up nobody but those who want the same
+        with turn:  # one that opens slowly holds up only callers of the same store
             found = self._known(name)
             if found is not None:
                 return found
@@ -68,7 +68,7 @@ class Stores:
             return opened
 
     def _known(self, name: bytes) -> _Open | None:
-        """Found and marked in one go, so that nobody closes it in between."""
+        """Found and marked in one go, so that no other thread closes it in between."""
         with self._lock:
             found = self._open.get(name)
             if found is not None:

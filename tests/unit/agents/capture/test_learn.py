@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.client.serving import Houses, houses, key_of
+from support.conversations import Conversation
+from support.invented_secrets import github
+from support.opened import Opened
+from support.served_stores import Houses, houses, key_of
 from trivet import Trivet
 from trivet.agents.capture import Captured, learn
-from unit.secrets.invented import github
-
-from .conftest import Opened
-from .conversations import Conversation
 
 SAID = "Please remember that the staging database listens on port 6543."
 KEPT = "The staging database listens on port 6543."

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from support.chat_server import ChatServer, chat_server
+from support.conversations import Conversation
+from support.invented_secrets import github
+from support.opened import Opened
+from support.waiting import ended, happened
 from trivet import InvalidInput, Trivet
 from trivet.agents.capture import curate, learn, read_waiting
 from trivet.agents.capture.background import in_background
 from trivet.types import Caller
-from unit.lab.chat_server import ChatServer, chat_server
-from unit.secrets.invented import github
-
-from .conftest import Opened
-from .conversations import Conversation
 
 SAID = "Our tests talk to a real database, since mocks lied to us twice."
 CONTENT = "Tests use a real database because mocks gave wrong results twice."
@@ -130,20 +130,20 @@ def test_a_hook_does_not_wait_for_it(opened: Opened, talk: Conversation) -> None
     let = threading.Event()
 
     def answer(question: Any) -> str:
-        let.wait()
+        happened(let)
         return picks(item())
 
     with chat_server(answer) as server:
         memory = opened(capture_llm=server.spec, background=True)
         talk.user(SAID)
         assert learn(memory, talk.event).problems == ()
-        server.asked.wait()
+        happened(server.asked)
         assert memory.inbox_list().total == 0
         assert in_background(memory) is None, "one at a time"
         let.set()
         for thread in threading.enumerate():
             if thread.name == "trivet-capture":
-                thread.join()
+                ended(thread)
         assert memory.inbox_list().total == 1
 
 

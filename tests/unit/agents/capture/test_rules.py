@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.conversations import cases
 from trivet.agents.capture.rules import statements
-from trivet.serve.mcp.untrusted import Wrapper
-
-from .conversations import cases
+from trivet.serve.mcp.text import Wrapper
 
 
 def test_what_is_found_is_worth_keeping() -> None:
@@ -87,5 +86,6 @@ def test_it_is_said_what_it_is_about() -> None:
     ids=lambda message: message[:12],
 )
 def test_hostile_messages_take_no_time_to_speak_of(message: str) -> None:
-    """They come to an end at all: a pattern that tries every way to read them would not."""
-    statements(message)
+    """A pattern that tries every way to read them would never end. Only what stands before is kept."""
+    told = f"Remember: the staging port is 6543.\n\n{message}"
+    assert [one.content for one in statements(told)] == ["The staging port is 6543."]

@@ -6,12 +6,11 @@ import json
 
 import pytest
 
+from support.chat_server import chat_server
+from support.invented_secrets import github
+from support.opened import Opened
 from trivet import InvalidInput, Trivet
 from trivet.memory.answer import expand
-from unit.lab.chat_server import chat_server
-from unit.secrets.invented import github
-
-from .conftest import Opened
 
 HUSH = "Hush was written by Eudora."
 CITY = "Eudora grew up in Lisbon."

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
+from support.opened import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.errors import Forbidden
 from trivet.ids import new_id
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.near import Near
 from trivet.types import Caller
-
-from .conftest import Opened
 
 propose = importlib.import_module("trivet.memory.inbox.propose")  # the package has a function of this name
 PORT = "The staging database listens on port 6543."

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from unit.agents.capture.conftest import Opened, memory, opened
+from support.opened import memory, opened
 
-__all__ = ["Opened", "memory", "opened"]
+__all__ = ["memory", "opened"]

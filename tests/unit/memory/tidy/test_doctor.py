@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import process
+from support.invented_secrets import github
+from support.opened import Opened
 from trivet import Trivet
 from trivet.memory.doctor import MATTERS
 from trivet.sources.files import ingest
 from trivet.types import Finding
-from unit.secrets.invented import github
-
-from .conftest import Opened
 
 # What is only told, and is never a problem.
 TOLD = {"inbox"}
@@ -73,13 +71,3 @@ def test_budgets_are_told(opened: Opened) -> None:
     assert used["memory of this process"] > 10
     assert [allowed[name] for name in ("language model for capture", "language model for the graph")] == [50, 0]
     assert allowed["store on disk"] == 500
-
-
-def test_the_command_line_shows_why_and_how(memory: Trivet, path: Path) -> None:
-    memory.remember("Lamps are green.")
-    memory.close()
-    path.chmod(0o644)
-    shown = process("doctor", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
-    assert shown.status == 5
-    assert "Other users of this machine can read your memories." in shown.out
-    assert "chmod 600" in shown.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
 from trivet import InvalidInput, Trivet
 from trivet.sources.files import ingest
 from trivet.types import Tidy

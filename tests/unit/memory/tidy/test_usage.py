@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from support.opened import Opened
 from trivet import NotFound, Trivet
 from trivet.ids import new_id
 from trivet.lab.tune.feedback import all_feedback
-
-from .conftest import Opened
 
 
 def test_what_recall_shows_is_counted(opened: Opened) -> None:
@@ -94,7 +93,7 @@ def test_tuning_reads_it(memory: Trivet) -> None:
 
 
 def test_secrets_in_a_query_are_not_kept(memory: Trivet, path: Path) -> None:
-    from unit.secrets.invented import github
+    from support.invented_secrets import github
 
     id, secret = memory.remember("The bot deploys.").id, github("feedback")
     memory.feedback(id, "useful", query=f"who uses {secret}?")

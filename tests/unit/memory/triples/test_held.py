@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from support.opened import Opened
+from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
-
-from .conftest import Held, Opened
-from .model import knows, serving, states
 
 BERLIN, PARIS, ROME = (states("Mira", "lives in", city, single=True) for city in ("Berlin", "Paris", "Rome"))
 CITIES = {"Berlin": [BERLIN], "Paris": [PARIS], "Rome": [ROME]}

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.triples_model import states
 from trivet.memory.background.triples.parse import LONGEST_RELATION, MOST_TRIPLES, parse
 from trivet.models.chat import BadAnswer
-
-from .model import states
 
 TEXT = "Mira Kovac works at Acme since 2024 and lives in the café near Zürich. The api_gateway calls getUserName()."
 GOOD = states("Mira Kovac", "works at", "Acme")
@@ -136,6 +135,9 @@ json_values = st.recursive(
 def test_nothing_a_model_says_breaks_the_reading(value: Any) -> None:
     for answer in (value, {"memories": value}, {"memories": [{"number": 1, "triples": [value, GOOD]}]}):
         try:
-            parse(answer, [TEXT])
+            parsed = parse(answer, [TEXT])
         except BadAnswer:
             continue
+        assert set(parsed.triples) <= {0}, "only of the memory that was asked about"
+        assert all(one.relation and one.subject != one.object for found in parsed.triples.values() for one in found)
+    assert ("Mira Kovac", "works at", "Acme") in read(value, GOOD)[0], "a good statement beside it is taken"

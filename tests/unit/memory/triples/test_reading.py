@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from support.opened import Opened
+from support.triples_model import Held, knows, serving, states, texts_of
+from support.waiting import ended
 from trivet import InvalidInput, Trivet
 from trivet.memory.background.triples.parse import MOST_TRIPLES
-
-from .conftest import Held, Opened
-from .model import knows, serving, states, texts_of
 
 MIRA = "Mira Kovac works at Acme."
 ACME = states("Mira Kovac", "works at", "Acme")
@@ -270,7 +270,7 @@ def test_what_was_edited_meanwhile_is_dropped_and_read_anew(open_trivet: Opened,
         assert arrived.wait(60)
         trivet.edit(id, content="She is at Globex, this Mira Kovac.")
         go_on.set()
-        reader.join()
+        ended(reader)
         read(trivet)
         assert ("mirakovac", "works at", "acme") not in [row[:3] for row in held()]
         assert [row[:3] for row in held()] == [("mirakovac", "works at", "globex")]
@@ -291,7 +291,7 @@ def test_two_processes_do_not_read_the_same_twice(open_trivet: Opened) -> None:
         for reader in readers:
             reader.start()
         for reader in readers:
-            reader.join()
+            ended(reader)
         assert sorted(texts_of(model)) == sorted(f"Note {number}." for number in range(16))
         assert waiting(first) == 0
 
@@ -310,7 +310,7 @@ def test_closing_does_not_wait_for_a_hanging_model_and_gives_the_memory_back(ope
         closer = threading.Thread(target=close)
         closer.start()
         assert closed.wait(60), "close() waited for the language model"
-        closer.join()
+        ended(closer)
     with serving(knows({"Mira": [ACME]})) as model:
         again = open_trivet(graph_llm=model.spec)
         triples = again.engine.worker.triples

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from support.opened import Opened
+from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
-
-from .conftest import Held, Opened
-from .model import knows, serving, states
 
 SPELLED_OUT = "Geneva: the World Health Organization (WHO) is there."
 SHORT = "The WHO sits in Geneva."

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from support.waiting import result_of, taken
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import MOST_AT_ONCE, BatchedQueries, batch_sizes, batched
@@ -33,7 +34,7 @@ class Lengths:
         self.calls.append(list(texts))
         self.threads.append(threading.get_ident())
         self.started.release()
-        self.gate.acquire()
+        taken(self.gate)
         if "bad" in texts:
             raise EmbedderError("bad text")
         return np.array([[float(len(text))] for text in texts], dtype=np.float32)
@@ -60,7 +61,7 @@ class Crowd:
     def meanwhile(self, *texts: str) -> list[object]:
         """What each heard, the first first. All others wait before the first is let go."""
         first = self.threads.submit(self.queries.embed_query, "first")
-        self.embedder.started.acquire()
+        taken(self.embedder.started)
         others = []
         for text in texts:
             others.append(self.threads.submit(self.queries.embed_query, text))
@@ -68,7 +69,7 @@ class Crowd:
                 threading.Event().wait(0.001)
         for _ in range(10 * (len(texts) + 1)):
             self.embedder.gate.release()
-        return [outcome.exception() or float(outcome.result()[0]) for outcome in (first, *others)]
+        return [outcome.exception() or float(result_of(outcome)[0]) for outcome in (first, *others)]
 
 
 @pytest.fixture

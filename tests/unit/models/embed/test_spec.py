@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,19 +61,3 @@ def test_a_url_with_secrets_is_refused_without_repeating_it(url: str) -> None:
 
 def test_none_is_no_embedder() -> None:
     assert load("none") is None
-
-
-def test_importing_the_registry_is_light() -> None:
-    probe = (
-        "import sys, trivet.models.embed.registry as r; r.load('none'); "
-        "sys.exit(' '.join({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""
-
-
-def test_loading_the_bundled_model_opens_nothing_yet() -> None:
-    probe = (
-        "import sys, trivet.models.embed as e; m = e.load(); m.identity, m.dimension, m.local; "
-        "sys.exit(' '.join({'onnxruntime', 'tokenizers'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""

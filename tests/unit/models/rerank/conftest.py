@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from support.endpoint import Endpoint, Reply, endpoint
+from support.opened import Opened, open_trivet
+from support.tiny_reranker import write_reranker
 from trivet import Trivet
-from unit.memory.triples.conftest import Opened, open_trivet
-from unit.models.embed.conftest import Endpoint, Reply, endpoint
-
-from .tiny import write_reranker
 
 __all__ = ["Endpoint", "Opened", "Reply", "endpoint", "open_trivet"]
 

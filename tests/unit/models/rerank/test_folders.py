@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from support.tiny_reranker import LOVE, write_reranker
 from trivet.errors import RerankerError
 from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.registry import open_folder
-
-from .tiny import LOVE, write_reranker
 
 FOREVER = float("inf")
 QUERY = "zebra relay"

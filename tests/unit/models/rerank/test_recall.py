@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from support.invented_secrets import github, password
+from support.tiny_reranker import LOVE, write_reranker
 from trivet import InvalidInput, RerankerError, Trivet
 from trivet.models.rerank import registry
 from trivet.types import Answer
-from unit.secrets.invented import github, password
 
 from .conftest import NOTES, Endpoint, Opened, Reply
-from .tiny import LOVE, write_reranker
 
 QUERY = "zebra relay"
 # A hanging endpoint is waited for so long.

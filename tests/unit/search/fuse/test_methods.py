@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.rankings import DENSE, LEXICAL, ids, ranking, scores
 from trivet.search.fuse import fuse, parse_fusion
 from trivet.types import Contribution
-
-from .rankings import DENSE, LEXICAL, ids, ranking, scores
 
 
 @pytest.mark.parametrize(

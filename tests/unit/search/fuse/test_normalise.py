@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from support.rankings import DENSE, LEXICAL, a_ranking, ranking
 from trivet.search.fuse.normalise import NORMALISERS, dbsf, minmax, spread, tmm, zscore
 from trivet.types import Candidate, Ranking
-
-from .rankings import DENSE, LEXICAL, a_ranking, ranking
 
 
 def test_minmax_by_hand() -> None:

@@ -6,11 +6,10 @@ import math
 
 import pytest
 
+from support.rankings import DENSE, LEXICAL, METHODS, ids, ranking
 from trivet.errors import InvalidInput, LegFailed
 from trivet.search.fuse import check, fuse, parse_fusion
 from trivet.types import Candidate, Ranking
-
-from .rankings import DENSE, LEXICAL, METHODS, ids, ranking
 
 EMPTY = Ranking(leg="graph", floor=0.0)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.rankings import ids, ranking, scores
 from trivet.errors import LegFailed
 from trivet.search.fuse import fuse, parse_fusion
 from trivet.search.fuse.normalise import zscore
-
-from .rankings import ids, ranking, scores
 
 HUNDRED = {f"m{place:03}": 100.0 - place for place in range(100)}
 

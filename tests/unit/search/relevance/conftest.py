@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.opened import Opened, open_trivet
 from trivet import Trivet
-from unit.models.rerank.conftest import Opened, open_trivet
 
 __all__ = ["Opened", "open_trivet"]
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import Conflict, NotFound
 from trivet.sources.files import Options, drop
 from trivet.sources.files.run import vaults
-
-from .conftest import Take, Write, everything
 
 NOTE = "# Deploys\n\nInes presses the button.\n\n## When\n\nOn Tuesdays.\n\n## How\n\nWith `make ship`.\n"
 

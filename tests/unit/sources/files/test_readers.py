@@ -7,12 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.sources.files.cut import pieces
 from trivet.sources.files.formats import format_of
 from trivet.sources.files.values import Part
-
-from .conftest import Take, Write, everything
 
 
 def read(name: str, text: str) -> list[Part]:

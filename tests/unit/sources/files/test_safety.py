@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from support.notes import Take, Write, everything
 from trivet import Trivet
 from trivet.errors import InvalidInput
 from trivet.sources.files import Options, ingest
@@ -19,8 +18,6 @@ from trivet.sources.files.changes import Changes
 from trivet.sources.files.readers.markdown import read_markdown
 from trivet.sources.files.vault import settle
 from trivet.sources.files.walk import Looked, look
-
-from .conftest import Take, Write, everything
 
 SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
 
@@ -157,60 +154,6 @@ def test_a_server_cannot_be_ingested_into(vault: Path) -> None:
         pytest.raises(InvalidInput, match=r"is a server\. Run `trivet ingest` on its machine"),
     ):
         ingest(memory, vault)
-
-
-KILLED = """
-import os, sys
-from trivet import Trivet
-from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files import Options, ingest
-from trivet.sources.files.changes import Changes
-from trivet.sources.files.vault import settle
-from trivet.sources.files.walk import Looked, look
-import trivet.sources.files.changes as changes
-real, count = changes.apply, [0]
-def apply(*arguments):
-    count[0] += 1
-    if count[0] == int(sys.argv[3]):
-        os.kill(os.getpid(), 9)
-    real(*arguments)
-changes.apply = apply
-with Trivet.open(sys.argv[1], embedder="none", background=False) as memory:
-    ingest(memory, sys.argv[2])
-"""
-
-
-def test_a_killed_ingest_is_taken_up_where_it_ended(path: Path, write: Write, vault: Path) -> None:
-    for number in range(6):
-        write(
-            f"{number}.md", f"# N{number}\n\nfirst of {number}, see [[{(number + 1) % 6}]]\n\n## B\n\nrest {number}\n"
-        )
-    for after in (1, 2, 3, 2):
-        ended = subprocess.run([sys.executable, "-c", KILLED, path, vault, str(after)], check=False)
-        assert ended.returncode == -9
-        with Trivet.open(path, embedder="none", background=False) as memory:
-            assert memory.list(limit=100).total % 2 == 0  # whole files
-    with Trivet.open(path, embedder="none", background=False) as memory:
-        done = ingest(memory, vault)
-        assert (len(everything(memory)), done.links_added) == (12, 6)
-        again = ingest(memory, vault)
-        assert (again.changed, again.links_added, again.links_removed) == (False, 0, 0)
-
-
-def test_a_move_that_is_killed_halfway_keeps_the_id(path: Path, write: Write, vault: Path) -> None:
-    """Two files exchange a section, and the process dies between their two transactions."""
-    one, two = "# A\n\nalpha\n\n## S\n\n{}\n", "# B\n\nbeta\n\n## T\n\n{}\n"
-    write("a.md", one.format("from a to b"))
-    write("b.md", two.format("from b to a"))
-    with Trivet.open(path, embedder="none", background=False) as memory:
-        ingest(memory, vault)
-        before = {text: memory.id for text, memory in everything(memory).items()}
-    write("a.md", one.format("from b to a").replace("## S", "## S2"))
-    write("b.md", two.format("from a to b").replace("## T", "## T2"))
-    assert subprocess.run([sys.executable, "-c", KILLED, path, vault, "2"], check=False).returncode == -9
-    with Trivet.open(path, embedder="none", background=False) as memory:
-        ingest(memory, vault)
-        assert {text: memory.id for text, memory in everything(memory).items()} == before
 
 
 def test_a_note_of_many_sections_is_read_in_a_moment() -> None:

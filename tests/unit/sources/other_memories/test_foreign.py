@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from acceptance.cli.running import CommandLine
+from support.command_line import CommandLine
 from trivet import Trivet
 from trivet.secrets.private import without_private
 from trivet.sources.other_memories.names import SystemName

@@ -1,0 +1,80 @@
+"""Writes what is derived from the contract into files: the stub of the methods, and the tables and pages of the docs.
+
+    python scripts/generate.py           # or `make generate`
+    python scripts/generate.py --check   # fails where a file is not what would be written
+
+In a page, a derived table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import make_stub
+from trivet.cli.reference import reference
+from trivet.contract import VERBS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def files() -> dict[Path, str]:
+    """Every derived file with the text it should have."""
+    found = {make_stub.TARGET: make_stub.stub(), DOCS / "cli.md": reference()}
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if BLOCK.search(text):
+            found[page] = BLOCK.sub(lambda match: f"{match[1]}{TABLES[match[2]]()}{match[3]}", text)
+    return found
+
+
+def _routes() -> str:
+    rows = ["| address | right | what it does |", "|---|---|---|"]
+    for verb in VERBS.values():
+        rows += [f"| `{route.method} {route.path}` | {verb.needs} | {verb.summary} |" for route in verb.routes]
+    return _lines(rows)
+
+
+def _tools() -> str:
+    rows = ["| tool | verb | what it does |", "|---|---|---|"]
+    rows += [f"| `{verb.tool.name}` | {verb.name} | {verb.summary} |" for verb in VERBS.values() if verb.tool]
+    return _lines(rows)
+
+
+def _verbs() -> str:
+    rows = ["| verb | right | on the server | what it does |", "|---|---|---|---|"]
+    for verb in VERBS.values():
+        rows.append(f"| `{verb.name}` | {verb.needs} | {'yes' if verb.routes else 'no'} | {verb.summary} |")
+    return _lines(rows)
+
+
+def _lines(rows: list[str]) -> str:
+    return "\n".join(["", *rows, "", ""])
+
+
+TABLES: Mapping[str, Callable[[], str]] = {"routes": _routes, "tools": _tools, "verbs": _verbs}
+
+
+def stale() -> Iterator[Path]:
+    for path, text in files().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            yield path
+
+
+def main() -> int:
+    if "--check" in sys.argv[1:]:
+        found = list(stale())
+        for path in found:
+            print(f"{path.relative_to(ROOT)} is not what the contract says. Run `make generate`.", file=sys.stderr)
+        return 1 if found else 0
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""The contract: every verb with its parameters, bounds, defaults and texts, written once; all surfaces derive from it.
+
+`verbs.py` is the table, `verb.py` says what a verb is, `fields.py` has the types of parameters, `check.py` the checks.
+"""
+
+from trivet.contract.check import check, describe, json_schema, request_of
+from trivet.contract.fields import *  # noqa: F403 - the types of parameters, by their names
+from trivet.contract.verb import VERBS, Need, Parameters, Request, Route, Tool, Verb, given, verb, verb_of
+from trivet.contract.verbs import *  # noqa: F403 - the requests, by their names
+
+__all__ = [
+    "VERBS",
+    "Need",
+    "Parameters",
+    "Request",
+    "Route",
+    "Tool",
+    "Verb",
+    "check",
+    "describe",
+    "given",
+    "json_schema",
+    "request_of",
+    "verb",
+    "verb_of",
+]

@@ -1,0 +1,65 @@
+"""The types of parameters: what each may hold, its bounds, and the text that every surface shows for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from trivet.types import LinkKind, ProposalAction
+
+MAX_CONTENT_BYTES = 32 * 1024
+MAX_QUERY_CHARACTERS = 8_000
+MAX_TAGS = 50
+# Not \Z for the end, which JSON Schema's regular expressions lack; a bare $ would let a final line break through.
+SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$(?!\n)"
+USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$(?!\n)"
+LARGEST_NUMBER = 2**31 - 1
+
+Id = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a memory (a UUID).")]
+Content = Annotated[str, Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8.")]
+Title = Annotated[str, Meta(max_length=300, description="A short title; its words count in search.")]
+Category = Annotated[str, Meta(min_length=1, max_length=64, description="One of the configured categories.")]
+Tag = Annotated[str, Meta(min_length=1, max_length=64)]
+Tags = Annotated[tuple[Tag, ...], Meta(max_length=MAX_TAGS, description="Tags, up to 50, each up to 64 characters.")]
+Importance = Annotated[float, Meta(ge=0, le=1, description="How much it matters, 0 to 1; a gentle prior in recall.")]
+Confidence = Annotated[float, Meta(ge=0, le=1, description="How sure the writer is, 0 to 1.")]
+Keywords = Annotated[
+    tuple[Tag, ...],
+    Meta(max_length=50, description="Other words people may search by (synonyms, abbreviations); a weaker field."),
+]
+Scope = Annotated[
+    str,
+    Meta(max_length=200, pattern=SCOPE_PATTERN, description="A path-like name such as user/project."),
+]
+SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Where it came from: a URI or a path.")]
+Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
+Budget = Annotated[int, Meta(ge=50, le=200_000)]
+RecipeText = Annotated[str, Meta(max_length=500)]
+Time = Annotated[str, Meta(max_length=40)]
+Query = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_QUERY_CHARACTERS,
+        description='What to look for; a query of "quoted words" alone is exact.',
+    ),
+]
+Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
+ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
+User = Annotated[str, Meta(min_length=1, max_length=64, pattern=USER_PATTERN)]
+Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
+ProposalId = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a proposal (a UUID).")]
+ProposalIds = Annotated[
+    tuple[ProposalId, ...], Meta(min_length=1, max_length=100, description="The ids of proposals, up to 100.")
+]
+Action = Annotated[
+    ProposalAction,
+    Meta(description="What accepting it does: add a memory, update or supersede the one it concerns, or nothing."),
+]
+Concerned = Annotated[Id, Meta(description="The memory that an update or a supersession concerns.")]
+Reveal = Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")]
+HowMany = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
+HowManyAtMost = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]
+Skipped = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")]
+OwnScope = Annotated[Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")]

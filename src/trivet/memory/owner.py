@@ -1,0 +1,77 @@
+"""What the owner of a store asks of it: counts, checks, rebuilding, backup, keys. Each body is a verb's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trivet.contract import (
+    BackupRequest,
+    BudgetsRequest,
+    DoctorRequest,
+    DrainRequest,
+    EmbedRequest,
+    RedactRequest,
+    ReindexRequest,
+    RotateKeysRequest,
+    StatsRequest,
+    TidyRequest,
+)
+from trivet.memory.engine import Engine
+from trivet.memory.upkeep import embed_now, stats
+from trivet.memory.upkeep import reindex as rebuild
+from trivet.types import Budget, Finding, Redacted, Rotated, Stats, Tidy
+
+# The others are imported by the verb that needs them: a recall's process loads none of it.
+
+
+def count(engine: Engine, request: StatsRequest) -> Stats:
+    return stats(engine)
+
+
+def rotate_keys(engine: Engine, request: RotateKeysRequest) -> Rotated:
+    from trivet.memory.secrets import rotate
+
+    return rotate(engine, request.drop_old)
+
+
+def redact(engine: Engine, request: RedactRequest) -> Redacted:
+    from trivet.memory.redact import redact_all
+
+    return redact_all(engine, request.progress)
+
+
+def tidy(engine: Engine, request: TidyRequest) -> Tidy:
+    from trivet.memory.tidy import tidy, undo_last
+
+    if request.undo:
+        return undo_last(engine)
+    return tidy(engine, frozenset(request.kinds), request.dry_run, request.unused_days)
+
+
+def budgets(engine: Engine, request: BudgetsRequest) -> tuple[Budget, ...]:
+    from trivet.memory.budgets import budgets
+
+    return budgets(engine)
+
+
+def backup(engine: Engine, request: BackupRequest) -> None:
+    engine.store.upkeep.backup(Path(request.target))
+
+
+def doctor(engine: Engine, request: DoctorRequest) -> tuple[Finding, ...]:
+    from trivet.memory.doctor import doctor, explained
+    from trivet.memory.federation.doctor import findings
+
+    return (*doctor(engine), *(explained(finding) for finding in findings(engine)))
+
+
+def reindex(engine: Engine, request: ReindexRequest) -> int:
+    return rebuild(engine, request.lexical, request.vectors, request.graph, request.progress)
+
+
+def drain(engine: Engine, request: DrainRequest) -> int:
+    return engine.worker.drain(request.progress)
+
+
+def embed(engine: Engine, request: EmbedRequest) -> int:
+    return embed_now(engine, request.progress)

@@ -1,0 +1,122 @@
+"""The verbs as methods, for `Trivet` and `AsyncTrivet`. Editors and mypy read `methods.pyi`, which is generated.
+
+A method binds its arguments as Python does, makes the checked request of them and has it performed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from trivet.contract import VERBS, Request, Verb, describe, request_of
+from trivet.contract.verb import LISTENERS
+
+T = TypeVar("T")
+
+
+class Methods:
+    """A method for each verb, which waits for the answer."""
+
+    def perform(self, request: Request[T]) -> T:
+        """Performs a checked request, wherever the store is."""
+        raise NotImplementedError
+
+
+class AsyncMethods:
+    """A method for each verb, to be awaited."""
+
+    async def perform(self, request: Request[T]) -> T:
+        raise NotImplementedError
+
+
+def bind(verb: Verb, instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[Any]:
+    """A method's arguments as a checked request. Wrong names are refused as Python refuses them."""
+    try:
+        arguments = verb.signature.bind(instance, *args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(f"{verb.name}() {error}") from None
+    if verb.needs == "store":  # the owner's own process: callbacks and paths, which no schema describes
+        return verb.request(**{name: value for name, value in arguments.items() if name != "self"})
+    return request_of(verb.request, arguments)
+
+
+def add(verb: Verb) -> None:
+    """Gives both facades a method of a verb."""
+    setattr(Methods, verb.name, _Undescribed(verb, Methods, _waiting))
+    setattr(AsyncMethods, verb.name, _Undescribed(verb, AsyncMethods, _awaited))
+
+
+def _waiting(verb: Verb) -> Callable[..., Any]:
+    def method(self: Methods, /, *args: Any, **kwargs: Any) -> Any:
+        return self.perform(bind(verb, self, args, kwargs))
+
+    return method
+
+
+def _awaited(verb: Verb) -> Callable[..., Any]:
+    async def method(self: AsyncMethods, /, *args: Any, **kwargs: Any) -> Any:
+        return await self.perform(bind(verb, self, args, kwargs))
+
+    return method
+
+
+class _Undescribed:
+    """Stands for a method until it is first looked at: the signatures and help of all verbs would slow every start."""
+
+    def __init__(self, verb: Verb, owner: type, make: Callable[[Verb], Any]) -> None:
+        self._verb = verb
+        self._owner = owner
+        self._make = make
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        verb, method = self._verb, self._make(self._verb)
+        method.__name__, method.__qualname__ = verb.name, f"{self._owner.__name__}.{verb.name}"
+        method.__signature__, method.__doc__ = plain_signature(verb), documentation(verb)
+        setattr(self._owner, verb.name, method)
+        return method.__get__(instance, owner)
+
+
+def plain_signature(verb: Verb) -> inspect.Signature:
+    """With the types that a caller may give, without bounds and texts."""
+    signature = verb.signature
+    parameters = [
+        parameter.replace(annotation=plain(parameter.annotation)) if parameter.name != "self" else parameter
+        for parameter in signature.parameters.values()
+    ]
+    return signature.replace(parameters=parameters)
+
+
+def documentation(verb: Verb) -> str:
+    """The summary, then each parameter with its text."""
+    texts = {name: text_of(verb, name) for name in verb.signature.parameters if name != "self"}
+    lines = [f":param {name}: {text}" for name, text in texts.items()]
+    return "\n".join([verb.summary, "", *lines]) if lines else verb.summary
+
+
+def text_of(verb: Verb, name: str) -> str:
+    if verb.needs != "store":
+        return describe(verb.request, name)
+    annotation = verb.signature.parameters[name].annotation
+    return str(annotation.__metadata__[-1].description)
+
+
+def plain(annotation: Any) -> Any:
+    """A parameter's type as a caller meets it: `tuple[Tag, ...]` takes any sequence."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return plain(get_args(annotation)[0])
+    if origin is tuple:
+        return Sequence[plain(get_args(annotation)[0])]  # type: ignore[misc]
+    if origin in (Union, UnionType):
+        options = [plain(option) for option in get_args(annotation)]
+        return reduce(or_, sorted(options, key=lambda option: option is NoneType))
+    return annotation
+
+
+for _verb in VERBS.values():
+    add(_verb)
+LISTENERS.append(add)

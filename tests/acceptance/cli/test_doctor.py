@@ -1,0 +1,18 @@
+"""Problems as the command line shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.command_line import process
+from trivet import Trivet
+
+
+def test_the_command_line_shows_why_and_how(memory: Trivet, path: Path) -> None:
+    memory.remember("Lamps are green.")
+    memory.close()
+    path.chmod(0o644)
+    shown = process("doctor", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
+    assert shown.status == 5
+    assert "Other users of this machine can read your memories." in shown.out
+    assert "chmod 600" in shown.out

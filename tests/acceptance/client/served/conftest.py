@@ -1,0 +1,35 @@
+"""What the tests of the embedded object say is true of a client of a server: the same tests, over a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.opened import Opened, trivet
+from support.served_stores import Houses, houses
+from support.word_embedder import embedder, hybrid
+from trivet import Trivet
+
+__all__ = ["embedder", "hybrid", "trivet"]
+
+
+@pytest.fixture(scope="session")
+def served_houses() -> Iterator[Houses]:
+    with houses() as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_trivet(path: Path, served_houses: Houses) -> Iterator[Opened]:
+    """As `support.opened` opens it, but by way of a server."""
+    with ExitStack() as stack:
+
+        def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
+            settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
+            return stack.enter_context(served_houses.open(where or path, **settings))
+
+        yield open_it

@@ -1,0 +1,1 @@
+from unit.memory.test_concepts import *  # noqa: F403

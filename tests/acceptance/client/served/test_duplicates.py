@@ -1,0 +1,1 @@
+from unit.memory.test_duplicates import *  # noqa: F403

@@ -1,0 +1,1 @@
+from unit.memory.test_graph_view import *  # noqa: F403

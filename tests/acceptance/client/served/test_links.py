@@ -1,0 +1,1 @@
+from unit.memory.test_links import *  # noqa: F403

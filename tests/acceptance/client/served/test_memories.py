@@ -1,0 +1,1 @@
+from unit.memory.test_memories import *  # noqa: F403

@@ -1,0 +1,1 @@
+from unit.memory.test_portable import *  # noqa: F403

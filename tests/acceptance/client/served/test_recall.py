@@ -1,0 +1,1 @@
+from unit.memory.test_recall import *  # noqa: F403

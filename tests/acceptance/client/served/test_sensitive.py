@@ -1,0 +1,1 @@
+from unit.memory.test_sensitive import *  # noqa: F403

@@ -1,0 +1,1 @@
+from unit.memory.test_why_not import *  # noqa: F403

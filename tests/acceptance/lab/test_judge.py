@@ -1,0 +1,44 @@
+"""Judging at a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from support.waiting import LIMIT_SECONDS
+from trivet.lab.dataset_files import load
+from trivet.lab.judge.pool import find_arms, make_pool, write_pool
+from trivet.lab.judge.record import Record, record_file
+
+
+def test_at_a_real_terminal_one_key_is_enough(folder: Path, runs: Path, tmp_path: Path) -> None:
+    pool = make_pool(load(folder, allow_unanswerable=True), str(folder), find_arms([runs]), depth=2)
+    write_pool(pool, tmp_path / "pool.jsonl")
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "trivet.cli", "lab", "judge", str(tmp_path / "pool.jsonl")]
+    with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as judge:
+        os.close(theirs)
+        screen = _play(ours, ["3", "0", "u", "2", "q"])
+        assert judge.stdout is not None
+        told = judge.stdout.read().decode()
+        assert judge.wait(LIMIT_SECONDS) == 0
+    os.close(ours)
+    assert told.startswith("2 of ")
+    assert screen.count("Question: ") == 5
+    assert Record(record_file(tmp_path / "pool.jsonl"), pool, "tester").grades == {0: 3, 1: 2}
+
+
+def _play(terminal: int, keys: Sequence[str]) -> str:
+    """Presses each key when the prompt for it is there, and no Return."""
+    screen = ""
+    for number, key in enumerate(keys, 1):
+        while screen.count("\n> ") < number:
+            screen += os.read(terminal, 4096).decode().replace("\r\n", "\n")
+        os.write(terminal, key.encode())
+    while "Stopped." not in screen:
+        screen += os.read(terminal, 4096).decode().replace("\r\n", "\n")
+    return screen

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pytest
+
+from support.opened import Opened, configuration, open_trivet, trivet
+
+__all__ = ["Opened", "configuration", "open_trivet", "trivet"]
+
+
+@pytest.fixture(autouse=True)
+def _own_keys(configuration: object) -> None:
+    """No test finds the keys of another."""

@@ -1,0 +1,190 @@
+"""Secrets of which no other copy exists go in by every way there is; then every place there is is searched for them.
+
+Pieces count as well, in any case: an index may cut words up and fold their letters.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from support.canaries import Canaries, everything_on_disk, everything_stored
+from support.chat_server import ChatServer
+from support.command_line import process
+from support.invented_secrets import github, password
+from support.mcp_agent import agent
+from support.opened import Opened
+from support.triples_model import knows, serving
+from support.word_embedder import WordEmbedder
+from trivet import Trivet, TrivetError
+
+
+@pytest.fixture
+def canaries() -> Canaries:
+    return Canaries()
+
+
+@pytest.fixture
+def embedder() -> Iterator[WordEmbedder]:
+    server = WordEmbedder()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def model() -> Iterator[ChatServer]:
+    with serving(knows({})) as server:
+        yield server
+
+
+def said(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def command_line(tmp_path: Path) -> Callable[..., str]:
+    """The real command on the test's store; gives all that it printed."""
+    environment = {"TRIVET_PATH": str(tmp_path / "memory.db"), "TRIVET_EMBEDDER": "none"}
+
+    def run(*arguments: str, stdin: str = "") -> str:
+        result = process(*arguments, stdin=stdin.encode(), **environment)
+        return result.out + result.err
+
+    return run
+
+
+def by_options(fields: dict[str, Any]) -> list[str]:
+    options = ["--title", fields["title"], "--source", fields["source"]]
+    options += [part for tag in fields["tags"] for part in ("--tag", tag)]
+    return options + [part for word in fields["expanded_keywords"] for part in ("--expanded-keywords", word)]
+
+
+def test_from_python(
+    canaries: Canaries,
+    open_trivet: Opened,
+    embedder: WordEmbedder,
+    model: ChatServer,
+    path: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    heard: list[str] = []
+    off = open_trivet(secrets="off")
+    old = off.remember(f"An old one with {canaries.token('old')}").id
+    off.edit(old, content="An old one, cleaned by hand")
+    off.close()
+
+    trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec)
+    done = trivet.remember(**canaries.fields("remember"))
+    heard.append(said(done))
+    heard.append(said(trivet.remember_many([canaries.fields("many one"), canaries.fields("many two")])))
+    heard.append(said(trivet.edit(done.id, **canaries.fields("edit"))))
+    heard.append(said(trivet.restore(done.id, revision=1)))
+    heard.append(said(trivet.restore(old, revision=1)))
+    lines = [json.dumps(canaries.fields("plain")), json.dumps({"content": canaries.token("bad"), "importance": 7})]
+    lines += [
+        f'{{"content": "{canaries.token("broken")}',
+        json.dumps({"content": "x", "state": canaries.token("state")}),
+    ]
+    heard.append(said(trivet.import_(lines)))
+    heard.append(
+        said(trivet.recall(f"who uses {canaries.token('query')} and {canaries.private('query private')}").hits)
+    )
+    refused: list[dict[str, Any]] = [
+        {"category": canaries.token("category")},
+        {"scope": canaries.token("scope")},
+        {"valid_from": "x"},
+    ]
+    for wrong in refused:
+        with pytest.raises(TrivetError) as error:
+            trivet.remember(canaries.token("refused"), **wrong)
+        heard.append(str(error.value))
+    trivet.drain()
+    trivet.embed()
+    heard += [said(trivet.list()), said(trivet.get(done.id, reveal=True)), said(trivet.history(done.id, reveal=True))]
+    heard += [trivet.diff(done.id, 1, 2, reveal=True), said(trivet.stats()), said(trivet.concepts()), *trivet.export()]
+    heard += [said(trivet.doctor()), said(trivet.recall("bot logs in", reveal=True)), said(trivet.graph(done.id))]
+    heard.append(said(trivet.why_not("bot logs in", done.id)))
+
+    assert embedder.texts, "the embedder was asked"
+    assert model.bodies, "the language model was asked"
+    assert canaries.found_in("\n".join(heard)) == []
+    assert canaries.found_in("\n".join(embedder.texts)) == []
+    assert canaries.found_in("\n".join(model.bodies)) == []
+    assert canaries.found_in(caplog.text) == []
+    assert canaries.found_in(everything_stored(path)) == []
+    assert canaries.found_in(everything_on_disk(tmp_path)) == [], "the write-ahead log included"
+    trivet.backup(tmp_path / "copy.db")
+    trivet.close()
+    assert canaries.found_in(everything_on_disk(tmp_path)) == []
+
+
+def test_what_is_found_is_what_was_put_in(canaries: Canaries, open_trivet: Opened, path: Path) -> None:
+    """The search itself works: with the guard off, the same secrets are everywhere."""
+    trivet = open_trivet(secrets="off")
+    trivet.remember(f"It is {canaries.token('seen')}", tags=[canaries.token("tag")])
+    assert canaries.found_in(everything_stored(path)) == canaries.made
+
+
+def test_from_the_command_line(canaries: Canaries, configuration: Path, tmp_path: Path) -> None:
+    run = command_line(tmp_path)
+    fields = canaries.fields("arguments")
+    heard = [run("remember", fields["content"], *by_options(fields), "--json")]
+    id = json.loads(heard[0])["id"]
+    heard.append(run("remember", "-", stdin=canaries.fields("standard input")["content"]))
+    heard.append(run("edit", id, "--content", canaries.fields("edit")["content"]))
+    heard.append(run("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"]))
+    heard.append(run("restore", id, "--revision", "1"))
+    heard.append(run("import", "-", stdin=json.dumps(canaries.fields("import"))))
+    heard.append(run("remember", canaries.token("wrong"), "--category", "nonsense"))
+    heard.append(run("recall", f"bot {canaries.private('query')} {canaries.token('query')}"))
+    heard += [run("get", id, "--reveal"), run("history", id, "--reveal"), run("list"), run("export"), run("doctor")]
+    assert canaries.found_in("\n".join(heard)) == []
+    assert canaries.found_in(everything_stored(tmp_path / "memory.db")) == []
+    assert canaries.found_in(everything_on_disk(tmp_path)) == []
+    assert set(canaries.found_in(run("reveal", id))) >= {github("arguments content"), password("arguments password")}
+    assert canaries.found_in(run("audit")) == []
+    assert id in run("audit")
+
+
+def test_from_an_agent(canaries: Canaries, embedder: WordEmbedder, configuration: Path, path: Path) -> None:
+    settings = {"TRIVET_EMBEDDER": embedder.spec(), "TRIVET_CONFIG": str(configuration / "trivet.toml")}
+    with agent(path, None, **settings) as one:
+        stored = one.done("memory_store", **canaries.fields("store"))
+        assert stored["redacted"]["github-token"] == 5
+        one.done("memory_update", id=stored["id"], **canaries.fields("update"))
+        one.done("memory_recall", query=f"bot {canaries.token('query')} {canaries.private('query')}")
+        one.done("memory_get", id=stored["id"])
+        one.done("memory_list")
+        one.refused("memory_store", content=canaries.token("refused"), category="nonsense")
+        one.refused("memory_store", content=canaries.token("unknown"), nonsense=canaries.token("unknown too"))
+        one.done("memory_why", query="bot", id=stored["id"])
+        heard = list(one.heard)
+    assert canaries.found_in("\n".join(heard)) == []
+    assert canaries.found_in("\n".join(embedder.texts)) == []
+    assert canaries.found_in(everything_stored(path)) == []
+    assert canaries.found_in(everything_on_disk(path.parent)) == [], "the server's own log included"
+
+
+def test_private_parts_reach_no_provider(
+    canaries: Canaries, open_trivet: Opened, embedder: WordEmbedder, model: ChatServer
+) -> None:
+    """Whatever the setting is: they are the writer's own word."""
+    trivet = open_trivet(embedder=embedder.spec(), graph_llm=model.spec, secrets="off")
+    trivet.remember(f"Ines {canaries.private('one')} works at Acme.")
+    trivet.drain()
+    trivet.embed()
+    trivet.recall(f"Ines {canaries.private('two')}")
+    assert canaries.found_in("\n".join([*embedder.texts, *model.bodies])) == []
+    assert any("works at Acme" in text for text in embedder.texts)
+
+
+def test_only_reveal_gives_it_back(canaries: Canaries, trivet: Trivet) -> None:
+    id = trivet.remember(**canaries.fields("one")).id
+    assert sorted(canaries.found_in(said(trivet.reveal(id)))) == sorted(canaries.made)

@@ -1,0 +1,131 @@
+"""The command as people use it, and a vault edited while it is watched."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command_line import CommandLine, process
+from support.notes import Write, everything
+from support.waiting import LIMIT_SECONDS
+from trivet import Trivet
+
+
+@pytest.fixture
+def trivet(path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    monkeypatch.setenv("TRIVET_PATH", str(path))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    return CommandLine(monkeypatch)
+
+
+def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
+    write("a.md", "# A\n\none\n\n## B\n\ntwo\n")
+    write("bad.md", "---\n[\n---\n")
+    first = trivet("ingest", str(vault), "--scope", "me/notes", "--tag", "x")
+    assert first.status == 2
+    assert "2 stored in 1 file read." in first.out
+    assert "Left out: bad.md: its front matter is not YAML (line" in first.out
+    (vault / "bad.md").unlink()
+    again = trivet("ingest", str(vault))
+    assert (again.status, again.out) == (0, "Nothing new; 1 file unchanged.\n")
+    assert trivet.json("list")["memories"][0]["tags"] == ["x"]
+    assert trivet.json("ingest", "--list") == [
+        {"name": "notes", "root": str(vault), "options": '{"scope":"me/notes","tags":["x"]}'}
+    ]
+    assert trivet.json("ingest", "--drop", "notes") == {"vault": "notes", "forgotten": 2}
+    assert trivet.json("list")["memories"] == []
+
+
+def test_an_empty_folder_is_said_to_be_so_and_not_remembered(trivet: CommandLine, vault: Path) -> None:
+    assert "No notes" in trivet("ingest", str(vault)).out
+    assert trivet.json("ingest", "--list") == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("x", "--list"), ("--list", "--drop", "y"), ("/no/such/place",)])
+def test_what_it_refuses(trivet: CommandLine, arguments: tuple[str, ...]) -> None:
+    assert trivet("ingest", *arguments).status == 2
+
+
+def test_a_vault_is_found_by_meaning_after_it_was_taken_in(path: Path, write: Write, vault: Path) -> None:
+    """With the bundled model, as a user has it: nothing waits for its vectors when the command is over."""
+    write("a.md", "# Tea\n\nGreen leaves want water of eighty degrees.\n")
+    assert process("ingest", str(vault), TRIVET_PATH=str(path)).status == 0
+    answer = process("recall", "how hot for a brew", "--json", TRIVET_PATH=str(path)).json()
+    assert answer["hits"][0]["source"]["uri"] == "notes/a.md"
+    assert answer["health"]["not_embedded"] == 0
+
+
+class Watching:
+    """`trivet ingest --watch` as its own process; each report is one JSON value."""
+
+    def __init__(self, vault: Path, path: Path) -> None:
+        environment = {**os.environ, "TRIVET_PATH": str(path), "TRIVET_EMBEDDER": "none"}
+        command = [sys.executable, "-m", "trivet.cli", "ingest", str(vault), "--watch", "--json"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+
+    def report(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        text = ""
+        for row in self._process.stdout:
+            text += row
+            if row.rstrip() == "}":
+                found: dict[str, Any] = json.loads(text)
+                return found
+        raise AssertionError(f"it ended: {text}")
+
+    def until(self, **counts: int) -> None:
+        """Reads reports until they add up: a burst may come as one or as several."""
+        totals = dict.fromkeys(counts, 0)
+        while totals != counts:
+            report = self.report()
+            totals = {name: totals[name] + report[name] for name in counts}
+
+    def end(self) -> int:
+        self._process.send_signal(signal.SIGINT)
+        status = self._process.wait(LIMIT_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return status
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(LIMIT_SECONDS)
+
+
+@pytest.fixture
+def watching(vault: Path, path: Path, write: Write) -> Iterator[Watching]:
+    write("first.md", "the first note")
+    started = Watching(vault, path)
+    yield started
+    started.kill()
+
+
+def test_a_vault_edited_while_it_is_watched(watching: Watching, vault: Path, path: Path) -> None:
+    watching.until(stored=1)
+    (vault / "second.md").write_text("the second note")  # perhaps before the watch has begun
+    watching.until(stored=1)
+    replaced = vault / "second.md.tmp"
+    replaced.write_text("the second note, edited")
+    replaced.replace(vault / "second.md")
+    watching.until(updated=1)
+    (vault / "sub").mkdir()
+    (vault / "second.md").rename(vault / "sub" / "moved.md")
+    watching.until(moved=1)
+    (vault / "first.md").unlink()
+    watching.until(forgotten=1)
+    (vault / "bad.md").write_text("---\n[\n---\n")
+    assert "bad.md" in watching.report()["problems"][0]
+    (vault / "bad.md").write_text("good now")
+    watching.until(stored=1)
+    assert watching.end() == 0
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        assert set(everything(memory)) == {"the second note, edited", "good now"}

@@ -1,0 +1,43 @@
+"""A rotation of keys that is killed halfway loses no secret."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.invented_secrets import github
+from trivet import Trivet
+
+# Rotates, and is killed after so many transactions of it.
+KILLED = """
+import os, signal, sys
+import trivet.memory.secrets
+from trivet import Trivet
+from trivet.store.relational.secrets import RelationalSecrets
+
+trivet.memory.secrets.RESEALED_AT_ONCE = 2
+left = int(sys.argv[2])
+def reseal(self, done, whole=RelationalSecrets.reseal):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    whole(self, done)
+RelationalSecrets.reseal = reseal
+Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old=True)
+"""
+
+
+@pytest.mark.usefixtures("configuration")
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(trivet: Trivet, path: Path, after: int) -> None:
+    ids = [trivet.remember(github(str(number))).id for number in range(6)]
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
+    assert killed.returncode == -signal.SIGKILL
+    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
+    assert trivet.rotate_keys(drop_old=True).resealed == 6
+    assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]

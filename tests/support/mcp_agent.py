@@ -1,0 +1,102 @@
+"""An agent for tests: the SDK's own client, speaking to a real server process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import CallToolResult, TextContent, Tool
+
+from support.waiting import result_of
+
+SERVER = "import sys; from trivet.serve.mcp.server import run; run(sys.argv[1])"
+
+
+def command(path: Path) -> list[str]:
+    return [sys.executable, "-c", SERVER, str(path)]
+
+
+def environment(path: Path, **extra: str) -> dict[str, str]:
+    """Nothing of the user's own configuration, and by default no embedder, which is seldom the point here."""
+    own = {
+        "TRIVET_CONFIG": str(path.parent / "none.toml"),
+        "TRIVET_EMBEDDER": "none",
+        "TRIVET_SECRETS_KEYRING": "false",
+    }
+    inherited = {name: os.environ[name] for name in ("PYTHONPATH", "PATH") if name in os.environ}
+    return {**inherited, **own, **extra}
+
+
+class Agent:
+    """A connected client. `heard` keeps every answer as it came, for those who look for what must not be in it."""
+
+    def __init__(self, portal: BlockingPortal, session: ClientSession) -> None:
+        self._portal = portal
+        self.session = session
+        self.heard: list[str] = []
+
+    def ask(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            answer = self._portal.call(method, *arguments)
+        except Exception as error:
+            self.heard.append(str(error))
+            raise
+        self.heard.append(answer.model_dump_json())
+        return answer
+
+    def call(self, name: str, /, **arguments: Any) -> CallToolResult:
+        result: CallToolResult = self.ask(self.session.call_tool, name, arguments)
+        return result
+
+    def done(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        """The structured result of a call that must succeed."""
+        result = self.call(name, **arguments)
+        assert not result.is_error, text(result)
+        content: dict[str, Any] = result.structured_content
+        return content
+
+    def refused(self, name: str, /, **arguments: Any) -> str:
+        """The text of a call that must fail."""
+        result = self.call(name, **arguments)
+        assert result.is_error, text(result)
+        return text(result)
+
+    def at_once(self, calls: list[tuple[str, dict[str, Any]]]) -> list[CallToolResult]:
+        futures = [self._portal.start_task_soon(self.session.call_tool, name, given) for name, given in calls]
+        return [result_of(future) for future in futures]
+
+    def tools(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.ask(self.session.list_tools).tools}
+
+
+def text(result: CallToolResult) -> str:
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@contextmanager
+def agent(path: Path, program: list[str] | None = None, **extra: str) -> Iterator[Agent]:
+    """`program` is another way to start the server than the usual one."""
+    started = _session(path, program or command(path), path.with_suffix(".log"), extra)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(started) as session:
+        yield Agent(portal, session)
+
+
+@asynccontextmanager
+async def _session(path: Path, program: list[str], log: Path, extra: dict[str, str]) -> Any:
+    first, *rest = program
+    server = StdioServerParameters(command=first, args=rest, env=environment(path, **extra))
+    async with AsyncExitStack() as stack:
+        errors = stack.enter_context(log.open("a"))
+        read, write = await stack.enter_async_context(stdio_client(server, errors))
+        session = await stack.enter_async_context(ClientSession(read, write))
+        await session.initialize()
+        yield session

@@ -1,0 +1,61 @@
+"""A folder of notes and the memory that takes them in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.sources.files import Ingested, ingest
+from trivet.types import Memory
+
+Write = Callable[[str, str], Path]
+Take = Callable[..., Ingested]
+# Long enough ago that its time tells whether a file has changed.
+OLD = 1_700_000_000
+
+
+@pytest.fixture
+def memory(path: Path) -> Iterator[Trivet]:
+    with Trivet.open(path, embedder="none", background=False) as trivet:
+        yield trivet
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def write(vault: Path) -> Write:
+    moments = iter(range(OLD, OLD + 10_000))
+
+    def written(name: str, text: str) -> Path:
+        file = vault / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+        moment = next(moments)
+        os.utime(file, (moment, moment))
+        return file
+
+    return written
+
+
+@pytest.fixture
+def take(memory: Trivet, vault: Path) -> Take:
+    def taken(where: Path | None = None, **options: object) -> Ingested:
+        return ingest(memory, where or vault, **options)  # type: ignore[arg-type]
+
+    return taken
+
+
+def everything(memory: Trivet) -> dict[str, Memory]:
+    """Living memories by their content."""
+    page = memory.list(limit=1000, reveal=True)
+    assert page.total <= 1000
+    return {one.content: one for one in page.memories}

@@ -1,0 +1,50 @@
+"""Opening the store of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivet import Trivet
+
+Opened = Callable[..., Trivet]
+
+
+@pytest.fixture
+def open_trivet(path: Path) -> Iterator[Opened]:
+    """Opens the test's store, with no vectors and no thread unless told otherwise, as often as it is called."""
+    with ExitStack() as stack:
+
+        def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
+            settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
+            return stack.enter_context(Trivet.open(where or path, **settings))
+
+        yield open_it
+
+
+@pytest.fixture
+def trivet(open_trivet: Opened) -> Trivet:
+    return open_trivet()
+
+
+@pytest.fixture
+def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the user's configuration, which is the test's own."""
+    folder = tmp_path / "configuration"
+    monkeypatch.setenv("TRIVET_CONFIG", str(folder / "trivet.toml"))
+    return folder
+
+
+# The same by the names that the tests of the inbox, of capture and of tidying know them by.
+@pytest.fixture
+def opened(open_trivet: Opened) -> Opened:
+    return open_trivet
+
+
+@pytest.fixture
+def memory(open_trivet: Opened) -> Trivet:
+    return open_trivet()

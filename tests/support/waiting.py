@@ -1,0 +1,38 @@
+"""Waiting with a limit: what would hang fails, and says what did not come."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+# Far more than anything takes on a busy machine: it is there to end a test that would never end.
+LIMIT_SECONDS = 120.0
+
+
+def ended(running: threading.Thread | BaseProcess) -> None:
+    running.join(LIMIT_SECONDS)
+    assert not running.is_alive(), f"{running.name} has not ended after {LIMIT_SECONDS:g} s"
+
+
+def happened(event: threading.Event) -> None:
+    assert event.wait(LIMIT_SECONDS), f"what the test waits for has not happened after {LIMIT_SECONDS:g} s"
+
+
+def taken(semaphore: threading.Semaphore) -> None:
+    assert semaphore.acquire(timeout=LIMIT_SECONDS), f"nothing was let go within {LIMIT_SECONDS:g} s"
+
+
+def heard(pipe: Connection) -> Any:
+    assert pipe.poll(LIMIT_SECONDS), f"the other process has said nothing for {LIMIT_SECONDS:g} s"
+    return pipe.recv()
+
+
+def result_of(future: Future[T]) -> T:
+    try:
+        return future.result(LIMIT_SECONDS)
+    except TimeoutError as error:
+        raise AssertionError(f"no result, or a time limit of its own, within {LIMIT_SECONDS:g} s") from error
