@@ -30,7 +30,7 @@ from trivet.search.legs.phrase import only_holders
 from trivet.search.parallel import Leg
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.rerank.step import resolved
-from trivet.store.base import Seeds
+from trivet.store.records import Seeds
 from trivet.types import Answer, Filter, Fused, LegHealth, Ranking
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,8 +12,10 @@ from trivet.analyse import first_terms
 from trivet.contract import Recall
 from trivet.memory.answer.weigh import Weighed
 from trivet.memory.likeness import essence
-from trivet.store.base import Store
 from trivet.types import Filter, Memory
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # Terms at the beginning by which texts are told apart before they are compared in full.
 BEGINNING = 5

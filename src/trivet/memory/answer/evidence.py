@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question
 from trivet.search.fuse.features import LegFeatures
 from trivet.search.recipe import Recipe
 from trivet.search.relevance.wording import Wording
-from trivet.store.base import Store
 from trivet.types import Filter, Fused, Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 
 class Words:

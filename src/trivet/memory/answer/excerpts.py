@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse
 from trivet.memory.passages import cut
-from trivet.store.base import Model, Passage, Store
+from trivet.store.records import Model, Passage
 from trivet.types import Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # A text this short is one passage for every embedder.
 ALWAYS_ONE_PASSAGE = 250

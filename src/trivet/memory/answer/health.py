@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.memory.engine import Engine
-from trivet.store.base import Backlog, Model
+from trivet.store.records import Backlog, Model
 from trivet.types import Filter, Health, LegHealth
 
 # A provider's error page must not fill the agent's context.

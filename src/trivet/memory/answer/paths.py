@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trivet.graph.walk import Walk
 from trivet.memory.answer.weigh import Weighed
-from trivet.store.base import Seeds, Store
+from trivet.store.records import Seeds
 from trivet.types import Filter, PathStep
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 
 def paths_to(

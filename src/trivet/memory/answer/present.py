@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,8 +11,11 @@ from trivet.analyse import Question, analyse
 from trivet.memory.answer.excerpts import best_passages, estimate_tokens, excerpts, stored_spans
 from trivet.memory.answer.weigh import Weighed
 from trivet.secrets import masked
-from trivet.store.base import Model, Store
+from trivet.store.records import Model
 from trivet.types import Filter, Hit, PathStep, Ranking, Resolution, Why
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 
 def present(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question
 from trivet.search.prior import exactness, importance_prior, with_bonus
 from trivet.search.recipe import Recipe
-from trivet.store.base import Store
 from trivet.types import Fused, Memory, Value
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
 SPARE = 5

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trivet.errors import LegFailed
 from trivet.search.embedding import Embedding
 from trivet.search.recipe import Recipe
-from trivet.store.base import Store
 from trivet.types import Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # Cosine of unit vectors.
 FLOOR = -1.0

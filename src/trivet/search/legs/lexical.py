@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trivet.analyse import Question
 from trivet.search.recipe import Recipe
-from trivet.store.base import Store
 from trivet.types import Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # With so many memories that hold every word, partial matches are left out of the ranking.
 ENOUGH_WITH_ALL_WORDS = 10
