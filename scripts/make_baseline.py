@@ -1,4 +1,4 @@
-"""Writes tests/unit/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
+"""Writes tests/acceptance/lab/baseline: what the defaults reach on the house set. Run it after you changed a default.
 
     python scripts/make_baseline.py
 
@@ -15,7 +15,7 @@ from trivet.lab.dataset_files import house
 from trivet.lab.gate import JUDGED_BY
 from trivet.lab.run import run_arm
 
-TARGET = Path(__file__).resolve().parents[1] / "tests" / "unit" / "lab" / "baseline"
+TARGET = Path(__file__).resolve().parents[1] / "tests" / "acceptance" / "lab" / "baseline"
 
 
 def main() -> None:
