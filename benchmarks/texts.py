@@ -56,7 +56,7 @@ def named_queries(count: int, size: int, seed: int = 13) -> list[str]:
 
 
 def _chain() -> tuple[list[str], dict[str, list[str]]]:
-    text = resources.files("trivet.cli.demo").joinpath("memories.jsonl").read_text(encoding="utf-8")
+    text = resources.files("trivet.lab").joinpath("house", "memories.jsonl").read_text(encoding="utf-8")
     starts: list[str] = []
     follows: dict[str, list[str]] = defaultdict(list)
     for line in text.splitlines():

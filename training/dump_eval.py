@@ -20,9 +20,9 @@ from typing import Any
 
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.dataset import house
-from trivet.lab.dataset_types import Dataset, Query
-from trivet.lab.originals import import_original
+from trivet.lab.catalog import import_original
+from trivet.lab.dataset import Dataset, Query
+from trivet.lab.dataset_files import house
 from trivet.memory.passages import cut
 from trivet.search.recipe import parse_recipe
 from trivet.types import Filter, Ranking

@@ -29,9 +29,8 @@ import numpy as np
 from trivet.analyse import analyse_query
 from trivet.contract import Recall
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset_types import RELEVANT, Dataset, Query
-from trivet.lab.find_dataset import find_dataset
-from trivet.lab.originals import IMPORTERS
+from trivet.lab.catalog import IMPORTERS, find_dataset
+from trivet.lab.dataset import RELEVANT, Dataset, Query
 from trivet.memory.answer.evidence import Evidence, Words
 from trivet.memory.recall import retrieve
 from trivet.search.filters import filter_of

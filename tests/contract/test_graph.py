@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from support.stores import STORES, Open, add, at_rest, link, memory, replace
-from trivet.graph.values import Triple
+from trivet.graph.mentions import Triple
 from trivet.store.records import Seeds
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore

@@ -10,19 +10,16 @@ import msgspec
 from trivet.cli.atomic_write import write_whole
 from trivet.cli.progress import LateProgress
 from trivet.errors import InvalidInput, StoreError
+from trivet.lab import MEASURING, need
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.compare import Comparison
-from trivet.lab.compare_many import against
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.catalog import find_dataset
+from trivet.lab.compare import Comparison, against
+from trivet.lab.dataset import Dataset
 from trivet.lab.federation import Federation, measure_federation
-from trivet.lab.find_dataset import find_dataset
-from trivet.lab.grades import write_grades
-from trivet.lab.requirements import MEASURING, need
 from trivet.lab.run import Arm, run_arm, slug, write_arm
-from trivet.lab.saved_runs import PER_QUERY, read_arm
-from trivet.lab.sweep import SWEEP_MEASURES, ablations, grid
+from trivet.lab.saved_runs import PER_QUERY, read_arm, write_grades
+from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, grid, summarise
 from trivet.lab.sweep import sweep as sweep_points
-from trivet.lab.sweep_file import Sweep, encode_sweep, summarise
 from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
 from trivet.settings.systems import check_members

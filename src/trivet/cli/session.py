@@ -60,7 +60,7 @@ class Session:
                 _tell_trouble(self.memory.stats().last_error)
                 return
             from trivet.cli.progress import LateProgress
-            from trivet.memory.upkeep import read_now
+            from trivet.memory.maintenance import read_now
 
             engine = self.memory.engine
             if not engine.embedding.local:

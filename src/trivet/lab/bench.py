@@ -12,7 +12,7 @@ from typing import Any, Self
 from trivet.analyse import ANALYSER_VERSION
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.legs import CachedLegs
 from trivet.memory.recall import Decision, Stopwatch, decide
 from trivet.models.embed.registry import load
@@ -27,7 +27,7 @@ LONGEST_TITLE = 300
 
 
 class Bench:
-    """Ask it anything; legs are retrieved once for each way of retrieving and then kept."""
+    """A loaded dataset that can be asked. Legs are retrieved once for each way of retrieving and then kept."""
 
     def __init__(self, dataset: Dataset, trivet: Trivet) -> None:
         self.dataset = dataset
@@ -38,7 +38,7 @@ class Bench:
     def ask(
         self, query: Query, recipe: str, limit: int = DEPTH, watch: Stopwatch | None = None, **options: Any
     ) -> Decision:
-        """What a recall would decide. The watch tells apart the legs, which may be kept ones, from all that follows."""
+        """What a recall would decide. The watch times the legs, which may be kept ones, apart from all that follows."""
         arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
         return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
 
@@ -69,7 +69,7 @@ def open_bench(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Bench:
-    """The store of a dataset, made on first use and kept: loading is the slow part, and never changes."""
+    """Opens the store of a dataset. It is made on first use and kept, since loading is slow."""
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
@@ -88,12 +88,12 @@ def cache_folder() -> Path:
 
 
 def memory_id(document_id: str) -> str:
-    """Datasets have ids of their own kind; memories have UUIDs."""
+    """The memory's UUID for a document, whose id has the dataset's own form."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-lab:{document_id}"))
 
 
 def _file_name(dataset: Dataset, embedder: str) -> str:
-    """One store for each content, model and analyser. A name such as `bundled` stands for another model in time."""
+    """One store for each content, model (by its identity: `bundled` may name another one later) and analyser."""
     loaded = load(embedder)
     identity = loaded.identity if loaded is not None and loaded.local else embedder
     model = uuid.uuid5(uuid.NAMESPACE_URL, identity).hex[:8]

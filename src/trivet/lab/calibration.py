@@ -1,4 +1,4 @@
-"""How far probabilities can be believed, and what refusing by them costs."""
+"""How well stated probabilities match what was relevant, and what refusing answers by them costs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reliability(stated: Sequence[float], relevant: Sequence[bool], bins: int = B
 
 
 def expected_calibration_error(stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS) -> float:
-    """The mean distance between what was said and what was true, over the bins, each by its hits."""
+    """The mean distance between stated and true probability over the bins, weighted by their hits."""
     if not stated:
         return 0.0
     found = reliability(stated, relevant, bins)

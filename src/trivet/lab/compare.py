@@ -1,4 +1,4 @@
-"""Is the candidate better than the base? Paired by query, with what chance and sample size allow to say."""
+"""Compares a candidate with a base, query by query: difference, interval, p-value and what could be detected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput
-from trivet.lab.holm import holm
 from trivet.lab.measures import Measured
-from trivet.lab.resample import bootstrap_means, intervals, randomisation_p_values
+from trivet.lab.significance import bootstrap_means, holm, intervals, randomisation_p_values
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -28,7 +27,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """What one query had with the base and has with the candidate."""
+    """The value of one query with the base and with the candidate."""
 
     query: str
     base: float
@@ -45,7 +44,7 @@ class Comparison:
 
     `low` and `high` bound the difference (paired bootstrap); `p` is of the randomisation test, `corrected_p` after
     Holm over the family it was tested in. `detectable` is the least true difference that so many queries would show
-    in four of five trials; None where the differences have no spread to tell it from. `moved` are the queries that
+    in four of five trials; None where all differences are equal. `moved` are the queries that
     changed most, the largest change first.
     """
 
@@ -101,7 +100,7 @@ def compare(base: Measured, candidate: Measured, measures: Iterable[str] | None 
 
 
 def correct(family: Sequence[Comparison]) -> list[Comparison]:
-    """The same comparisons, with `corrected_p` over all of them: a sweep, for one, is a family."""
+    """The same comparisons with `corrected_p` over all of them. A sweep, for example, is one family."""
     return [replace(one, corrected_p=value) for one, value in zip(family, holm([one.p for one in family]), strict=True)]
 
 
@@ -192,3 +191,16 @@ def _vectors(name: str, before: Mapping[str, float], after: Mapping[str, float])
 
 def _only(values: Mapping[str, Mapping[str, float]], queries: Sequence[str]) -> dict[str, dict[str, float]]:
     return {name: {query: by_query[query] for query in queries} for name, by_query in values.items()}
+
+
+# The measure that arms are ranked by: it looks at the order and at the grades.
+HEADLINE = "nDCG@10"
+
+
+def against(base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE) -> list[Comparison]:
+    """Compares each candidate with the base: the same resamples for all, `corrected_p` over all of them."""
+    if not candidates:
+        return []
+    before = {str(place): base.per_query[measure] for place in range(len(candidates))}
+    after = {str(place): one.per_query[measure] for place, one in enumerate(candidates)}
+    return [replace(one, measure=measure) for one in correct(paired(before, after))]

@@ -8,22 +8,21 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.compare import Comparison, Move, compare
-from trivet.lab.compare_many import HEADLINE
-from trivet.lab.grades import Grades, grades_of
-from trivet.lab.requirements import MEASURING, need
-from trivet.lab.saved_runs import HitTrace, WrittenArm, read_pair
+from trivet.lab import MEASURING, need
+from trivet.lab.compare import HEADLINE, Comparison, Move, compare
+from trivet.lab.measures import Grades
+from trivet.lab.saved_runs import HitTrace, WrittenArm, grades_of, read_pair
 
 
 class GradedHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A hit with its trace; no grade where nobody judged it, or the judgements are not at hand."""
+    """A hit with its trace. `grade` is None if the document was not judged or the judgements are not at hand."""
 
     hit: HitTrace
     grade: int | None
 
 
 class MovedQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query whose value changed, with what each arm put first."""
+    """A query whose value changed, with the first hits of each arm."""
 
     query: str
     text: str
@@ -40,7 +39,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Versus(msgspec.Struct, frozen=True, kw_only=True):
-    """`measure` is the one that the strata are shown in and the queries moved by."""
+    """Two arms compared. Strata and moved queries are shown in `measure`."""
 
     base: Side
     candidate: Side

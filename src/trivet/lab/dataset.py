@@ -1,88 +1,127 @@
-"""Datasets in one plain layout: a folder with corpus.jsonl, queries.jsonl and qrels.tsv, each optionally gzipped."""
+"""What is measured on: documents, queries and graded judgements, frozen and compared by content."""
 
 from __future__ import annotations
 
-import gzip
-from importlib.resources import as_file, files
-from pathlib import Path
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, DocumentLink, Judgement, Query
-from trivet.lab.layout import line_of, read_documents, read_judgements, read_queries
-from trivet.lab.read_files import existing, json_lines, refuse
+from trivet.contract import Importance, Scope
+from trivet.types import LinkKind, Value
 
-__all__ = ["Dataset", "Document", "DocumentLink", "Judgement", "Query", "house", "load", "save"]
+# A run is written as `run.trec`, whose columns are separated by spaces: an id may hold none.
+Identifier = Annotated[str, Meta(min_length=1, pattern=r"^\S+$(?!\n)")]
+Written = Annotated[str, Meta(min_length=1, pattern=r"\S")]
+Grade = Annotated[int, Meta(ge=0)]
 
-
-def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
-    """The dataset in a folder, checked. A query without a relevant document is an error unless it is allowed."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise InvalidInput(f"{folder}: there is no such folder. Give one with corpus.jsonl, queries.jsonl, qrels.tsv.")
-    documents = read_documents(existing(folder, "corpus.jsonl"))
-    return _with_questions(folder.resolve().name, documents, folder, allow_unanswerable)
+# A document is relevant from this grade on; 0 means it was judged and found wanting.
+RELEVANT = 1
+# The stratum of a query that names none, where others do.
+UNSORTED = "(no stratum)"
 
 
-def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> None:
-    """Writes the dataset in the plain layout, in place of one that is there."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in dataset.files().items():
-        plain, packed = folder / name, folder / f"{name}.gz"
-        data = b"".join(lines)
-        if compress:
-            packed.write_bytes(gzip.compress(data, mtime=0))  # no time inside: equal data gives equal files
-        else:
-            plain.write_bytes(data)
-        (plain if compress else packed).unlink(missing_ok=True)
+class Line(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of what one line of a file says. Unknown fields are refused, so a misspelt one is never ignored."""
 
 
-def house() -> Dataset:
-    """The set of our own: questions over the demo's memories, which keep their links."""
-    with as_file(files("trivet.lab") / "house" / "memories.jsonl") as path:
-        documents = tuple(_document(path, number, memory) for number, memory in json_lines(path, _DemoMemory))
-    with as_file(files("trivet.lab") / "house") as folder:
-        return _with_questions("house", documents, folder, allow_unanswerable=False)
+class DocumentLink(Line, frozen=True, kw_only=True):
+    """A typed edge from the document that carries it, read as a sentence: this document supersedes `to`."""
+
+    kind: LinkKind
+    to: Identifier
 
 
-def _with_questions(name: str, documents: tuple[Document, ...], folder: Path, allow_unanswerable: bool) -> Dataset:
-    path = existing(folder, "queries.jsonl")
-    queries = read_queries(path)
-    judgements = read_judgements(
-        existing(folder, "qrels.tsv"),
-        queries={query.id for query in queries.values()},
-        documents={document.id for document in documents},
-    )
-    dataset = Dataset(name=name, documents=documents, queries=tuple(queries.values()), judgements=judgements)
-    if dataset.unanswerable and not allow_unanswerable:
-        query = dataset.unanswerable[0]
-        refuse(
-            path, line_of(queries, query), f"query {query!r} has no relevant document in qrels.tsv. Judge one for it."
-        )
-    return dataset
+class Document(Line, frozen=True, kw_only=True):
+    """One text to be found. What is None is left to the write path's defaults."""
 
-
-class _DemoMemory(msgspec.Struct, frozen=True):
-    """A memory of the demo as far as the lab measures it; its other fields are left out."""
-
-    id: str
-    content: str
-    title: str | None = None
-    scope: str | None = None
+    id: Identifier
+    text: Written
+    title: Written | None = None
+    scope: Scope | None = None
     created_at: str | None = None
-    importance: float | None = None
-    tags: tuple[str, ...] = ()
-    category: str | None = None
-    expanded_keywords: tuple[str, ...] = ()
+    importance: Importance | None = None
+    tags: tuple[Written, ...] = ()
+    category: Written | None = None
+    expanded_keywords: tuple[Written, ...] = ()
     sensitive: bool = False
     links: tuple[DocumentLink, ...] = ()
 
 
-def _document(path: Path, number: int, memory: _DemoMemory) -> Document:
-    fields = msgspec.structs.asdict(memory)
-    try:
-        return msgspec.convert({"text": fields.pop("content"), **fields}, Document)
-    except msgspec.ValidationError as error:
-        refuse(path, number, str(error))
+class Query(Line, frozen=True, kw_only=True):
+    """One question, asked within `scope` where it has one. Strata are reported side by side."""
+
+    id: Identifier
+    text: Written
+    scope: Scope | None = None
+    stratum: Written | None = None
+
+
+class Judgement(Line, frozen=True, kw_only=True):
+    """How well a document answers a query: 0 not at all, and the more the better."""
+
+    query: str
+    document: str
+    grade: Grade
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A corpus with its questions and their judgements. Equal content has an equal fingerprint."""
+
+    name: str
+    documents: tuple[Document, ...]
+    queries: tuple[Query, ...]
+    judgements: tuple[Judgement, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the three files as `save` writes them, so neither name, compression nor spacing counts."""
+        digest = hashlib.sha256()
+        for lines in self.files().values():
+            for line in lines:
+                digest.update(line)
+            digest.update(b"\x00")  # so that a line cannot move from one file to the next unseen
+        return digest.hexdigest()
+
+    def files(self) -> Mapping[str, Iterator[bytes]]:
+        """The three files of the plain layout, by name, as lines with their ends."""
+        return {
+            "corpus.jsonl": _json_lines(self.documents),
+            "queries.jsonl": _json_lines(self.queries),
+            "qrels.tsv": (f"{row.query}\t{row.document}\t{row.grade}\n".encode() for row in self.judgements),
+        }
+
+    @cached_property
+    def grades(self) -> Mapping[str, Mapping[str, int]]:
+        """The grades of each query's judged documents; a query without judgements has an empty mapping."""
+        grades: dict[str, dict[str, int]] = {query.id: {} for query in self.queries}
+        for row in self.judgements:
+            grades[row.query][row.document] = row.grade
+        return grades
+
+    @cached_property
+    def unanswerable(self) -> tuple[str, ...]:
+        """The queries for which no document is relevant: nothing can be measured by them."""
+        return tuple(
+            query.id for query in self.queries if all(grade < RELEVANT for grade in self.grades[query.id].values())
+        )
+
+    @cached_property
+    def strata(self) -> Mapping[str, tuple[str, ...]]:
+        """The queries of each stratum, in order of name; empty where no query names a stratum."""
+        strata: dict[str, list[str]] = {}
+        for query in self.queries:
+            strata.setdefault(query.stratum or UNSORTED, []).append(query.id)
+        if set(strata) == {UNSORTED}:
+            return {}
+        return {name: tuple(strata[name]) for name in sorted(strata)}
+
+
+def _json_lines(values: Iterable[Line]) -> Iterator[bytes]:
+    encoder = msgspec.json.Encoder()
+    return (encoder.encode(value) + b"\n" for value in values)

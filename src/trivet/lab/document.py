@@ -51,11 +51,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing by the name its file gets. `told` says in words what it shows, for who cannot see it."""
+    """A drawing by the name its file gets. `description` says in words what it shows, for readers who cannot see it."""
 
     name: str
     svg: str
-    told: str
+    description: str
     caption: str
 
 
@@ -92,7 +92,7 @@ def _markdown(block: Block, plot_folder: str) -> str:
         case Paragraph():
             return block.text
         case Plot():
-            return f"![{block.told}]({plot_folder}/{block.name}.svg)\n\n{block.caption}"
+            return f"![{block.description}]({plot_folder}/{block.name}.svg)\n\n{block.caption}"
         case Table():
             return "\n".join(_markdown_rows(block))
 
@@ -129,7 +129,7 @@ def _html(block: Block) -> str:
         case Paragraph():
             return f"<p>{_prose(block.text)}</p>"
         case Plot():
-            drawing = f'<div role="img" aria-label="{escape(block.told)}">{_inline(block)}</div>'
+            drawing = f'<div role="img" aria-label="{escape(block.description)}">{_inline(block)}</div>'
             return f"<figure>{drawing}<figcaption>{_prose(block.caption)}</figcaption></figure>"
         case Table():
             return f'<div class="wide"><table>{_html_head(block)}<tbody>{_html_rows(block)}</tbody></table></div>'
@@ -166,7 +166,7 @@ def _class(table: Table, column: int) -> str:
 
 
 def _inline(plot: Plot) -> str:
-    """The drawing without its XML head, its ids made its own: on one page with others they would be mistaken."""
+    """The drawing without its XML head. Its ids get its name as prefix, so that two drawings on a page do not clash."""
     svg = plot.svg[plot.svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{plot.name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{plot.name}-\1)", svg)

@@ -18,12 +18,11 @@ from trivet.analyse import Question, analyse_query
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput, LegFailed
 from trivet.lab.bench import Bench, memory_id
-from trivet.lab.compare import CONFIDENCE, RESAMPLES, paired
-from trivet.lab.compare_many import HEADLINE
-from trivet.lab.dataset_types import RELEVANT, Dataset
+from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, paired
+from trivet.lab.dataset import RELEVANT, Dataset
 from trivet.lab.measures import Run, measure
-from trivet.lab.resample import bootstrap_means, intervals
 from trivet.lab.run import environment
+from trivet.lab.significance import bootstrap_means, intervals
 from trivet.memory.engine import Engine
 from trivet.memory.federation.recall import asked_of, with_members
 from trivet.memory.federation.trivet_member import OtherTrivet
@@ -50,7 +49,10 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Of the queries: who has something relevant among the first k. `recall_union` is the most a fusion could reach."""
+    """Shares of the queries for which Trivet, the member, both or neither have something relevant among the first k.
+
+    `recall_union` is the most that a fusion of the two could reach.
+    """
 
     k: int
     both: Share
@@ -151,7 +153,7 @@ def measure_federation(
 def ask_all(
     bench: Bench, name: str, member: Member, progress: Progress | None = None
 ) -> tuple[dict[str, Reply], list[float]]:
-    """Every query, one after the other. A measurement with answers missing would be one of something else."""
+    """Asks the member every query. A query without an answer is an error: the figures would mislead."""
     members = Members({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
@@ -177,7 +179,7 @@ def ask_all(
 
 
 class Asking:
-    """Runs over the dataset with the member's hits as one more leg; the member itself is not asked again."""
+    """Runs the dataset with the member's hits as one more leg, without asking the member again."""
 
     def __init__(
         self,
@@ -216,8 +218,8 @@ class Asking:
                 return own
             candidates = tuple(Candidate(id=memory_id(document), score=score) for document, score in hits)
             floor = min(0.0, hits[-1][1]) if self._member.floor is None else self._member.floor
-            told = Ranking(leg=self._name, floor=floor, candidates=candidates)
-            return msgspec.structs.replace(own, rankings=[*own.rankings, told])
+            ranking = Ranking(leg=self._name, floor=floor, candidates=candidates)
+            return msgspec.structs.replace(own, rankings=[*own.rankings, ranking])
 
         arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)

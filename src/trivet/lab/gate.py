@@ -36,7 +36,7 @@ def gate(base: Measured, candidate: Measured, gain_needed: bool = True, may_brea
     """Judges a candidate. Without `gain_needed` it guards against loss alone, as a test of unchanged defaults does.
 
     `may_break` is the share of cases that may fail which passed before, as long as more are mended: none for cases
-    that someone wrote, a few for cases made by rules, which are not all fair.
+    that a person wrote, a few for cases made by rules, which are not all fair.
     """
     compared = compare(base, candidate, [name for name in JUDGED_BY if name in base.per_query]).overall
     broken, mended = _cases(base, candidate)

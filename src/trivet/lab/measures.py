@@ -1,19 +1,68 @@
-"""How good a run is: per query, per stratum and overall. Ties are broken before anything is measured.
+"""How good a run is: per query, per stratum and overall.
 
-The values are those of trec_eval: linear gain over log2(rank + 1), grades of at least 1 count as relevant. They are a
-few lines each; the libraries that have them bring a C program which cannot be had for every processor.
+A measure has a name that parses and prints back: `nDCG@10`, `recall@5`, `MRR`, `condensed-nDCG@10`. The values are
+those of trec_eval: linear gain over log2(rank + 1); a grade of 1 or more counts as relevant. The formulas are a few
+lines each and stand here, since the libraries that have them need a C program that is not built for every processor.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import RELEVANT, Dataset
-from trivet.lab.measure_names import Measure, parse
+from trivet.lab.dataset import RELEVANT, Dataset
+
+# The names that other tools use, in lower case, and the name used here.
+KINDS = {
+    "recall": "recall",
+    "r": "recall",
+    "ndcg": "nDCG",
+    "ndcg-exp": "nDCG-exp",
+    "mrr": "MRR",
+    "rr": "MRR",
+    "any": "any",
+    "success": "any",
+    "hit": "any",
+    "all": "all",
+    "judged": "judged",
+}
+NEEDS_DEPTH = frozenset({"recall", "any", "all", "judged"})
+CONDENSED = "condensed-"
+NAME = re.compile(r"(?P<condensed>condensed-)?(?P<kind>[a-z-]+?)(?:@(?P<depth>[1-9][0-9]{0,5}))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What to measure, how deep, and whether documents without a judgement are taken out of the list first."""
+
+    kind: str
+    depth: int | None = None
+    condensed: bool = False
+
+    def __str__(self) -> str:
+        depth = "" if self.depth is None else f"@{self.depth}"
+        return f"{CONDENSED if self.condensed else ''}{self.kind}{depth}"
+
+
+def parse(name: str) -> Measure:
+    """The measure of that name, whatever its case; `R@5`, `RR` and `Success@5` are understood as well."""
+    match = NAME.fullmatch(name.strip())
+    kind = KINDS.get(match["kind"].lower()) if match else None
+    if match is None or kind is None:
+        known = ", ".join(dict.fromkeys(KINDS.values()))
+        raise InvalidInput(
+            f"There is no measure {name!r}. Known: {known}, with a depth as in nDCG@10; condensed-nDCG@10."
+        )
+    if match["depth"] is None and kind in NEEDS_DEPTH:
+        raise InvalidInput(f"Measure {name!r} needs a depth, such as {kind}@5.")
+    if match["condensed"] and kind == "judged":
+        raise InvalidInput(f"Measure {name!r} is always 1: a condensed list holds judged documents only.")
+    return Measure(kind, int(match["depth"]) if match["depth"] else None, bool(match["condensed"]))
+
 
 Run = Mapping[str, Sequence[tuple[str, float]]]
 Grades = Mapping[str, Mapping[str, int]]
@@ -66,8 +115,8 @@ def measure(dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STAN
     }
     return Measured(
         per_query=per_query,
-        overall=_means(per_query, grades),
-        by_stratum={name: _means(per_query, queries) for name, queries in strata.items()},
+        overall=means(per_query, grades),
+        by_stratum={name: means(per_query, queries) for name, queries in strata.items()},
         strata=strata,
         unanswerable=dataset.unanswerable,
     )
@@ -127,7 +176,7 @@ def _reciprocal_rank(judged: Mapping[str, int], answer: Sequence[str], depth: in
 
 
 def _judged(judged: Mapping[str, int], answer: Sequence[str], depth: int | None) -> float:
-    """The share of the answer that somebody judged; 0 of an empty answer."""
+    """The share of the answer that has a judgement; 0 of an empty answer."""
     return sum(document in judged for document in answer) / len(answer) if answer else 0.0
 
 
@@ -155,6 +204,6 @@ FORMULAS: Mapping[str, Callable[[Mapping[str, int], Sequence[str], int | None], 
 }
 
 
-def _means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:
+def means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:
     chosen = list(queries)
     return {name: fmean(values[query] for query in chosen) for name, values in per_query.items()}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trivet.lab.requirements import PLOTTING, need
+from trivet.lab import PLOTTING, need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

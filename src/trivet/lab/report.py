@@ -1,24 +1,98 @@
-"""The report on a folder of arms: what was measured, how sure it is, and what it cost."""
+"""The report on a folder of arms: what was measured, how sure it is, and how long it took."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trivet.errors import InvalidInput
 from trivet.lab import plots
-from trivet.lab.compare import Comparison
-from trivet.lab.compare_many import HEADLINE, against
+from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, Comparison, against
+from trivet.lab.dataset import RELEVANT
 from trivet.lab.document import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
-from trivet.lab.figures import by_stratum, curves, latency, leg_scores, spot, told_apart
-from trivet.lab.grades import grades_of
-from trivet.lab.saved_runs import WrittenArm, labels, read_arms
-from trivet.lab.sweep_file import Sweep, SweptPoint, read_sweeps
+from trivet.lab.measures import Grades
+from trivet.lab.plots import Bar, Spot
+from trivet.lab.saved_runs import WrittenArm, grades_of, labels, read_arms
+from trivet.lab.significance import bootstrap_means, intervals
+from trivet.lab.sweep import Sweep, SweptPoint, read_sweeps
+
+Scores = Mapping[str, tuple[list[float], list[float]]]
+
+
+def bar(values: Iterable[float]) -> Bar:
+    """A mean with its bootstrap interval."""
+    column = np.array(list(values))[:, None]
+    ((low, high),) = intervals(bootstrap_means(column, RESAMPLES, 0), CONFIDENCE)
+    return Bar(float(column.mean()), low, high)
+
+
+def spot(label: str, arm: WrittenArm, measure: str) -> Spot | None:
+    """None for an arm without times."""
+    p50, p95 = latency(arm, "p50"), latency(arm, "p95")
+    if p50 is None or p95 is None:
+        return None
+    mean = bar(arm.measured.per_query[measure].values())
+    return Spot(label, mean.value, mean.low, mean.high, p50, p95)
+
+
+def latency(arm: WrittenArm, percentile: str) -> float | None:
+    """The slowest leg, since legs run side by side, plus the time for fusing and choosing."""
+    times = arm.manifest.times_ms
+    legs = [spread[percentile] for name, spread in times.items() if name.startswith("leg ")]
+    if "decide" not in times or not legs:
+        return None
+    return max(legs) + times["decide"][percentile]
+
+
+def by_stratum(arm: WrittenArm, measure: str) -> list[Bar]:
+    values = arm.measured.per_query[measure]
+    return [bar(values[query] for query in queries) for queries in arm.measured.strata.values()]
+
+
+def leg_scores(arms: Sequence[WrittenArm], grades: Grades) -> Scores:
+    """For each leg, the scores of relevant hits and of the others, from the first arm that has the leg."""
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for arm in arms:
+        own: dict[str, tuple[list[float], list[float]]] = {}
+        for line in arm.queries.values():
+            judged = grades.get(line.query, {})
+            for hit in line.top:
+                for leg, trace in hit.legs.items():
+                    if trace.rank is not None:
+                        side = 0 if judged.get(hit.document, 0) >= RELEVANT else 1
+                        own.setdefault(leg, ([], []))[side].append(trace.score)
+        found = own | found
+    return {leg: found[leg] for leg in sorted(found, reverse=True)}
+
+
+def separation(relevant: Sequence[float], others: Sequence[float]) -> float | None:
+    """The chance that a relevant hit scores above another hit, ties counting half; None if either is missing."""
+    if not relevant or not others:
+        return None
+    ordered = np.sort(np.array(others))
+    below = np.searchsorted(ordered, relevant, side="left")
+    not_above = np.searchsorted(ordered, relevant, side="right")
+    return float((below + not_above).mean() / 2 / len(ordered))
+
+
+def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
+    """For each parameter that was varied, the measure of all points at each of its settings."""
+    return {
+        slot: {
+            setting: [point.overall[measure] for point in sweep.points if point.values[slot] == setting]
+            for setting in dict.fromkeys(settings)
+        }
+        for slot, settings in sweep.varied.items()
+        if len(set(settings)) > 1
+    }
+
 
 PLOTS = "report-plots"
-# What a manifest says of how figures were made, as far as it is the same for all arms or one line each.
-TOLD = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
+# The facts of a manifest that the report shows, those first that are the same for all arms.
+MANIFEST_FACTS = ("dataset", "dataset_sha256", "documents", "queries", "embedder", "commit", "seed", "python", "date")
 BEST_SHOWN = 10
 NONE = "–"
 
@@ -59,13 +133,13 @@ def _summary(arms: Sequence[WrittenArm]) -> Section:
         (name, f"{arm.measured.overall[HEADLINE]:.4f}", *_difference(one), _ms(latency(arm, "p50")))
         for name, arm, one in zip(labels(arms), arms, compared, strict=True)
     ]
-    told = (
+    explanation = (
         "Differences are against the first arm, query by query. The interval (paired bootstrap) is of 95 %: if it does "
         "not hold 0, the difference is hardly chance. p is from a randomisation test, corrected for the number of arms "
         "(Holm). `detectable` is the least true difference that so many queries would "
         "show in four of five trials: a smaller one could not be seen here. Wins, losses and ties count queries."
     )
-    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(told)])
+    return Section("Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)])
 
 
 def _difference(one: Comparison | None) -> tuple[str, ...]:
@@ -88,25 +162,25 @@ def _measures(arms: Sequence[WrittenArm]) -> Section:
         (name, *(f"{arm.measured.overall[measure]:.4f}" for measure in measures))
         for name, arm in zip(labels(arms), arms, strict=True)
     ]
-    told = (
+    explanation = (
         "judged@10 is the share of the first ten hits that somebody judged. Where it is low, unjudged hits may be "
         "relevant; the condensed measures take them out of the list first."
     )
-    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(told)])
+    return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)])
 
 
 def _latency(arms: Sequence[WrittenArm]) -> Iterator[Section]:
     spots = [one for name, arm in zip(labels(arms), arms, strict=True) if (one := spot(name, arm, HEADLINE))]
     if not spots:
         return
-    told = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
+    words = "; ".join(f"{one.label}: {one.quality:.3f} at {one.p50:.1f} ms" for one in spots)
     caption = (
         "Vertical lines are 95 % intervals of the mean (bootstrap); as arms share their queries, compare arms by the "
         "table above and not by these. The time is the slowest leg, as legs work side by side, plus what is decided "
         "over their rankings for 100 hits; each is a median of its own."
     )
     drawn = plots.quality_against_latency(spots, HEADLINE)
-    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {told}", caption)])
+    yield Section("Quality against latency", [Plot("quality-latency", drawn, f"{HEADLINE}: {words}", caption)])
 
 
 def _strata(arms: Sequence[WrittenArm]) -> Iterator[Section]:
@@ -135,8 +209,8 @@ def _sweep(name: str, sweep: Sweep, number: int) -> Section:
     ]
     if drawn := curves(sweep, HEADLINE):
         caption = "Each dot is one combination; the lines join the best and the mean of those at a setting."
-        told = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
-        blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), told, caption))
+        words = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
+        blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), words, caption))
     header = (*best.values, HEADLINE, "difference", "95 % interval", "p (Holm)")
     blocks.append(Table(header, [_swept(point) for point in sweep.points[:BEST_SHOWN]]))
     warning = f"The best of {len(sweep.points)} looks better than it is: confirm it on other data."
@@ -159,7 +233,7 @@ def _distributions(arms: Sequence[WrittenArm]) -> Section:
     if not scores:
         why = "The judgements of this dataset were not found beside the arms." if grades is None else "No leg scored."
         return Section(title, [Paragraph(why)])
-    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := told_apart(*sides)) is not None]
+    parts = [f"{leg}: {apart:.0%}" for leg, sides in scores.items() if (apart := separation(*sides)) is not None]
     caption = (
         "From the first ten hits of each query, in the first arm that has the leg; each colour sums to 100 %. The "
         f"chance that a relevant hit scores above one that is not (50 % is a coin toss): {', '.join(parts) or NONE}."
@@ -170,7 +244,7 @@ def _distributions(arms: Sequence[WrittenArm]) -> Section:
 
 def _manifest(arms: Sequence[WrittenArm]) -> Section:
     recipes = [(name, arm.manifest.recipe) for name, arm in zip(labels(arms), arms, strict=True)]
-    facts = [(key, _shared(arms, key)) for key in (*TOLD, "settings", "versions")]
+    facts = [(key, _shared(arms, key)) for key in (*MANIFEST_FACTS, "settings", "versions")]
     return Section(
         "How it was made",
         [

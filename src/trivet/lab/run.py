@@ -1,4 +1,4 @@
-"""One way of recalling, measured on one dataset, and written down so that anyone can check it."""
+"""Measures one recipe on one dataset and writes the run, the values and a manifest, so that it can be checked."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trivet.errors import InvalidInput
 from trivet.lab.bench import DEPTH, Bench
-from trivet.lab.dataset_types import Query
+from trivet.lab.dataset import Query
 from trivet.lab.measures import STANDARD, Measured, Run, measure
 from trivet.memory.recall import Decision, Stopwatch
 from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
-# Shown for each query in per_query.jsonl, with what every leg thought of it.
+# Hits shown for each query in per_query.jsonl, with their score in every leg.
 TRACED = 10
 PACKAGES = ("trivet", "numpy", "onnxruntime", "tokenizers", "msgspec", "PyStemmer")
 
 
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe and what it achieved."""
+    """A recipe and the values it reached."""
 
     config: str
     recipe: str
@@ -89,43 +88,6 @@ def write_arm(arm: Arm, bench: Bench, folder: Path) -> None:
     _write_json(folder / "manifest.json", manifest(bench, arm))
 
 
-def read_measured(folder: Path) -> Measured:
-    """The per-query values of a written arm, ready to be compared."""
-    values: dict[str, dict[str, float]] = {}
-    strata: dict[str, list[str]] = {}
-    for line in lines_of(folder):
-        if not line["measures"]:
-            continue
-        if line.get("stratum"):
-            strata.setdefault(line["stratum"], []).append(line["query"])
-        for name, value in line["measures"].items():
-            values.setdefault(name, {})[line["query"]] = value
-    if not values:
-        raise InvalidInput(f"{folder / 'per_query.jsonl'}: no query in it has a measure.")
-    queries = list(next(iter(values.values())))
-    return Measured(
-        per_query=values,
-        overall=_means(values, queries),
-        by_stratum={stratum: _means(values, ids) for stratum, ids in sorted(strata.items())},
-        strata={stratum: tuple(ids) for stratum, ids in sorted(strata.items())},
-    )
-
-
-def lines_of(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "per_query.jsonl"
-    if not path.is_file():
-        raise InvalidInput(f"{path}: there is no such file. Give a folder that `trivet lab run` has written.")
-    lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        if not text:
-            continue
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise InvalidInput(f"{path}:{number}: this is not JSON ({error}).") from None
-    return lines
-
-
 def slug(number: int, config: str) -> str:
     words = re.sub(r"[^a-z0-9]+", "-", config.lower()).strip("-")
     return f"{number}-{words[:60].strip('-')}"
@@ -162,7 +124,7 @@ def environment() -> dict[str, Any]:
 
 
 def _strictly_falling(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
-    """The order of the answer as scores without ties, so that no other tool can order it differently."""
+    """The answer with scores that strictly fall, so that another tool cannot order ties differently."""
     answer: list[tuple[str, float]] = []
     for hit in decision.choice.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)
@@ -188,11 +150,6 @@ def _query_line(arm: Arm, query: Query) -> dict[str, Any]:
     values = {name: round(by_query[query.id], 6) for name, by_query in per_query.items() if query.id in by_query}
     line = {"query": query.id, "text": query.text, "measures": values, "top": arm.traces[query.id]}
     return line | ({"stratum": query.stratum} if query.stratum else {})
-
-
-def _means(values: Mapping[str, Mapping[str, float]], queries: Iterable[str]) -> dict[str, float]:
-    chosen = list(queries)
-    return {name: statistics.fmean(by_query[query] for query in chosen) for name, by_query in values.items()}
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

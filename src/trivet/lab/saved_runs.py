@@ -1,7 +1,8 @@
-"""Arms read back from the folders `trivet lab run` has written, checked line by line."""
+"""Reads arms back from the folders that `trivet lab run` has written, with their judgements, line by line."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,16 +11,20 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.measures import Measured
+from trivet.lab.catalog import find_dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import read_judgements
+from trivet.lab.measures import Grades, Measured, means
 from trivet.lab.read_files import content, json_lines, refuse
-from trivet.lab.run import read_measured
 
 PER_QUERY = "per_query.jsonl"
 MANIFEST = "manifest.json"
+# `trivet lab run` puts a copy of the judgements beside the arms, so that a folder of arms explains itself.
+QRELS = "qrels.tsv"
 
 
 class LegTrace(msgspec.Struct, frozen=True):
-    """What one leg thought of a hit; no rank if the leg did not find it."""
+    """The score that one leg gave a hit; `rank` is None if the leg did not find it."""
 
     score: float
     rank: int | None = None
@@ -46,7 +51,7 @@ class QueryLine(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The part of manifest.json that is worked with; `whole` has everything."""
+    """The fields of manifest.json that are used here; `whole` has all of them."""
 
     config: str
     recipe: str
@@ -79,6 +84,43 @@ def read_arm(folder: Path) -> WrittenArm:
     return WrittenArm(
         folder=folder, manifest=_manifest(folder), queries=_queries(folder), measured=read_measured(folder)
     )
+
+
+def read_measured(folder: Path) -> Measured:
+    """The per-query values of a written arm, ready to be compared."""
+    values: dict[str, dict[str, float]] = {}
+    strata: dict[str, list[str]] = {}
+    for line in _lines(folder):
+        if not line["measures"]:
+            continue
+        if line.get("stratum"):
+            strata.setdefault(line["stratum"], []).append(line["query"])
+        for name, value in line["measures"].items():
+            values.setdefault(name, {})[line["query"]] = value
+    if not values:
+        raise InvalidInput(f"{folder / PER_QUERY}: no query in it has a measure.")
+    queries = list(next(iter(values.values())))
+    return Measured(
+        per_query=values,
+        overall=means(values, queries),
+        by_stratum={stratum: means(values, ids) for stratum, ids in sorted(strata.items())},
+        strata={stratum: tuple(ids) for stratum, ids in sorted(strata.items())},
+    )
+
+
+def _lines(folder: Path) -> list[dict[str, Any]]:
+    path = folder / PER_QUERY
+    if not path.is_file():
+        raise InvalidInput(f"{path}: there is no such file. Give a folder that `trivet lab run` has written.")
+    lines = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not text:
+            continue
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise InvalidInput(f"{path}:{number}: this is not JSON ({error}).") from None
+    return lines
 
 
 def read_arms(folder: Path) -> list[WrittenArm]:
@@ -144,3 +186,33 @@ def _manifest(folder: Path) -> Manifest:
         return msgspec.convert({**whole, "whole": whole}, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
         raise InvalidInput(f"{path}: {error}. It is not a manifest that `trivet lab run` has written.") from None
+
+
+def write_grades(dataset: Dataset, folder: Path) -> None:
+    (folder / QRELS).write_bytes(b"".join(dataset.files()[QRELS]))
+
+
+def grades_of(arm: WrittenArm) -> Grades | None:
+    """The judgements the arm was measured by, from beside it or from the dataset; None if they are not here."""
+    beside = arm.folder / ".." / QRELS
+    if beside.is_file():
+        return _read(beside)
+    try:
+        dataset = find_dataset(arm.manifest.dataset)
+    except InvalidInput:
+        return None  # the dataset was a folder that is not here any more; callers say that they have no grades
+    return dataset.grades if dataset.fingerprint == arm.manifest.dataset_sha256 else None
+
+
+def _read(path: Path) -> Grades:
+    grades: dict[str, dict[str, int]] = {}
+    for row in read_judgements(path, queries=_Anything(), documents=_Anything()):
+        grades.setdefault(row.query, {})[row.document] = row.grade
+    return grades
+
+
+class _Anything:
+    """Contains every id: the ids were checked when the dataset was measured."""
+
+    def __contains__(self, id: object) -> bool:
+        return True

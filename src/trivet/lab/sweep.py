@@ -1,16 +1,23 @@
-"""Many recipes over one dataset: every combination of the values given, and ablations of one recipe."""
+"""Measures many recipes on one dataset: every combination of given values, and ablations of one recipe.
+
+A sweep is kept as a file: every point with its values, and how it compares with the first point.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.lab.bench import Bench
-from trivet.lab.run import Arm, run_arm
+from trivet.lab.compare import HEADLINE, against
+from trivet.lab.read_files import content
+from trivet.lab.run import Arm, environment, run_arm
 from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
@@ -61,3 +68,77 @@ def ablations(config: str) -> dict[str, str]:
     if whole.match != "any":
         arms["any words"] = msgspec.structs.replace(whole, match="any")
     return {name: str(recipe) for name, recipe in arms.items()}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Against the first point of the grid: 95 % interval, p after Holm's correction over the whole grid."""
+
+    difference: float
+    low: float
+    high: float
+    corrected_p: float
+
+
+class SweptPoint(msgspec.Struct, frozen=True):
+    """One combination of values. The first of the grid is the base and is compared with nothing."""
+
+    values: dict[str, str]
+    recipe: str
+    overall: dict[str, float]
+    by_stratum: dict[str, dict[str, float]]
+    against_base: Difference | None = None
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """A grid that was measured, its points from the best to the worst."""
+
+    kind: Literal["sweep"] = "sweep"
+    template: str
+    varied: dict[str, list[str]]
+    dataset: str
+    dataset_sha256: str
+    points: list[SweptPoint]
+    environment: dict[str, Any]
+
+
+def summarise(
+    bench: Bench, template: str, varied: Mapping[str, Sequence[str]], points: Sequence[Point], arms: Sequence[Arm]
+) -> Sweep:
+    compared = against(arms[0].measured, [arm.measured for arm in arms[1:]])
+    differences = [None, *(Difference(one.difference, one.low, one.high, one.corrected_p) for one in compared)]
+    swept = [
+        SweptPoint(
+            values=dict(point.values),
+            recipe=point.recipe,
+            overall=dict(arm.measured.overall),
+            by_stratum={stratum: dict(means) for stratum, means in arm.measured.by_stratum.items()},
+            against_base=difference,
+        )
+        for point, arm, difference in zip(points, arms, differences, strict=True)
+    ]
+    return Sweep(
+        template=template,
+        varied={name: list(values) for name, values in varied.items()},
+        dataset=bench.dataset.name,
+        dataset_sha256=bench.dataset.fingerprint,
+        points=sorted(swept, key=lambda point: -point.overall[HEADLINE]),
+        environment=environment(),
+    )
+
+
+def encode_sweep(sweep: Sweep) -> str:
+    return msgspec.json.format(msgspec.json.encode(sweep), indent=1).decode()
+
+
+def read_sweeps(folder: Path) -> dict[str, Sweep]:
+    """The sweeps among the JSON files of a folder, by the name of their file. Other JSON files are ignored."""
+    found: dict[str, Sweep] = {}
+    for path in sorted(folder.glob("*.json")):
+        data = content(path)
+        try:
+            value = msgspec.json.decode(data)
+            if isinstance(value, dict) and value.get("kind") == "sweep":
+                found[path.stem] = msgspec.convert(value, Sweep)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"{path}: {error}. It is not a sweep that `trivet lab sweep` has written.") from None
+    return found

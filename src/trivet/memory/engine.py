@@ -9,7 +9,7 @@ import msgspec
 from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
 from trivet.memory.answer.expansion.expander import Expander
-from trivet.memory.background.usage_counter import Tally
+from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.background.worker import Worker
 from trivet.memory.open_store import open_store
 from trivet.models.embed.base import Embedder
@@ -85,7 +85,7 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     expander: Expander
-    tally: Tally
+    tally: UsageCounter
     members: Members
     shares_legs: bool = False
     caller: Caller | None = None  # None: the owner of the store, who may do everything
@@ -125,7 +125,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    tally = Tally(store.usage, settings.usage_counts)
+    tally = UsageCounter(store.usage, settings.usage_counts)
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
     legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
     return Engine(

@@ -10,7 +10,7 @@ from trivet.store.records import Passage
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-# So much of a passage is said again in the next, in whole sentences, so that no thought is cut in two.
+# Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.
 OVERLAP_SHARE = 0.15
 
 _sentence_end = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*")
@@ -29,7 +29,7 @@ def cut(text: str, count_tokens: CountTokens, window: int) -> tuple[Passage, ...
 
 
 def _windows(sizes: Sequence[int], window: int) -> list[tuple[int, int]]:
-    """Ranges of sentences: each as many as fit, starting some sentences before the last one ended."""
+    """Ranges of sentences: each as many as fit, beginning some sentences before the last one ended."""
     windows: list[tuple[int, int]] = []
     first = 0
     while True:

@@ -9,7 +9,7 @@ import pytest
 
 from support import library_dataset as library
 from support.command_line import CommandLine
-from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
+from trivet.lab.dataset import Dataset, Document, Judgement, Query
 from trivet.lab.federation import halves, overlap
 
 from .systems import PATIENT_MS, program, saying

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset import house
+from trivet.lab.dataset_files import house
 from trivet.lab.gate import CASES_FAIL, MRR_FELL, gate
 from trivet.lab.measures import Measured
-from trivet.lab.run import read_measured, run_arm
+from trivet.lab.run import run_arm
+from trivet.lab.saved_runs import read_measured
 
 BASELINE = Path(__file__).parent / "baseline"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from support.waiting import LIMIT_SECONDS
-from trivet.lab.dataset import load
+from trivet.lab.dataset_files import load
 from trivet.lab.judge.pool import find_arms, make_pool, write_pool
 from trivet.lab.judge.record import Record, record_file
 

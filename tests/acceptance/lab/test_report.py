@@ -11,7 +11,7 @@ import pytest
 
 from support.command_line import CommandLine
 from trivet.lab.document import Page, Paragraph, Plot, Section, Table, as_html, as_markdown
-from trivet.lab.figures import bar, leg_scores, told_apart
+from trivet.lab.report import bar, leg_scores, separation
 from trivet.lab.saved_runs import label, read_arms
 
 from .conftest import CONFIGS
@@ -117,11 +117,11 @@ def test_leg_scores_are_those_of_the_traces(arms: Path) -> None:
     assert len(others) > len(relevant)
 
 
-def test_told_apart_is_the_chance_of_the_right_order() -> None:
-    assert told_apart([3, 4], [1, 2]) == 1
-    assert told_apart([1], [1]) == 0.5
-    assert told_apart([2, 0], [1, 1]) == 0.5
-    assert told_apart([], [1]) is None
+def test_separation_is_the_chance_of_the_right_order() -> None:
+    assert separation([3, 4], [1, 2]) == 1
+    assert separation([1], [1]) == 0.5
+    assert separation([2, 0], [1, 1]) == 0.5
+    assert separation([], [1]) is None
 
 
 def test_a_bar_holds_its_mean() -> None:

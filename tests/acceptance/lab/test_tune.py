@@ -13,11 +13,10 @@ from support.lab_fixtures import CANARY, SMALL
 from trivet import Trivet
 from trivet.cli import main
 from trivet.lab.tune import adopt
-from trivet.lab.tune.folder import tune_folder
-from trivet.lab.tune.plan import Tuning
+from trivet.lab.tune.adopt import tune_folder
 from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.search import Space
-from trivet.lab.tune.validate import assign
+from trivet.lab.tune.tuning import Tuning, assign
 from trivet.search.recipe import parse_recipe
 
 
@@ -52,7 +51,7 @@ def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands as they are over fewer values, for the sake of time."""
     for name, value in {"norms": ("zscore",), "dense_weights": (0.5,), "ks": (), "bs": (), "depths": (50,)}.items():
         monkeypatch.setitem(_DEFAULTS, name, value)
-    monkeypatch.setattr("trivet.lab.tune.plan.Space", lambda: Space(**_DEFAULTS))
+    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: Space(**_DEFAULTS))
 
 
 _DEFAULTS: dict[str, Any] = {"bonuses": ()}

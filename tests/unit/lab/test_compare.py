@@ -12,8 +12,8 @@ from scipy import stats
 
 from trivet.errors import InvalidInput
 from trivet.lab.compare import Comparison, compare, correct, detectable, paired
-from trivet.lab.holm import holm
 from trivet.lab.measures import Measured
+from trivet.lab.significance import holm
 
 
 def sides(differences: list[float]) -> tuple[dict[str, float], dict[str, float]]:

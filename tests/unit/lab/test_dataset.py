@@ -10,8 +10,8 @@ import pytest
 
 from support.small_dataset import CORPUS, QRELS, QUERIES, write
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import Dataset, Document, DocumentLink, Judgement, Query, house, load, save
-from trivet.lab.dataset_types import UNSORTED
+from trivet.lab.dataset import UNSORTED, Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.dataset_files import house, load, save
 
 
 def refusal(folder: Path) -> str:

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "studies"))
 
-from graph_choice import chosen_on, is_unsure, leave_one_out, over_corpora, verdict
-from graph_stores import FILES, open_with, size_of_graph, usable
-from graph_strata import Farthest, by_nearness, moved
-from graph_tables import chance, interval, marked, signed
+from graph_arms import FILES, Farthest, by_nearness, moved, open_with, size_of_graph, usable
+from graph_evidence import chosen_on, is_unsure, leave_one_out, over_corpora, verdict
+from tables import chance, interval, marked, signed
+
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
-from trivet.lab.holm import holm
+from trivet.lab.dataset import Dataset, Document, Judgement, Query
+from trivet.lab.significance import holm
 
 
 def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, Any]:

@@ -16,12 +16,10 @@ from support.lab_fixtures import CANARY
 from trivet.cli import main
 from trivet.cli.output import printable
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import load
-from trivet.lab.judge.agreement import agreement, weighted_kappa
+from trivet.lab.dataset_files import load
 from trivet.lab.judge.endpoint import judge_by_endpoint
-from trivet.lab.judge.export import export, final_grades
 from trivet.lab.judge.pool import APART, Pool, dataset_of, find_arms, make_pool, read_pool, write_pool
-from trivet.lab.judge.record import Record
+from trivet.lab.judge.record import Record, agreement, export, final_grades, weighted_kappa
 from trivet.lab.judge.terminal import judge_at_terminal
 from trivet.models.chat import Chat
 from trivet.models.http import Limits

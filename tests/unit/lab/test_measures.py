@@ -13,9 +13,8 @@ from sklearn.metrics import coverage_error, label_ranking_average_precision_scor
 
 from support.small_dataset import dataset
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset
-from trivet.lab.measure_names import KINDS, NEEDS_DEPTH, Measure, parse
-from trivet.lab.measures import STANDARD, Measured, Run, measure
+from trivet.lab.dataset import Dataset
+from trivet.lab.measures import KINDS, NEEDS_DEPTH, STANDARD, Measure, Measured, Run, measure, parse
 
 
 @pytest.mark.parametrize(

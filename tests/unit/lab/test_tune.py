@@ -17,16 +17,13 @@ from trivet.analyse import analyse
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError
 from trivet.lab.measures import Measured
 from trivet.lab.tune import adopt
+from trivet.lab.tune.adopt import tune_folder, write_setting
 from trivet.lab.tune.feedback import feedback_file, feedback_probes, read_feedback
-from trivet.lab.tune.folder import tune_folder
 from trivet.lab.tune.paraphrase import paraphrase
-from trivet.lab.tune.plan import Tuning
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
-from trivet.lab.tune.rules import LITERAL, REWORDED, commonness
+from trivet.lab.tune.rules import LITERAL, REWORDED, commonness, equivalents
 from trivet.lab.tune.search import Space, held, worth
-from trivet.lab.tune.synonyms import equivalents
-from trivet.lab.tune.toml_line import write_setting
-from trivet.lab.tune.validate import judged
+from trivet.lab.tune.tuning import Tuning, judged
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 from trivet.search.recipe import parse_recipe

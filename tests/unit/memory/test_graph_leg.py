@@ -16,8 +16,8 @@ from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.cli.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
-from trivet.graph.values import Mention
-from trivet.memory import upkeep
+from trivet.graph.mentions import Mention
+from trivet.memory import maintenance as upkeep
 from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.store.relational.graph_cache import TAKEN_IN_AT_ONCE, GraphCache

@@ -16,11 +16,9 @@ from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 
 if TYPE_CHECKING:
-    from trivet.lab.dataset_types import Dataset
-    from trivet.lab.judge.agreement import Agreement
-    from trivet.lab.judge.export import Exported
+    from trivet.lab.dataset import Dataset
     from trivet.lab.judge.pool import Pool
-    from trivet.lab.judge.record import Record
+    from trivet.lab.judge.record import Agreement, Exported, Record
 
 PERSON = "person"
 # Below this two looks agree too little for the set to settle anything (Landis and Koch call it moderate).
@@ -92,9 +90,8 @@ def judge(
         Path | None, typer.Option("--export", metavar="DIR", help="Judge nothing; write the judged dataset.")
     ] = None,
 ) -> None:
-    from trivet.lab.judge import agreement as agreements
     from trivet.lab.judge.pool import dataset_of, read_pool
-    from trivet.lab.judge.record import Record, record_file
+    from trivet.lab.judge.record import Record, agreement, record_file
 
     whole = read_pool(pool)
     dataset = dataset_of(whole)
@@ -102,12 +99,12 @@ def judge(
     left: Mapping[str, int] = {}
     told: Exported | None = None
     if export is not None:
-        from trivet.lab.judge.export import export as write_out
+        from trivet.lab.judge.record import export as write_out
 
         told = write_out(dataset, whole, record.grades, export)
     elif not show:
         left = _by_endpoint(llm, whole, dataset, record) if llm else _by_hand(whole, dataset, record)
-    agreed = agreements.agreement(whole, record.grades)
+    agreed = agreement(whole, record.grades)
     value = _value(whole, record, agreed, left, told)
     session.show(value, lambda: _lines(whole, record, agreed, left, told, export))
 

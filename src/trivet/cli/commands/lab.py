@@ -36,12 +36,11 @@ def import_collection(
     ] = None,
 ) -> None:
     from trivet.cli.lab_runs import writable
-    from trivet.lab.dataset import save
-    from trivet.lab.find_dataset import shelf_place
-    from trivet.lab.originals import import_original
+    from trivet.lab.catalog import import_original, imported_folder
+    from trivet.lab.dataset_files import save
 
     dataset = import_original(name, data)
-    folder = writable(out or shelf_place(name))
+    folder = writable(out or imported_folder(name))
     save(dataset, folder)
     counts = {
         "documents": len(dataset.documents),
@@ -122,8 +121,8 @@ def gate(
     ] = False,
 ) -> int:
     from trivet.cli.views.lab import judged
+    from trivet.lab import MEASURING, need
     from trivet.lab.gate import gate as judge
-    from trivet.lab.requirements import MEASURING, need
     from trivet.lab.saved_runs import read_pair
 
     need(*MEASURING)
@@ -150,8 +149,8 @@ def report(
     ] = None,
 ) -> None:
     from trivet.cli.lab_runs import writable
+    from trivet.lab import MEASURING, PLOTTING, need
     from trivet.lab.report import write_report
-    from trivet.lab.requirements import MEASURING, PLOTTING, need
 
     need(*MEASURING, *PLOTTING)
     files = write_report(folder, writable(out or folder))

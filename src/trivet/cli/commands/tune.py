@@ -17,8 +17,7 @@ from trivet.errors import InvalidInput
 
 if TYPE_CHECKING:
     from trivet.lab.tune.adopt import Change
-    from trivet.lab.tune.plan import Plan
-    from trivet.lab.tune.validate import Gain, Validation
+    from trivet.lab.tune.tuning import Gain, Plan, Validation
 
 
 @command(
@@ -51,7 +50,7 @@ def tune(
 
 def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: int) -> int:
     from trivet.lab.tune import adopt
-    from trivet.lab.tune.plan import Tuning
+    from trivet.lab.tune.tuning import Tuning
     from trivet.models.chat import Chat
 
     chat = Chat(llm) if llm else None

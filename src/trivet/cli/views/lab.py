@@ -8,12 +8,11 @@ from itertools import zip_longest
 from trivet.cli.lab_runs import Ablation, RanArm
 from trivet.cli.output import Line, line
 from trivet.cli.views.memories import preview
-from trivet.lab.compare import Comparison
-from trivet.lab.compare_many import HEADLINE
+from trivet.lab.compare import HEADLINE, Comparison
 from trivet.lab.compare_runs import GradedHit, MovedQuery, Versus
-from trivet.lab.dataset_types import RELEVANT
+from trivet.lab.dataset import RELEVANT
 from trivet.lab.gate import Verdict
-from trivet.lab.sweep_file import Sweep
+from trivet.lab.sweep import Sweep
 
 TOP_SHOWN = 5
 LONGEST_ID = 22

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from trivet.errors import EmbedderError
-from trivet.lab.dataset_types import Dataset, Document
+from trivet.lab.dataset import Dataset, Document
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import BEST, Record
 from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
@@ -38,7 +38,7 @@ class _Grades(msgspec.Struct, frozen=True):
 def judge_by_endpoint(
     chat: Chat, pool: Pool, dataset: Dataset, record: Record, progress: Progress | None = None
 ) -> Mapping[str, int]:
-    """Judges what is open and returns how many pairs were not judged and why. Those stay open for another time."""
+    """Judges the open pairs and returns how many got no grade, by reason. Those stay open for another run."""
     documents = {document.id: document for document in dataset.documents}
     questions = {query.id: query.text for query in dataset.queries}
     left: Counter[str] = Counter()
@@ -63,7 +63,7 @@ def judge_by_endpoint(
 
 
 def _batches(pool: Pool, record: Record) -> Iterator[list[int]]:
-    """Open places in order, neighbours with the same question together. A pair and its second look never meet."""
+    """Open places in order, neighbours with the same question in one batch, but never a pair and its repetition."""
     done = record.grades
     batch: list[int] = []
     for place, entry in enumerate(pool.entries):

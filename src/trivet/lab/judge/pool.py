@@ -1,4 +1,4 @@
-"""The pool: what any arm put among its first k, in an order that tells nothing of the arms."""
+"""The pool: every document that an arm has among its first k, in an order that does not reveal the arms."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import msgspec
 from msgspec import Meta
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import load
-from trivet.lab.dataset_types import Dataset
-from trivet.lab.find_dataset import find_dataset
+from trivet.lab.catalog import find_dataset
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import load
 from trivet.lab.read_files import refuse, text_lines
 
 DEPTH = 10
 # Enough to tell agreement apart from chance without making the work much longer.
 DOUBLE_SHARE = 0.15
-# A pair comes again only after so many others, when the first judgement is no longer on one's mind.
+# A pair comes again only after so many others, when the judge no longer remembers the first judgement.
 APART = 20
 
 
@@ -62,7 +62,7 @@ def make_pool(
     seed: int = 0,
     only_unjudged: bool = False,
 ) -> Pool:
-    """Pools the arms' runs. `place` is where the dataset is, for whoever judges. Equal input gives an equal pool."""
+    """Pools the arms' runs. `place` is where the judge finds the dataset. Equal input gives an equal pool."""
     pairs = {pair for arm in arms for pair in _read_run(arm / "run.trec", dataset, depth)}
     if only_unjudged:
         pairs -= {(row.query, row.document) for row in dataset.judgements}
@@ -92,7 +92,7 @@ def find_arms(folders: Iterable[Path]) -> list[Path]:
 
 
 def open_dataset(place: str) -> Dataset:
-    """As the lab names datasets. One to be judged may have queries that nobody has judged yet."""
+    """The dataset of that name or folder. It may have queries without judgements, which is why it is judged."""
     return load(place, allow_unanswerable=True) if Path(place).is_dir() else find_dataset(place)
 
 
@@ -126,7 +126,7 @@ def read_pool(path: Path) -> Pool:
 
 
 def dataset_of(pool: Pool) -> Dataset:
-    """The dataset that was pooled, and no other: a changed text would be judged under the name of the old one."""
+    """The dataset that was pooled. If it has changed since, that is an error: the judge would grade another text."""
     dataset = open_dataset(pool.dataset)
     if dataset.fingerprint != pool.dataset_sha256:
         raise InvalidInput(f"The dataset {pool.dataset} has changed since it was pooled. Pool its runs again.")
@@ -134,7 +134,7 @@ def dataset_of(pool: Pool) -> Dataset:
 
 
 def _sequence(pairs: Iterable[tuple[str, str]], double: float, random: Random) -> list[Entry]:
-    """Query after query, so that a judge reads each once; both in random order; the second looks strewn in later."""
+    """Queries in random order, each with its documents in random order; pairs to be judged twice come again later."""
     by_query: dict[str, list[str]] = {}
     for query, document in sorted(pairs):
         by_query.setdefault(query, []).append(document)

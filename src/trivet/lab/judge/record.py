@@ -1,9 +1,14 @@
-"""The judgements on file: one line for each act, written at once, so that work can stop anywhere and go on."""
+"""The judgements of a pool: on file, compared where a pair was judged twice, and exported as a dataset.
+
+Each act is one line and is written at once, so that a judge can stop anywhere and go on later.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +17,8 @@ from msgspec import Meta
 
 from trivet.clock import now
 from trivet.errors import InvalidInput
+from trivet.lab.dataset import Dataset, Judgement
+from trivet.lab.dataset_files import save
 from trivet.lab.judge.pool import Pool
 from trivet.lab.read_files import refuse
 
@@ -128,3 +135,81 @@ def _is_of(head: bytes, pool: Pool) -> bool:
         return msgspec.json.decode(head, type=_Head).pool_sha256 == fingerprint(pool)
     except msgspec.DecodeError:
         return False
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """`kappa` is 1 for full agreement and 0 for what chance gives; None where all grades are the same one."""
+
+    pairs: int
+    same: int
+    kappa: float | None
+
+
+def agreement(pool: Pool, grades: Mapping[int, int]) -> Agreement:
+    """How often the two grades agree, over the pairs that were judged twice."""
+    first: dict[tuple[str, str], int] = {}
+    seen: list[tuple[int, int]] = []
+    for place, entry in enumerate(pool.entries):
+        if place not in grades:
+            continue
+        pair = (entry.query, entry.document)
+        if not entry.again:
+            first[pair] = grades[place]
+        elif pair in first:
+            seen.append((first[pair], grades[place]))
+    return Agreement(pairs=len(seen), same=sum(one == other for one, other in seen), kappa=weighted_kappa(seen))
+
+
+def weighted_kappa(pairs: Sequence[tuple[int, int]], best: int = BEST) -> float | None:
+    """1 - observed / expected disagreement, where grades that lie n apart disagree by n squared."""
+    if not pairs:
+        return None
+    observed = sum((one - other) ** 2 for one, other in pairs) / len(pairs)
+    firsts, seconds = ([sum(pair[side] == grade for pair in pairs) for grade in range(best + 1)] for side in (0, 1))
+    expected = (
+        sum((one - other) ** 2 * firsts[one] * seconds[other] for one in range(best + 1) for other in range(best + 1))
+        / len(pairs) ** 2
+    )
+    return 1 - observed / expected if expected else None
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """How many judgements are new, changed, confirmed or kept from before."""
+
+    added: int
+    changed: int
+    confirmed: int
+    kept: int
+
+
+def final_grades(pool: Pool, grades: Mapping[int, int]) -> dict[tuple[str, str], int]:
+    """One grade a pair. Where two looks differ the lower one stands: a set that flatters is worse than a strict one."""
+    final: dict[tuple[str, str], int] = {}
+    for place, grade in sorted(grades.items()):
+        pair = (pool.entries[place].query, pool.entries[place].document)
+        final[pair] = min(grade, final.get(pair, grade))
+    return final
+
+
+def merged(dataset: Dataset, final: Mapping[tuple[str, str], int]) -> tuple[Dataset, Exported]:
+    """The rule: a pair judged here has the grade it got here; any other keeps the one it had."""
+    old = {(row.query, row.document): row.grade for row in dataset.judgements}
+    both = {**old, **final}
+    rows = tuple(Judgement(query=query, document=document, grade=grade) for (query, document), grade in both.items())
+    known = [pair for pair in final if pair in old]
+    changed = sum(old[pair] != final[pair] for pair in known)
+    counts = Exported(
+        added=len(final) - len(known), changed=changed, confirmed=len(known) - changed, kept=len(old) - len(known)
+    )
+    return replace(dataset, judgements=rows), counts
+
+
+def export(dataset: Dataset, pool: Pool, grades: Mapping[int, int], folder: Path) -> Exported:
+    """Writes the merged dataset into a new folder; what is there already is never overwritten."""
+    if not grades:
+        raise InvalidInput("Nothing is judged yet, so there is nothing to export.")
+    if folder.exists() and any(folder.iterdir()):
+        raise InvalidInput(f"{folder} is not empty. Name a new folder; the original set stays as it is.")
+    result, counts = merged(dataset, final_grades(pool, grades))
+    save(result, folder)
+    return counts

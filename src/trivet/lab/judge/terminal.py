@@ -1,4 +1,4 @@
-"""Judging at the terminal, one key a pair. Streams are given, so anything that reads and writes can drive it."""
+"""Judging at the terminal, one key a pair. The caller gives the streams, so that a test can drive it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from trivet.lab.dataset_types import Dataset
+from trivet.lab.dataset import Dataset
 from trivet.lab.judge.pool import Pool
 from trivet.lab.judge.record import Record
 
@@ -70,7 +70,7 @@ def _swallow_sequence(keys: TextIO) -> None:
 
 @contextmanager
 def single_keys(stream: TextIO) -> Iterator[None]:
-    """Where the stream is a terminal, keys come at once and unechoed; it is put back as it was whatever happens."""
+    """Reads single keys without echo where the stream is a terminal, and restores its state afterwards."""
     if sys.platform == "win32" or not stream.isatty():
         yield
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, read_json, relevant
 from trivet.lab.read_files import existing
 

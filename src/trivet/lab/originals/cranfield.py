@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering
 from trivet.lab.read_files import existing, refuse, text_lines
 

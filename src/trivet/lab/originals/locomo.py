@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, read_json, relevant
 from trivet.lab.read_files import existing
 
@@ -67,7 +67,7 @@ def _documents(path: Path, sample: Sample) -> Iterator[Document]:
 
 
 def _text(turn: Turn) -> str:
-    """What was said and by whom; a shared picture speaks through its caption, which some evidence rests on."""
+    """The speaker and the words, with the caption of a shared picture, which some evidence rests on."""
     caption = f" [{turn.blip_caption}]" if turn.blip_caption else ""
     return f"{turn.speaker}: {turn.text}{caption}"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from trivet.lab.dataset_types import Dataset, Document, Query
+from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.originals.source import Gathering, relevant
 from trivet.lab.read_files import existing, refuse, text
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.lab.dataset_types import Dataset, Document, Judgement, Query
+from trivet.lab.dataset import Dataset, Document, Judgement, Query
 from trivet.lab.read_files import content
 
 T = TypeVar("T")

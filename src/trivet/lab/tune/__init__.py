@@ -1,1 +1,1 @@
-"""Tuning recall on one's own store: probes from its memories, cross-validation, and a change that can be undone."""
+"""Tunes recall on the user's own store: probes from its memories, cross-validation, a change that can be undone."""

@@ -1,23 +1,123 @@
-"""Adopting a recipe in the user's own settings, and taking it back."""
+"""Adopts a recipe in the user's settings file and takes it back.
+
+Probes, results and history lie in a folder beside the store that only its owner can read. In the settings file one
+line changes; every other byte stays as it is.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.clock import now
-from trivet.errors import Conflict, InvalidInput, NotFound, TrivetError
+from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
 from trivet.lab.read_files import json_lines
-from trivet.lab.tune.folder import open_folder, tune_folder, write_whole
-from trivet.lab.tune.plan import Plan
-from trivet.lab.tune.toml_line import read_text, value_in, write_setting
-from trivet.lab.tune.validate import Validation
+from trivet.lab.tune.tuning import Plan, Validation
 from trivet.settings import config_path
+
+SUFFIX = ".tune"
+FOLDER_MODE = 0o700
+
+
+def tune_folder(store: Path) -> Path:
+    return store.with_name(store.name + SUFFIX)
+
+
+def open_folder(store: Path) -> Path:
+    """The folder, made if it is not there. A link in its place is refused: it could lead where others read."""
+    folder = tune_folder(store)
+    try:
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        if folder.is_symlink() or not folder.is_dir():
+            raise StoreError(f"{folder} is not a folder of its own. Move it away; probes are written nowhere else.")
+        folder.chmod(FOLDER_MODE)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}.") from None
+    return folder
+
+
+def write_whole(target: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
+    """Replaces the file at once: readers see the old content or the new, never a part. A link stays a link."""
+    target = target.resolve()
+    try:
+        with atomic_write(target, mode) as file:
+            file.write(data)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror}. Nothing was changed.") from None
+
+
+NEW_FILE_MODE = 0o600
+
+
+def read_text(path: Path) -> str | None:
+    """The text with its line ends as they are, or None if there is no file."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}. Mend it or move it away.") from None
+
+
+def value_in(text: str | None, name: str) -> str | None:
+    value = tomllib.loads(text).get(name) if text is not None else None
+    return value if isinstance(value, str) else None
+
+
+def with_value(text: str, name: str, value: str) -> str:
+    """The text with `name = "value"` in the place of the present line, whose comment stays, or in one of its own."""
+    line = _line(name)
+    quoted = json.dumps(value)
+    if line.search(text):
+        return line.sub(lambda match: f"{match['before']}{quoted}{match['after']}", text, count=1)
+    end = "\r\n" if "\r\n" in text else "\n"
+    table = re.search(r"^[ \t]*\[", text, re.MULTILINE)  # a setting after a table's head would belong to the table
+    place = table.start() if table else len(text)
+    gap = end if place and not text[:place].endswith("\n") else ""
+    return f"{text[:place]}{gap}{name} = {quoted}{end}{text[place:]}"
+
+
+def without(text: str, name: str) -> str:
+    return re.sub(_line(name).pattern + r"(?:\r?\n|\Z)", "", text, count=1, flags=re.MULTILINE)
+
+
+def write_setting(path: Path, name: str, value: str | None) -> None:
+    """Sets it, or takes it out for None, having made sure that nothing else in the file changes its meaning."""
+    text = read_text(path) or ""
+    changed = with_value(text, name, value) if value is not None else without(text, name)
+    wanted = {key: kept for key, kept in tomllib.loads(text).items() if key != name}
+    if value is not None:
+        wanted[name] = value
+    if _parsed(changed) != wanted:
+        line = f"{name} = {json.dumps(value)}" if value is not None else f"no {name}"
+        raise InvalidInput(f"{path} is written in a way that cannot be changed safely. Put this into it: {line}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else NEW_FILE_MODE
+    write_whole(path, changed.encode(), mode)
+
+
+def _line(name: str) -> re.Pattern[str]:
+    key = rf"""(?:{name}|"{name}"|'{name}')"""
+    text = r"""(?:"(?:[^"\\\r\n]|\\.)*"|'[^'\r\n]*')"""
+    return re.compile(
+        rf"^(?P<before>[ \t]*{key}[ \t]*=[ \t]*){text}(?P<after>[ \t]*(?:#[^\r\n]*)?)(?=\r?$)", re.MULTILINE
+    )
+
+
+def _parsed(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
 
 HISTORY = "history.jsonl"
 VARIABLE = "TRIVET_RECIPE"
@@ -69,7 +169,7 @@ def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None
 
 
 def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Change:
-    """Puts back what was there before the last apply, unless someone has changed it since."""
+    """Puts back what was there before the last apply, unless the user has changed it since."""
     environment = os.environ if environment is None else environment
     history = _history(store)
     undone = sum(change.action == "rolled-back" for change in history)

@@ -42,7 +42,7 @@ class Relatives(msgspec.Struct, frozen=True):
 
 
 def usable_memories(engine: Engine) -> list[Memory]:
-    """Every memory that recall serves by itself and that may be read aloud: active, valid now, not sensitive."""
+    """The memories that probes are made of: active, valid now, not sensitive."""
     memories: list[Memory] = []
     while True:
         page = engine.store.memories.page(Filter(states=("active",)), "recency", PAGE, len(memories))

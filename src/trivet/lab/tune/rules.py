@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from random import Random
 
 import msgspec
 
 from trivet.analyse import UNSPACED, analyse, analyse_query, fold
-from trivet.lab.tune.synonyms import equivalents
 from trivet.types import Memory
 
 # As many as people type: with half of a memory's words in the query, every recipe finds it.
@@ -63,7 +64,7 @@ def some_words(memory: Memory, common: Commonness, random: Random) -> str | None
 
 
 def from_title(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """The title with a word left out: whole it would be its own proof."""
+    """The title with a word left out, since the whole title would find its memory by itself."""
     words = words_of(memory.title or "")
     if len(words) <= FEWEST_WORDS:
         return None
@@ -72,7 +73,7 @@ def from_title(memory: Memory, common: Commonness, random: Random) -> str | None
 
 
 def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """What it is filed under (keywords, else tags), and one word of its text."""
+    """Some of its keywords, or else tags, and one word of its text."""
     labels = list(memory.expanded_keywords or memory.tags)
     words = words_of(memory.content)
     if not labels or not words:
@@ -82,7 +83,7 @@ def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | N
 
 
 def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """A question made of a piece of one of its sentences, whose rarest word is what is asked for."""
+    """A piece of one of its sentences, with "what" in the place of its rarest word."""
     sentences = [text for text in _sentence_end.split(memory.content) if len(words_of(text)) > FEWEST_WORDS]
     if not sentences:
         return None
@@ -102,7 +103,7 @@ def identifiers(memory: Memory, common: Commonness, random: Random) -> str | Non
 
 
 def reworded(memory: Memory, common: Commonness, random: Random) -> str | None:
-    """Words of our table in the place of its own, and none that stands anywhere in it."""
+    """Synonyms from the table for its words, none of which stands in the memory itself."""
     held = set(_terms(memory))
     chosen = {}
     for word in words_of(memory.content):
@@ -137,3 +138,24 @@ def _query(parts: Sequence[str]) -> str | None:
 def _pieces(run: str) -> list[str]:
     pieces = [run[start : start + UNSPACED_PIECE] for start in range(0, len(run), UNSPACED_PIECE)]
     return [piece for piece in pieces if len(piece) > 1]
+
+
+@cache
+def _equivalents() -> dict[str, tuple[str, ...]]:
+    """By stem, so that an inflected word finds its group; a word never gets one of its own stem back."""
+    found: dict[str, dict[str, None]] = {}
+    for row in files("trivet.lab.tune").joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines():
+        group = row.split()
+        for word in group:
+            stem = _stem(word)
+            found.setdefault(stem, {}).update({other: None for other in group if _stem(other) != stem})
+    return {stem: tuple(others) for stem, others in found.items()}
+
+
+def equivalents(word: str) -> tuple[str, ...]:
+    """What may stand for the word, or nothing if the table does not know it."""
+    return _equivalents().get(_stem(word), ())
+
+
+def _stem(word: str) -> str:
+    return (analyse(word) or (word,))[0]

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 import msgspec
 
-from trivet.analyse import Question, analyse_query
+from trivet.analyse import STOP_WORDS, Question, analyse_query
 from trivet.contract import Recall
 from trivet.errors import InvalidInput
 from trivet.memory.answer.excerpts import estimate_tokens
@@ -27,7 +27,6 @@ from trivet.search.systems.reported_hits import Asked, Reply
 from trivet.search.systems.systems import Heard
 from trivet.secrets.placeholder import without_placeholders
 from trivet.settings.systems import Member
-from trivet.stopwords import STOP_WORDS
 from trivet.types import Answer, Filter, ForeignHit, Fused, Hit, Ranking
 
 # Nobody has said how much a foreign hit matters, so it counts as much as a memory of which nobody has said it either.

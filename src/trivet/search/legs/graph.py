@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse, tokens_of
 from trivet.graph.canonical import canonical, form, singular
-from trivet.graph.dates import dates_in
-from trivet.graph.marks import marks_in
+from trivet.graph.marks import dates_in, marks_in
 from trivet.graph.names import is_name
 from trivet.graph.walk import Walk
 from trivet.search.fuse.normalise import spread

@@ -13,7 +13,7 @@ from trivet.errors import InvalidInput
 from trivet.ids import check_id
 from trivet.memory_fields import FIELDS, Field, Kind
 from trivet.sources.files.front_matter import text_of, words
-from trivet.sources.files.values import About, Part
+from trivet.sources.files.parts import About, Part
 from trivet.types import Link, LinkKind, Memory
 
 FORMAT = "1"

@@ -10,7 +10,7 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import NotFound
-from trivet.graph.values import ROLES
+from trivet.graph.mentions import ROLES
 from trivet.graph.walk import SURE_PER_MAYBE
 from trivet.memory_fields import as_json
 from trivet.store.relational.database import Connection, Database, Parameters, Part

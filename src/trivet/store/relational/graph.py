@@ -46,7 +46,7 @@ class GraphIndex(Readings):
         spread = weigh_concepts(network, visible, concepts[~hubs], how)
         return tuple(
             Named(concept, name, int(count), float(weight))
-            for (name, concept), count, weight in zip(found, spread.held, spread.weights, strict=True)
+            for (name, concept), count, weight in zip(found, spread.mentions, spread.weights, strict=True)
             if weight > 0
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from trivet.clock import now
 from trivet.graph.canonical import canonical, form
-from trivet.graph.values import ROLES, Mention, Reader, Triple
+from trivet.graph.mentions import ROLES, Mention, Reader, Triple
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import Backlog, Reading
 from trivet.store.relational.budgets import Budget

@@ -1,0 +1,135 @@
+"""Can the nearness of two names' vectors tell that they mean the same? On labelled pairs, with the bundled model.
+
+    python benchmarks/studies/name_pairs.py
+
+Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
+thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.names tells apart.
+The pairs were written and labelled by hand, hard ones on purpose, and the rules and thresholds were chosen looking at
+them: this is no held-out measurement, and the precision of other neighbours may be higher or lower. What it
+can show is that vectors alone do not decide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from trivet.graph.canonical import canonical
+from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, words_of
+from trivet.models.embed import load
+
+ROOT = Path(__file__).parents[2]
+PAIRS = ROOT / "tests" / "unit" / "memory" / "triples" / "name_pairs.tsv"
+OUTPUT = ROOT / "docs" / "results" / "name_pairs.json"
+THRESHOLDS = [round(0.5 + 0.01 * step, 2) for step in range(50)]
+SHOWN = 12
+
+
+class Pair(msgspec.Struct, frozen=True):
+    same: bool
+    kind: str
+    first: str
+    second: str
+    cosine: float
+
+    @property
+    def open(self) -> bool:
+        """Neither solved by the canonical name nor ruled out."""
+        return canonical(self.first) != canonical(self.second) and could_be_one(self.first, self.second)
+
+    @property
+    def compared(self) -> bool:
+        """Whether the store would compare them: only names that share a word are candidates."""
+        return self.open and bool(words_of(self.first) & words_of(self.second))
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    embedder = load()
+    assert embedder is not None
+    firsts, seconds = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
+    cosines = np.sum(firsts * seconds, axis=1)
+    return [
+        Pair(row["label"] == "same", row["kind"], row["a"], row["b"], float(cosine))
+        for row, cosine in zip(rows, cosines, strict=True)
+    ]
+
+
+def curve(pairs: Sequence[Pair], all_same: int) -> list[dict[str, Any]]:
+    """Precision with the lower end of its Wilson interval (95 %), and recall of all pairs that are the same."""
+    rows = []
+    for threshold in THRESHOLDS:
+        taken = [pair.same for pair in pairs if pair.cosine >= threshold]
+        right = sum(taken)
+        rows.append(
+            {
+                "threshold": threshold,
+                "taken": len(taken),
+                "right": right,
+                "precision": round(right / len(taken), 3) if taken else None,
+                "precision_at_least": round(wilson(right, len(taken)), 3) if taken else None,
+                "recall": round(right / all_same, 3),
+            }
+        )
+    return rows
+
+
+def wilson(right: int, count: int, z: float = 1.96) -> float:
+    share = right / count
+    middle = share + z * z / (2 * count)
+    spread = z * ((share * (1 - share) + z * z / (4 * count)) / count) ** 0.5
+    return float((middle - spread) / (1 + z * z / count))
+
+
+def nearest_wrong(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    wrong = sorted((pair for pair in pairs if not pair.same), key=lambda pair: -pair.cosine)
+    return [{"cosine": round(pair.cosine, 3), "pair": [pair.first, pair.second]} for pair in wrong[:SHOWN]]
+
+
+def decided(pairs: Sequence[Pair]) -> dict[str, dict[str, int]]:
+    """What becomes of the pairs at the thresholds in force."""
+    fates: dict[str, dict[str, int]] = {}
+    for pair in pairs:
+        fate = "ruled out" if not pair.open else "no shared word" if not pair.compared else _by_vector(pair.cosine)
+        counts = fates.setdefault(fate, {"same": 0, "different": 0})
+        counts["same" if pair.same else "different"] += 1
+    return fates
+
+
+def _by_vector(cosine: float) -> str:
+    return "merged" if cosine >= SAME else "asked" if cosine >= DIFFERENT else "kept apart"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    output: Path = parser.parse_args().output
+    pairs = read_pairs(PAIRS)
+    same = sum(pair.same for pair in pairs)
+    compared = [pair for pair in pairs if pair.compared]
+    embedder = load()
+    assert embedder is not None
+    result = {
+        "embedder": embedder.identity,
+        "pairs": {"same": same, "different": len(pairs) - same},
+        "thresholds": {"same": SAME, "different": DIFFERENT},
+        "fates": decided(pairs),
+        "vectors_alone": curve(pairs, same),
+        "after_the_rules": curve(compared, same),
+        "nearest_different_by_vectors_alone": nearest_wrong(pairs),
+        "nearest_different_after_the_rules": nearest_wrong(compared),
+    }
+    output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps({name: result[name] for name in ("pairs", "thresholds", "fates")}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What the trained models are worth: each arm against the default fusion on the stock embedder, corpus by corpus.
+
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/trained.py --kept KEPT --output docs/results/trained.json
+
+Every arm goes through the whole read path with the shipped int8 files. What an arm gives for each query is kept in the
+folder KEPT, so that a long run can be broken off and taken up again; `--queries` bounds how many of a corpus the
+rerankers are asked (drawn by a hash of the id), since they take a tenth of a second each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from trivet.lab.bench import open_bench
+from trivet.lab.catalog import import_original
+from trivet.lab.compare import paired
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import house
+from trivet.lab.measures import measure
+from trivet.lab.run import environment
+from trivet.lab.significance import bootstrap_means
+from trivet.models.rerank.presets import PRESETS
+
+CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
+MEASURES = ("nDCG@10", "recall@5")
+DEEP = 20
+RESAMPLES = 2_000
+# What is measured here is what the models are worth, however busy the machine is.
+NO_HURRY_MS = 600_000
+
+
+class Arm(msgspec.Struct, frozen=True):
+    embedder: str
+    recipe: str = "default"
+
+    @property
+    def reads_pairs(self) -> bool:
+        return "rerank" in self.recipe
+
+
+BASE = "stock embedder"
+ARMS: Mapping[str, Arm] = {
+    BASE: Arm("stock"),
+    "stock embedder, z-scores of words and vectors": Arm("stock", "convex(norm=zscore) | legs(lexical, dense)"),
+    "stock embedder, dense alone": Arm("stock", "legs(dense)"),
+    "bundled embedder": Arm("bundled"),
+    "bundled embedder, dense alone": Arm("bundled", "legs(dense)"),
+    **{f"bundled embedder, rerank {name}": Arm("bundled", f"rerank({name})") for name in PRESETS},
+}
+PerQuery = dict[str, dict[str, float]]
+
+
+def main() -> None:
+    options = _options()
+    options.kept.mkdir(parents=True, exist_ok=True)
+    for name in options.corpora:
+        dataset = house() if name == "house" else import_original(name)
+        for arm in options.arms:
+            _kept(options, dataset, arm)
+    results = summary(options)
+    options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    print(table(results))
+
+
+def _kept(options: argparse.Namespace, dataset: Dataset, arm: str) -> None:
+    file = _file(options.kept, dataset.name, arm)
+    if file.exists():
+        return
+    how = ARMS[arm]
+    chosen = _sample(dataset, options.queries) if how.reads_pairs else dataset
+    print(f"{dataset.name}: {arm}, {len(chosen.queries)} queries", file=sys.stderr, flush=True)
+    with open_bench(dataset, options.cache, how.embedder, rerank_time_limit_ms=NO_HURRY_MS) as bench:
+        run = {query.id: bench.ranked(query, how.recipe, DEEP) for query in chosen.queries}
+    lists = {
+        query: [(document, -float(rank)) for rank, (document, _) in enumerate(found)] for query, found in run.items()
+    }
+    measured = measure(chosen, lists, MEASURES)
+    file.write_text(json.dumps({name: dict(values) for name, values in measured.per_query.items()}), encoding="utf-8")
+
+
+def _file(folder: Path, corpus: str, arm: str) -> Path:
+    return folder / f"{corpus}-{arm.replace(', ', '-').replace(' ', '_')}.json"
+
+
+def _sample(dataset: Dataset, most: int | None) -> Dataset:
+    answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
+    chosen = sorted(answerable, key=lambda query: zlib.crc32(query.id.encode()))[:most]
+    ids = {query.id for query in chosen}
+    return replace(
+        dataset, queries=tuple(chosen), judgements=tuple(row for row in dataset.judgements if row.query in ids)
+    )
+
+
+def summary(options: argparse.Namespace) -> dict[str, Any]:
+    """Means and differences of every arm, and its mean difference over the corpora, each corpus counting the same."""
+    kept = {
+        (corpus, arm): json.loads(file.read_text(encoding="utf-8"))
+        for corpus in options.corpora
+        for arm in options.arms
+        if (file := _file(options.kept, corpus, arm)).exists()
+    }
+    rows: dict[str, Any] = {}
+    for arm in options.arms:
+        rows[arm] = {corpus: _row(kept, corpus, arm) for corpus in options.corpora if (corpus, arm) in kept}
+        public = [corpus for corpus in CORPORA if corpus in rows[arm]]
+        if arm != BASE and public:
+            rows[arm]["mean difference"] = _mean_difference(kept, public, arm)
+    return {
+        "manifest": environment(),
+        "base": BASE,
+        "queries a reranker was asked": options.queries,
+        "arms": rows,
+    }
+
+
+def _row(kept: Mapping[tuple[str, str], PerQuery], corpus: str, arm: str) -> dict[str, Any]:
+    values = kept[corpus, arm]
+    row: dict[str, Any] = {name: round(float(np.mean(list(values[name].values()))), 4) for name in MEASURES}
+    row["queries"] = len(values["nDCG@10"])
+    if arm != BASE:
+        base = {name: {query: kept[corpus, BASE][name][query] for query in values[name]} for name in MEASURES}
+        for one in paired(base, {name: values[name] for name in MEASURES}, resamples=RESAMPLES):
+            row[f"{one.measure} difference"] = [round(one.difference, 4), round(one.low, 4), round(one.high, 4)]
+            row[f"{one.measure} base"] = round(one.base, 4)
+    return row
+
+
+def _mean_difference(kept: Mapping[tuple[str, str], PerQuery], corpora: Sequence[str], arm: str) -> list[float]:
+    """With an interval of queries drawn anew within each corpus."""
+    differences = [
+        np.array([value - kept[corpus, BASE]["nDCG@10"][query] for query, value in values.items()])
+        for corpus in corpora
+        for values in [kept[corpus, arm]["nDCG@10"]]
+    ]
+    drawn = np.mean(
+        [bootstrap_means(one[:, None], RESAMPLES, seed)[:, 0] for seed, one in enumerate(differences)], axis=0
+    )
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return [round(float(value), 4) for value in (np.mean([one.mean() for one in differences]), low, high)]
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """As Markdown: nDCG@10 / recall@5, with + or - where the interval of the difference leaves out 0."""
+    corpora = list(results["arms"][BASE])
+    lines = [f"| | {' | '.join(corpora)} | mean difference |", "|---" * (len(corpora) + 2) + "|"]
+    asked_few = False
+    for arm, rows in results["arms"].items():
+        # Results may hold arms of an earlier version, which are not asked any more.
+        if arm in ARMS and ARMS[arm].reads_pairs and not asked_few:
+            asked_few = True
+            cells = [_base_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
+            lines.append(f"| {BASE}, of the queries that rerankers were asked | {' | '.join(cells)} | |")
+        cells = [_cell(rows[corpus]) if corpus in rows else "" for corpus in corpora]
+        mean = rows.get("mean difference")
+        shown = f"{mean[0]:+.4f} [{mean[1]:.4f}, {mean[2]:.4f}]" if mean else ""
+        lines.append(f"| {arm} | {' | '.join(cells)} | {shown} |")
+    return "\n".join(lines)
+
+
+def _base_cell(row: Mapping[str, Any]) -> str:
+    return f"{row['nDCG@10 base']:.3f} / {row['recall@5 base']:.3f} ({row['queries']})".replace("0.", ".")
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    difference = row.get("nDCG@10 difference")
+    mark = "" if difference is None else "+" if difference[1] > 0 else "-" if difference[2] < 0 else ""
+    return f"{row['nDCG@10']:.3f}{mark} / {row['recall@5']:.3f}".replace("0.", ".")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", nargs="+", default=[*CORPORA, "house"])
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    parser.add_argument("--queries", type=int, help="how many of each corpus a reranker is asked; all if not given")
+    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser.add_argument("--kept", type=Path, required=True, help="where each arm's values are kept")
+    parser.add_argument("--output", type=Path, default=Path("docs/results/trained.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Datasets by name: the house set, any folder in the plain layout, and public test collections.
+
+`trivet lab import` converts a collection from its original files and keeps the result in the cache. None of them is
+part of the package: the caller, or TRIVET_DATA, names the folder that holds the originals.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trivet.errors import InvalidInput
+from trivet.lab.bench import cache_folder
+from trivet.lab.dataset import Dataset
+from trivet.lab.dataset_files import house, load
+from trivet.lab.originals import cosqa, cranfield, lihua, locomo, multihop, scifact
+
+ENVIRONMENT_VARIABLE = "TRIVET_DATA"
+HOUSE = "house"
+
+IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
+    "cosqa": cosqa.read,
+    "cranfield": cranfield.read,
+    "hotpotqa": multihop.read_hotpotqa,
+    "lihua": lihua.read,
+    "lihua-unanswerable": lihua.read_with_unanswerable,
+    "locomo": locomo.read,
+    "musique": multihop.read_musique,
+    "scifact": scifact.read,
+}
+
+
+def find_dataset(name: str) -> Dataset:
+    """The dataset of that name: `house`, a folder, or a collection that `trivet lab import` has converted."""
+    if name == HOUSE:
+        return house()
+    if Path(name).is_dir():
+        return load(name)
+    imported = imported_folder(name)
+    if imported.is_dir():
+        return load(imported, allow_unanswerable=True)  # as the originals have them; measuring leaves them out
+    if name in IMPORTERS:
+        raise InvalidInput(f"{name!r} is not imported yet. Say `trivet lab import {name} --data FOLDER` first.")
+    raise InvalidInput(
+        f"{name}: there is no such folder, and no dataset of that name. Give a folder with corpus.jsonl, queries.jsonl "
+        f"and qrels.tsv, `{HOUSE}`, or a collection to import: {', '.join(IMPORTERS)}."
+    )
+
+
+def imported_folder(name: str) -> Path:
+    """The folder that keeps an imported collection. Only the last part of the name counts: it leads nowhere else."""
+    return cache_folder() / "datasets" / (Path(name).name or "-")
+
+
+def import_original(name: str, data_folder: Path | str | None = None) -> Dataset:
+    """The collection of that name, read from below the data folder (TRIVET_DATA if none is given)."""
+    if name not in IMPORTERS:
+        raise InvalidInput(f"There is no importer for {name!r}. Known names: {', '.join(IMPORTERS)}.")
+    return IMPORTERS[name](find_data_folder(data_folder))
+
+
+def find_data_folder(given: Path | str | None = None) -> Path:
+    """The folder that holds the originals, one folder each."""
+    chosen = given or os.environ.get(ENVIRONMENT_VARIABLE)
+    if not chosen:
+        raise InvalidInput(f"Where are the originals? Give the folder, or set {ENVIRONMENT_VARIABLE} to it.")
+    folder = Path(chosen).expanduser()
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder}: there is no such folder. It should hold the originals, one folder each.")
+    return folder

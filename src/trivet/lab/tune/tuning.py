@@ -1,0 +1,228 @@
+"""A tuning: the plan it shows first, the search, and cross-validation.
+
+Each fold of the probes is measured with a recipe that was chosen without it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+from statistics import fmean
+
+import msgspec
+
+from trivet.errors import InvalidInput
+from trivet.lab import MEASURING, need
+from trivet.lab.compare import Comparison, compare, paired
+from trivet.lab.gate import JUDGED_BY, Verdict, gate
+from trivet.lab.measures import Measured
+from trivet.lab.tune.feedback import all_feedback, feedback_probes
+from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
+from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
+from trivet.lab.tune.rules import commonness
+from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
+from trivet.memory.engine import Engine
+from trivet.memory.maintenance import stats
+from trivet.models.chat import Chat
+from trivet.search.recipe import Recipe
+
+FOLDS = 5
+# In any of these a kind of probe may lose; more would only repeat them.
+GUARDED = (OBJECTIVE, "MRR", "any@5")
+
+# Probes are made by rules, and a few of them are unfair to any recipe.
+PROBES_MAY_BREAK = 0.02
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """Candidate minus present in one measure, with the interval that the probes allow."""
+
+    measure: str
+    kind: str | None
+    count: int
+    present: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+
+
+class Validation(msgspec.Struct, frozen=True, kw_only=True):
+    """What tuning would bring on probes it has not seen. `recipe` is the choice on all of them."""
+
+    recipe: str
+    by_fold: tuple[str, ...]
+    overall: tuple[Gain, ...]
+    by_kind: tuple[Gain, ...]
+    gate: Verdict
+    losing: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return self.gate.passed and not self.losing
+
+
+def cross_validate(scores: Scores, present: Recipe, space: Space, seed: int, folds: int = FOLDS) -> Validation:
+    fold_of = assign(scores.probes, folds, seed)
+    choices = []
+    for fold in range(folds):
+        training = [probe for probe in scores.probes if fold_of[probe.group] != fold]
+        choices.append(search(scores, ids_by_kind(training), present, space))
+    base = scores.of(str(present))
+    held_out = {probe.id: scores.of(str(choices[fold_of[probe.group]])) for probe in scores.probes}
+    candidate = pooled(base, held_out)
+    final = search(scores, ids_by_kind(scores.probes), present, space)
+    return judged(base, candidate, scores.probes, str(final), tuple(str(choice) for choice in choices))
+
+
+def judged(
+    base: Measured, candidate: Measured, probes: Sequence[Probe], recipe: str, by_fold: Sequence[str] = ()
+) -> Validation:
+    by_stratum = compare(base, candidate, GUARDED).by_stratum
+    gains = [one for group in by_stratum.values() for one in group.values()]
+    return Validation(
+        recipe=recipe,
+        by_fold=tuple(by_fold),
+        overall=tuple(_gain(one) for one in paired(_by_memory(base, probes), _by_memory(candidate, probes))),
+        by_kind=tuple(_gain(one) for one in gains),
+        gate=gate(base, candidate, may_break=PROBES_MAY_BREAK),
+        losing=tuple(f"{one.stratum}: {one.measure} {one.difference:+.3f}" for one in gains if one.high < 0),
+    )
+
+
+def assign(probes: Sequence[Probe], folds: int, seed: int) -> dict[str, int]:
+    """The fold of each group: all probes of a memory and of its near-duplicates are held out together."""
+    groups = sorted({probe.group for probe in probes})
+    Random(seed + 2).shuffle(groups)
+    return {group: place % folds for place, group in enumerate(groups)}
+
+
+def ids_by_kind(probes: Iterable[Probe]) -> dict[str, list[str]]:
+    kinds: dict[str, list[str]] = {}
+    for probe in probes:
+        kinds.setdefault(probe.kind, []).append(probe.id)
+    return kinds
+
+
+def pooled(base: Measured, held_out: Mapping[str, Measured]) -> Measured:
+    """Each probe's values from the run that it was held out of."""
+    per_query = {
+        name: {id: held_out[id].per_query[name][id] for id in values} for name, values in base.per_query.items()
+    }
+    return Measured(
+        per_query=per_query,
+        overall={name: fmean(values.values()) for name, values in per_query.items()},
+        by_stratum={
+            kind: {name: fmean(values[id] for id in ids) for name, values in per_query.items()}
+            for kind, ids in base.strata.items()
+        },
+        strata=base.strata,
+    )
+
+
+def _by_memory(measured: Measured, probes: Sequence[Probe]) -> dict[str, dict[str, float]]:
+    """One value a memory: its probes are not independent, and counting them so would narrow the interval."""
+    groups: dict[str, list[str]] = {}
+    for probe in probes:
+        groups.setdefault(probe.group, []).append(probe.id)
+    return {
+        name: {group: fmean(measured.per_query[name][id] for id in ids) for group, ids in groups.items()}
+        for name in JUDGED_BY
+    }
+
+
+def _gain(one: Comparison) -> Gain:
+    return Gain(
+        measure=one.measure,
+        kind=one.stratum,
+        count=one.queries,
+        present=one.base,
+        candidate=one.candidate,
+        difference=one.difference,
+        low=one.low,
+        high=one.high,
+    )
+
+
+# Two probes each make some four hundred, which tell differences of two or three points from chance.
+MOST_MEMORIES = 200
+
+Progress = Callable[[int], None]
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """`skipped` says what gave no probe and why; `candidates` and `seconds` are the most it may take."""
+
+    memories: int
+    usable: int
+    probes: tuple[Probe, ...]
+    skipped: Mapping[str, int]
+    present: str
+    candidates: int
+    seconds: float
+    folds: int
+    seed: int
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        return dict(sorted(Counter(probe.kind for probe in self.probes).items()))
+
+
+class Tuning:
+    """One tuning of one store: `plan` is ready when it is made, `run` measures. Nothing is written."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        most_memories: int = MOST_MEMORIES,
+        seed: int = 0,
+        chat: Chat | None = None,
+        space: Space | None = None,
+        asking: Progress | None = None,
+    ) -> None:
+        need(*MEASURING)
+        self._present = _runnable(engine)
+        self._space = space or Space()
+        usable = {memory.id: memory for memory in usable_memories(engine)}
+        chosen = sample(list(usable.values()), most_memories, seed)
+        relatives = relatives_of(engine, chosen, usable)
+        probes = make_probes(chosen, relatives, commonness(usable.values()), seed)
+        given = feedback_probes(all_feedback(engine), usable)
+        written = paraphrase(chat, chosen, relatives, asking) if chat else Paraphrased((), {})
+        dumb = len(chosen) - len({probe.memory for probe in probes})
+        self._scores = Scores(engine, [*probes, *written.probes, *given.probes])
+        candidates = self._space.most(self._present, FOLDS + 1)
+        self.plan = Plan(
+            memories=len(chosen),
+            usable=len(usable),
+            probes=self._scores.probes,
+            skipped={
+                **({"memories too short for a probe": dumb} if dumb else {}),
+                **{f"paraphrase: {reason}": count for reason, count in written.skipped.items()},
+                **{f"feedback: {reason}": count for reason, count in given.skipped.items()},
+            },
+            present=str(self._present),
+            candidates=candidates,
+            seconds=self._scores.seconds_each(str(self._present)) * candidates,
+            folds=FOLDS,
+            seed=seed,
+        )
+
+    def run(self, progress: Progress | None = None) -> Validation:
+        self._scores.progress = progress
+        return cross_validate(self._scores, self._present, self._space, self.plan.seed, self.plan.folds)
+
+
+def _runnable(engine: Engine) -> Recipe:
+    """The present recipe, without a dense leg if there is no embedder; a store half embedded would mislead."""
+    if not engine.embedding.enabled:
+        return msgspec.structs.replace(engine.recipe, legs=("lexical",))
+    waiting = stats(engine).not_embedded
+    if waiting:
+        raise InvalidInput(
+            f"{waiting} memories are not embedded yet, so the dense leg would look worse than it is. "
+            "Run `trivet reindex` first; `trivet doctor` says what is wrong if they stay."
+        )
+    return engine.recipe
