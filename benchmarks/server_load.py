@@ -154,14 +154,14 @@ def _stores(given: argparse.Namespace) -> Iterator[Mapping[str, tuple[str | None
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     from support.postgres_server import PostgresServer
     from trivet.store.postgres import PostgresStore
-    from trivet.store.postgres.taking_in import take_in
+    from trivet.store.postgres.import_sqlite import import_sqlite
 
     server = PostgresServer()
     try:
         url = server.database()
         for tenant, file in {"default": large, **dict.fromkeys(TENANTS, tenants)}.items():
             store = PostgresStore(url, tenant)
-            take_in(file, store._database)
+            import_sqlite(file, store._database)
             store.close()
             print("moved", tenant, flush=True)
         with server.administrator(url.split("@/")[1].split("?")[0]) as connection:

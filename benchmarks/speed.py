@@ -128,7 +128,7 @@ def _named_walks(trivet: Trivet) -> list[float]:
 
 def _graph(trivet: Trivet) -> Figures:
     """What the graph in memory weighs, how long it takes to load, and what a recall pays for one changed memory."""
-    living: Any = trivet.engine.store.graph._network  # type: ignore[attr-defined]
+    living: Any = trivet.engine.store.graph._network
     network = living.fresh()
     loads = [_milliseconds(living._load) for _ in range(3)]
     keys = list(range(1, 101))

@@ -20,7 +20,7 @@ from arms import Vectors
 
 from trivet.analyse import Question, analyse_query
 from trivet.graph.canonical import canonical
-from trivet.graph.values import ROLES, Triple
+from trivet.graph.mentions import ROLES, Triple
 from trivet.lab.bench import Bench, memory_id, open_bench
 from trivet.lab.compare import Comparison, correct, paired
 from trivet.lab.dataset import RELEVANT, Dataset, Query
@@ -33,7 +33,7 @@ from trivet.search.legs import seeds as graph_seeds
 from trivet.search.legs.leg import LegQuery
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.settings import Settings
-from trivet.store.base import Seeds
+from trivet.store.records import Seeds
 from trivet.trivet import Trivet
 from trivet.types import Filter, Ranking
 

@@ -3,7 +3,7 @@
     python benchmarks/studies/name_pairs.py
 
 Reads tests/unit/memory/triples/name_pairs.tsv and writes docs/results/name_pairs.json: precision and recall over
-thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.alike tells apart.
+thresholds, for vectors alone and for pairs that no rule of trivet.memory.background.triples.names tells apart.
 The pairs were written and labelled by hand, hard ones on purpose, and the rules and thresholds were chosen looking at
 them: this is no held-out measurement, and the precision of other neighbours may be higher or lower. What it
 can show is that vectors alone do not decide.
@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from trivet.graph.canonical import canonical
-from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
+from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, words_of
 from trivet.models.embed import load
 
 ROOT = Path(__file__).parents[2]

@@ -31,8 +31,8 @@ from trivet.lab.catalog import import_original
 from trivet.lab.measures import measure
 from trivet.search.embedding import Embedding
 from trivet.search.recipe import DEFAULT
-from trivet.store.base import Model
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.records import Model
 from trivet.trivet import Trivet
 from trivet.types import Filter
 
@@ -57,14 +57,14 @@ Figures = dict[str, Any]
 def copied(bench: Bench, server: Server, tenant: str) -> PostgresStore:
     store = PostgresStore(server, tenant)
     if not store.memories.stats().memories:
-        store.take_in(Path(bench.trivet.settings.path))
+        store.import_sqlite(Path(bench.trivet.settings.path))
         with server.connection() as connection:
             connection.execute("ANALYZE")
     return store
 
 
 def search(store: PostgresStore, way: str) -> None:
-    store.vectors.held_up_to, store.vectors.exact_up_to, store.vectors.named_up_to = WAYS[way]
+    store.vectors.cached_up_to, store.vectors.exact_up_to, store.vectors.named_up_to = WAYS[way]
 
 
 def beside(bench: Bench, store: PostgresStore) -> Bench:

@@ -1,4 +1,7 @@
-"""Every error Trivet raises on purpose. The message says what was wrong and what to do about it."""
+"""Every error Trivet raises on purpose. The message says what was wrong and what to do about it.
+
+The docstrings are the table of exit statuses in docs/cli.md.
+"""
 
 
 class TrivetError(Exception):

@@ -10,7 +10,7 @@ from trivet.errors import InvalidInput
 
 
 def new_id() -> str:
-    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, then randomness."""
+    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, then random bits."""
     milliseconds = time.time_ns() // 1_000_000
     value = (milliseconds & ((1 << 48) - 1)) << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | 0x7 << 76

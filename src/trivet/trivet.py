@@ -76,7 +76,7 @@ class Trivet(Methods):
     @classmethod
     def of(cls, engine: Engine) -> Self:
         """A memory over an engine, whose waiting work is taken up."""
-        from trivet.memory.upkeep import refresh
+        from trivet.memory.maintenance import refresh
 
         refresh(engine)
         if engine.settings.background:

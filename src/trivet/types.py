@@ -1,4 +1,7 @@
-"""The values that travel through Trivet. All are frozen; none knows how it is stored or found."""
+"""The public values of Trivet. All are frozen; none knows how it is stored or found.
+
+Docstrings of the structs are published as descriptions in the OpenAPI document.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ import msgspec
 State = Literal["active", "superseded", "archived", "deleted"]
 Permission = Literal["read", "write"]
 Role = Literal["reader", "writer", "admin"]
-# What a key of a server allows. `reveal` shows secrets and sensitive contents, `admin` sees the acts of all.
+# What a key of a server allows. `reveal` shows secrets and sensitive contents, `admin` sees the acts of all users.
 Right = Literal["read", "write", "share", "reveal", "admin"]
-# The owner of what was stored without a server: whoever has the store.
+# The owner of memories that were stored without a server.
 LOCAL = "local"
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
 Rerank = Literal["off", "fast", "best"]
-# What made a sentence worth keeping, what would be done with it, and what was decided.
+# Why a proposal is worth keeping, what accepting it does, and what the user decided.
 ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
 ProposalAction = Literal["add", "update", "supersede", "nothing"]
 ProposalState = Literal["waiting", "accepted", "rejected"]
@@ -26,7 +29,7 @@ Usefulness = Literal["useful", "not-useful"]
 ConceptKind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
 ConceptSort = Literal["memories", "name"]
 
-# Told how many more are done, again and again, by long work.
+# Called by long work, each time with how many more are done.
 Progress = Callable[[int], None]
 
 
@@ -97,7 +100,7 @@ class Filter(Value, frozen=True, kw_only=True):
     created_after: str | None = None
     created_before: str | None = None
     as_of: str | None = None
-    viewer: str | None = None  # a user of a server, who sees their own and what is shared with them
+    viewer: str | None = None  # a user of a server, who sees their own memories and those shared with them
 
 
 class Candidate(Value, frozen=True, kw_only=True):
@@ -143,7 +146,7 @@ class Fused(Value, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> float:
-        """The score that decides its place."""
+        """The score that decides its rank."""
         return self.score if self.blended is None else self.blended
 
 
@@ -257,8 +260,8 @@ class Answer(Value, frozen=True, kw_only=True):
     truncated: bool = False
     nothing_relevant: bool = False
     best_relevance: float | None = None
-    foreign: tuple[ForeignHit, ...] = ()  # of other systems, where they were asked too
-    asked: tuple[str, ...] = ()  # besides the query: its parts or rewrites, where the first answer was unsure
+    foreign: tuple[ForeignHit, ...] = ()  # hits of other systems, in a federated recall
+    asked: tuple[str, ...] = ()  # the query's parts or rewrites that were asked too, if the first answer was unsure
 
 
 class Duplicate(Value, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.stores import ADDRESS, STORES, Open
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 
 @pytest.fixture(params=sorted(STORES))

@@ -10,7 +10,8 @@ import pytest
 from support.stores import STORES, add
 from trivet.graph.extract import extract
 from trivet.graph.walk import Walk
-from trivet.store.base import Reading, Seeds, Store
+from trivet.store.records import Reading, Seeds
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory
 
 Four = tuple[Memory, Memory, Memory, Memory]

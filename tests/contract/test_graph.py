@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from support.stores import STORES, Open, add, at_rest, link, memory, replace
-from trivet.graph.values import Triple
-from trivet.store.base import Seeds, Store
+from trivet.graph.mentions import Triple
+from trivet.store.records import Seeds
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory, State
 

@@ -10,7 +10,7 @@ import pytest
 from support.stores import EARLY, Open, add, at_rest, memory
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import LOCAL, Proposal
 
 

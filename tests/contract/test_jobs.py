@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, near, replace, unit, whole
-from trivet.store.base import Job, Model, Store
+from trivet.store.records import Job, Model
+from trivet.store.relational.store import RelationalStore as Store
 
 
 @pytest.fixture

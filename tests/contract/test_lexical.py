@@ -10,7 +10,8 @@ import pytest
 from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 from trivet.analyse import analyse
 from trivet.memory.likeness import fingerprint
-from trivet.store.base import Bm25, Store
+from trivet.store.records import Bm25
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.stores import add, link, memory, replace
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import LinkKind, Memory, State
 
 ONE_WAY: tuple[LinkKind, ...] = ("supersedes", "resolved-by", "part-of")

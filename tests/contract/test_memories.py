@@ -10,7 +10,8 @@ import pytest
 from support.stores import Open, add, at_rest, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
-from trivet.store.base import Added, Entry, Store
+from trivet.store.records import Added, Entry
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory, Revision
 
 

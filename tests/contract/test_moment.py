@@ -9,7 +9,7 @@ import msgspec
 
 from support.stores import Open, add, embed, found, memory, near, replace
 from support.waiting import ended
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
 
@@ -115,8 +115,8 @@ def test_an_id_that_is_stored_again_is_another_memory(store: Store) -> None:
     second = memory("relay door", id=first.id)
     add(store, second)
     assert found(store, "door") == [first.id]
-    identities = store.graph._identities  # type: ignore[attr-defined]  # of every store of ours
-    (key,) = identities.keys([first.id]).values()
-    assert identities.of([key]) == {key: first.id}
-    assert identities.of([key - 1]) == {key - 1: first.id}
-    assert identities.keys([first.id]) == {first.id: key}
+    ids = store.graph._ids
+    (key,) = ids.keys([first.id]).values()
+    assert ids.of([key]) == {key: first.id}
+    assert ids.of([key - 1]) == {key - 1: first.id}
+    assert ids.keys([first.id]) == {first.id: key}

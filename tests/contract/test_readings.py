@@ -10,7 +10,7 @@ import pytest
 
 from support.stores import Open, add, memory, replace
 from support.waiting import ended
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
 

@@ -7,7 +7,8 @@ import pytest
 
 from support.stores import add, document, found, memory
 from trivet.errors import Conflict
-from trivet.store.base import Entry, Store
+from trivet.store.records import Entry
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Memory, Revision, Sealed
 
 SEALED = Sealed(revision=1, field="content", kind="jwt", number=1, key="a", nonce=b"n" * 12, sealed=b"\x00\xff")

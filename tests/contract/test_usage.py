@@ -7,7 +7,7 @@ import pytest
 from support.stores import Open, add, memory
 from trivet.errors import NotFound
 from trivet.ids import new_id
-from trivet.store.base import Store
+from trivet.store.relational.store import RelationalStore as Store
 
 
 def test_counts_add_up_over_processes(open_store: Open) -> None:

@@ -10,8 +10,9 @@ import pytest
 from support.stores import add, document, embed, found, link, memory, near, replace
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from trivet.memory.likeness import fingerprint
-from trivet.store.base import Seeds, Store
-from trivet.store.relational.memories import RelationalMemories
+from trivet.store.records import Seeds
+from trivet.store.relational.memories import Memories
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 
 from .graphs import EVERYTHING, HOW, held, read_all
@@ -326,8 +327,8 @@ def test_where_the_store_is_is_not_told_to_users(store: Store, ana: Store, monke
     def troubled(*_: object) -> None:
         raise StoreError(f"The disk that holds {place} is full. Nothing was written.")
 
-    monkeypatch.setattr(RelationalMemories, "_add", troubled)
-    monkeypatch.setattr(RelationalMemories, "_row", troubled)
+    monkeypatch.setattr(Memories, "_add", troubled)
+    monkeypatch.setattr(type(ana.memories._database), "read", troubled)
     for act in (lambda: add(ana, hers("x")), lambda: ana.memories.get(hers("x").id)):
         with pytest.raises(StoreError) as error:
             act()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support.stores import Open, add, memory
-from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault, Store
+from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
+from trivet.store.relational.store import RelationalStore as Store
 
 VAULT = KnownVault("notes", "/home/ana/notes", "{}")
 FILE = KnownFile("a.md", 10, 1_700_000_000_000_000_000, "markdown/1")

@@ -8,7 +8,8 @@ import pytest
 
 from support.stores import Open, add, embed, memory, near, replace, unit
 from trivet.errors import EmbedderError
-from trivet.store.base import Model, Passage, Store
+from trivet.store.records import Model, Passage
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
 

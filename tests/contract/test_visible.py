@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, embed, found, memory, near, replace
-from trivet.store.base import Model, Store
+from trivet.store.records import Model
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter, Memory, State
 
 FAR_PAST, FAR_FUTURE = "2001-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"

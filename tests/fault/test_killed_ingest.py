@@ -16,8 +16,8 @@ from trivet import Trivet
 from trivet.sources.files.readers.markdown import read_markdown
 from trivet.sources.files import Options, ingest
 from trivet.sources.files.changes import Changes
-from trivet.sources.files.vault import settle
-from trivet.sources.files.walk import Looked, look
+from trivet.sources.files.vault import resolve_vault
+from trivet.sources.files.walk import Listing, list_files
 import trivet.sources.files.changes as changes
 real, count = changes.apply, [0]
 def apply(*arguments):

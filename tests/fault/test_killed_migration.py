@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from support.version_one import contents, make_version_one
+from trivet.store.migrations import step
 from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import _statements
-from trivet.store.sqlite.queries import migration
+from trivet.store.sqlite.database import FOLDER, _statements
 
 # Opens a store, and is killed after so many statements of the migration.
 KILLED = """
@@ -32,7 +32,7 @@ SqliteStore(Path(sys.argv[1]))
 """
 
 
-STEPS = len(list(_statements(migration(2))))
+STEPS = len(list(_statements(step(FOLDER, 2).sql)))
 
 
 @pytest.mark.parametrize("after", [0, 1, STEPS // 2, STEPS - 1, STEPS])

@@ -17,17 +17,17 @@ KILLED = """
 import os, signal, sys
 import trivet.memory.secrets
 from trivet import Trivet
-from trivet.store.relational.secrets import RelationalSecrets
+from trivet.store.relational.secrets import Secrets
 
 trivet.memory.secrets.RESEALED_AT_ONCE = 2
 left = int(sys.argv[2])
-def reseal(self, done, whole=RelationalSecrets.reseal):
+def reseal(self, done, whole=Secrets.reseal):
     global left
     if left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     left -= 1
     whole(self, done)
-RelationalSecrets.reseal = reseal
+Secrets.reseal = reseal
 Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old=True)
 """
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
 from trivet.graph.extract import LONGEST_LABEL, MOST_CONCEPTS, extract
+from trivet.graph.mentions import Role
 from trivet.graph.names import names_in
-from trivet.graph.values import Role
 from trivet.types import ConceptKind
 
 WORDS = (

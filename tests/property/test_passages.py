@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.memory.passages import OVERLAP_SHARE, cut
-from trivet.store.base import Passage
+from trivet.store.records import Passage
 
 WINDOW = 40
 

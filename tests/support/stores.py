@@ -13,8 +13,9 @@ from trivet.analyse import analyse
 from trivet.ids import new_id
 from trivet.memory.likeness import fingerprint
 from trivet.search.recipe import DEFAULT
-from trivet.store.base import Added, Bm25, Document, Entry, Job, Model, Passage, Store
 from trivet.store.postgres import PostgresStore
+from trivet.store.records import Added, Bm25, Document, Entry, Job, Model, Passage
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore
 from trivet.types import LOCAL, Filter, Link, LinkKind, Memory, Source, State
 

@@ -10,8 +10,8 @@ import msgspec
 
 from support.stores import EARLY, document, memory
 from trivet.analyse import ANALYSER_VERSION
-from trivet.store.sqlite.database import APPLICATION_ID
-from trivet.store.sqlite.queries import migration
+from trivet.store.migrations import step
+from trivet.store.sqlite.database import APPLICATION_ID, FOLDER
 from trivet.types import Memory
 
 MEMORIES = (
@@ -28,7 +28,7 @@ def make_version_one(path: Path, more: int = 0) -> tuple[Memory, ...]:
     memories = (*MEMORIES, *(memory(f"number {number} of Acme") for number in range(more)))
     path.touch(mode=0o600)
     connection = sqlite3.connect(path)
-    connection.executescript(migration(1))
+    connection.executescript(step(FOLDER, 1).sql)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute("PRAGMA user_version = 1")
     for one in memories:

@@ -15,9 +15,8 @@ from trivet.cli.session import Session
 from trivet.cli.views import memories as views
 from trivet.errors import InvalidInput
 from trivet.secrets.detect import find
-from trivet.sources.other_memories.names import SystemName
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem, SystemName
 from trivet.sources.other_memories.systems import SYSTEMS, lines_of
-from trivet.sources.other_memories.values import Foreign, Found
 
 EXAMPLES = 3
 
@@ -44,14 +43,14 @@ def take_over(session: Session, name: SystemName, path: Path, scope: str | None,
     return INVALID if imported.errors else 0
 
 
-def _summary(system: Foreign, kinds: Counter[str]) -> Iterator[Line]:
+def _summary(system: ForeignSystem, kinds: Counter[str]) -> Iterator[Line]:
     counts = ", ".join(f"{count} of the kind {kind}" for kind, count in sorted(kinds.items())) or "nothing"
     yield line(f"{system.label}: {counts}.")
     for theirs, ours in system.mapping:
         yield line((theirs, "bold"), f" -> {ours}", indent=4)
 
 
-def _preview(system: Foreign, found: Sequence[Found], kinds: Counter[str]) -> Iterator[Line]:
+def _preview(system: ForeignSystem, found: Sequence[ForeignMemory], kinds: Counter[str]) -> Iterator[Line]:
     yield from _summary(system, kinds)
     for one in found[:EXAMPLES]:
         title, content = (one_line(_masked(text)) for text in (one.title, one.content))

@@ -1,30 +1,29 @@
-"""Moving a file's memories to a PostgreSQL server, with their history, vectors and graph."""
+"""Moving a file's memories to a database server, with their history, vectors and graph."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.memory.open_store import open_server, open_store
+from trivet.memory.open_store import open_store
 from trivet.settings import Settings
-from trivet.settings.address import is_postgres
+from trivet.settings.address import database_of
+from trivet.store.servers import open_server
 from trivet.store.sqlite import SqliteStore
 
 
 def move_to_server(file: Path, settings: Settings) -> int:
     """Copies the file into the empty tenant that the settings name; says how many memories there are now."""
-    if not is_postgres(settings.path):
+    kind = database_of(settings.path)
+    if kind is None:
         raise InvalidInput("Name where to move as postgresql://USER@HOST/DATABASE. Nothing was moved.")
     if not file.is_file():
         raise InvalidInput(f"There is no store at {file}. Nothing was moved; name the file with --path.")
-    server = open_server(settings)
+    server = open_server(settings, kind)
     try:
-        from trivet.store.postgres import PostgresStore
-
         SqliteStore(file, settings.busy_time_limit_ms).close()  # brings its schema up to date
         store = open_store(settings, server)
-        assert isinstance(store, PostgresStore)
-        store.take_in(file)
+        server.import_file(file, settings.tenant)
         return sum(store.memories.stats().memories.values())
     finally:
         server.close()

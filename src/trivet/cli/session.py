@@ -11,7 +11,7 @@ from trivet import Trivet, load_settings
 from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
 from trivet.errors import InvalidInput, TrivetError
-from trivet.settings.address import is_postgres, is_server, without_password
+from trivet.settings.address import is_file, without_password
 
 
 class Session:
@@ -31,7 +31,7 @@ class Session:
     def file(self) -> Path:
         """The store's file, for commands that work on the file itself."""
         path = load_settings(path=self.path).path
-        if is_server(path) or is_postgres(path):
+        if not is_file(path):
             raise InvalidInput(
                 f"{without_password(path)} is a server, and this is done to a file. Do it where the server's store is."
             )
@@ -60,7 +60,7 @@ class Session:
                 _tell_trouble(self.memory.stats().last_error)
                 return
             from trivet.cli.progress import LateProgress
-            from trivet.memory.upkeep import read_now
+            from trivet.memory.maintenance import read_now
 
             engine = self.memory.engine
             if not engine.embedding.local:

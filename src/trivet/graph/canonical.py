@@ -11,7 +11,7 @@ LONGEST_NAME = 80
 SHORTEST_SINGULAR = 3
 
 _possessive = re.compile(r"'s?(?=\s|$)")
-# Digits keep what stands between them (3.5 is not 35), and C, C++ and C# stay three.
+# Marks between digits are kept (3.5 is not 35), and C, C++ and C# stay three names.
 _kept = re.compile(r"(?<=\d)[.,:\-/](?=\d)|[+#]")
 _dropped = re.compile(r"[\W_]+")
 _between_words = re.compile(r"\W+")
@@ -22,20 +22,20 @@ _IRREGULAR = {
     "movies": "movie", "cookies": "cookie", "caches": "cache", "aliases": "alias", "statuses": "status", "buses": "bus",
     "apis": "api",
 }  # fmt: skip
-# Names that people write in lower case too.
+# Words that end in s and are no plurals, also where they are written in lower case.
 _ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales express series species".split())
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 
 @lru_cache(maxsize=50_000)
 def form(text: str) -> str:
-    """As it is written, folded: words apart, without possessive, punctuation and a leading article."""
+    """The writing, folded: separate words, without possessive, punctuation and a leading article."""
     return _between_words.sub(" ", _plain(text)).strip()
 
 
 @lru_cache(maxsize=50_000)
 def canonical(text: str) -> str:
-    """The name that all its forms share: squeezed to letters and digits. Empty if that leaves too much to be a name."""
+    """The name that all its forms share: letters and digits only. Empty if that is too long for a name."""
     name = _dropped.sub("", _plain(text))
     return name if len(name) <= LONGEST_NAME else ""
 

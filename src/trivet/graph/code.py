@@ -17,10 +17,10 @@ _defined = re.compile(
     r"([A-Za-z_]\w{2,})",
     re.IGNORECASE,
 )
-# A text of which so many lines look like code is code, also without a fence around it.
+# A text of which this share of lines looks like code is code, also without a fence around it.
 SHARE_OF_CODE_LINES = 0.5
 FEWEST_LINES = 3
-# Code that people read has shorter lines; of a longer one the beginning tells enough.
+# Characters looked at of a line: readable code has shorter lines.
 LONGEST_LINE = 300
 FENCES = ("```", "~~~")
 

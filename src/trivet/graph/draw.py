@@ -1,4 +1,4 @@
-"""A neighbourhood as a drawing: the start in the middle, each step a ring around it, the same picture every time."""
+"""A neighbourhood as a tree, as DOT, and as an SVG: the start in the middle, each step a ring around it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from trivet.graph.tree import Branch, tree_of
+import msgspec
+
 from trivet.types import GraphEdge, GraphNode, Neighbourhood
 
-# Sizes in pixels: room for a label beside its node, and between two nodes of a ring.
+# Sizes in pixels: between rings, between two nodes of a ring, and for the labels at the border.
 RING = 240
 BETWEEN = 26
 BESIDE = 230
@@ -18,7 +19,7 @@ ABOVE = 30
 LABEL_CHARACTERS = 32
 RADIUS = {"memory": 6, "concept": 8}
 
-# Not allowed in XML at all, or turning the direction of the text around them.
+# Characters that XML forbids, or that change the direction of the text around them.
 _unprintable = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -47,7 +48,7 @@ def dot(neighbourhood: Neighbourhood) -> str:
         shape = "box" if node.kind == "memory" else "ellipse"
         rows.append(f"  {_quoted(node.id)} [label={_quoted(_short(node.label))}, shape={shape}];")
     for edge in neighbourhood.edges:
-        label = "" if edge.kind == "mention" else f", label={_quoted(_said(edge))}"
+        label = "" if edge.kind == "mention" else f", label={_quoted(_edge_text(edge))}"
         rows.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [style={_STROKES[edge.kind]}{label}];")
     return "\n".join([*rows, "}"]) + "\n"
 
@@ -56,7 +57,7 @@ _STROKES = {"mention": "solid", "link": "bold", "statement": "dashed"}
 
 
 def svg(neighbourhood: Neighbourhood) -> str:
-    """Stands alone: no script, no font and no picture from elsewhere; light or dark as the reader's screen is."""
+    """An SVG that loads nothing: no script, font or picture; light or dark as the reader's screen is."""
     places = _places(tree_of(neighbourhood), _ring(neighbourhood))
     left, right = min(x for x, _ in places.values()) - BESIDE, max(x for x, _ in places.values()) + BESIDE
     top, bottom = min(y for _, y in places.values()) - ABOVE, max(y for _, y in places.values()) + ABOVE
@@ -75,7 +76,7 @@ def svg(neighbourhood: Neighbourhood) -> str:
 
 
 def _ring(neighbourhood: Neighbourhood) -> float:
-    """How far the rings are apart: so that the fullest of them has room for its labels."""
+    """The distance between rings at which the fullest of them has space for its labels."""
     full: dict[int, int] = {}
     for node in neighbourhood.nodes[1:]:
         full[node.distance] = full.get(node.distance, 0) + 1
@@ -83,7 +84,7 @@ def _ring(neighbourhood: Neighbourhood) -> float:
 
 
 def _places(branch: Branch, ring: float) -> dict[str, Place]:
-    """Every branch gets a slice of the circle as wide as what hangs on it needs."""
+    """Every branch gets a slice of the circle as wide as its nodes need."""
     places: dict[str, Place] = {}
     deepest = _deepest(branch)
 
@@ -115,7 +116,7 @@ def _lines(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[s
         width = 2 if edge.kind != "mention" or edge.relation == "about" else 1
         yield (
             f'<line class="{edge.kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{width}"><title>{_text(_said(edge))}</title></line>'
+            f'stroke-width="{width}"><title>{_text(_edge_text(edge))}</title></line>'
         )
         if edge.kind != "mention":
             yield (
@@ -130,20 +131,20 @@ def _dot(node: GraphNode, place: Place, is_start: bool) -> str:
     beside = x - 12 if side == "end" else x + 12
     marked = f"{node.kind} start" if is_start else node.kind
     return (
-        f"<g><title>{_text(_told(node))}</title>"
+        f"<g><title>{_text(_tooltip(node))}</title>"
         f'<circle class="{marked}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS[node.kind]}"/>'
         f'<text x="{beside:.1f}" y="{y + 4:.1f}" text-anchor="{side}">{_text(_short(node.label))}</text></g>'
     )
 
 
-def _told(node: GraphNode) -> str:
-    """What a reader sees who points at a node."""
+def _tooltip(node: GraphNode) -> str:
+    """What a reader sees when pointing at a node."""
     if node.kind == "memory":
         return f"{node.id}: {node.label}"
     return f"{node.label} ({node.concept_kind}, {node.memories} memories)"
 
 
-def _said(edge: GraphEdge) -> str:
+def _edge_text(edge: GraphEdge) -> str:
     since = f" since {edge.valid_from}" if edge.valid_from else ""
     until = f" until {edge.valid_to}" if edge.valid_to else ""
     return f"{edge.relation}{since}{until}"
@@ -159,6 +160,46 @@ def _text(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A quoted name of the DOT language, in which only the quote and the backslash mean something."""
+    """A quoted name of the DOT language, where only the quote and the backslash are special."""
     clean = _unprintable.sub("\ufffd", " ".join(text.split()))
     return '"' + clean.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A node of the tree, the edge to its parent, and its children."""
+
+    node: GraphNode
+    edge: GraphEdge | None
+    children: tuple[Branch, ...]
+
+
+def tree_of(neighbourhood: Neighbourhood) -> Branch:
+    """The tree in which each node hangs on one a step nearer to the start; among several, on the first.
+
+    Nodes keep their order.
+    """
+    places = {node.id: place for place, node in enumerate(neighbourhood.nodes)}
+    parents: dict[str, tuple[int, GraphEdge]] = {}
+    for edge in neighbourhood.edges:
+        for near, far in ((edge.source, edge.target), (edge.target, edge.source)):
+            if neighbourhood.nodes[places[near]].distance == neighbourhood.nodes[places[far]].distance - 1:
+                known = parents.get(far)
+                if known is None or places[near] < known[0]:
+                    parents[far] = (places[near], edge)
+    children: dict[int, list[int]] = {}
+    for place, node in enumerate(neighbourhood.nodes):
+        if node.id in parents:
+            children.setdefault(parents[node.id][0], []).append(place)
+    return _branch(neighbourhood, 0, parents, children)
+
+
+def _branch(
+    neighbourhood: Neighbourhood,
+    place: int,
+    parents: dict[str, tuple[int, GraphEdge]],
+    children: dict[int, list[int]],
+) -> Branch:
+    node = neighbourhood.nodes[place]
+    edge = parents[node.id][1] if node.id in parents else None
+    below = tuple(_branch(neighbourhood, child, parents, children) for child in children.get(place, ()))
+    return Branch(node, edge, below)

@@ -1,4 +1,4 @@
-"""From a memory to the concepts it mentions, by rules alone: no model, no network, the same result every time."""
+"""Finds the concepts that a memory mentions, by rules: no model, no network, the same result every time."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Sequence
 
 from trivet.graph.canonical import canonical, singular
 from trivet.graph.code import definitions, without_code
-from trivet.graph.dates import dates_in
-from trivet.graph.marks import marks_in
+from trivet.graph.marks import dates_in, marks_in
+from trivet.graph.mentions import Mention, Role
 from trivet.graph.names import is_name, names_in
-from trivet.graph.values import Mention, Role
 from trivet.types import ConceptKind
 
 # A change to what is extracted needs a new version: stores notice it and rebuild their graph.
 EXTRACTION_VERSION = 1
-# The longest text is 32 KiB; what it mentions beyond this adds nothing to what it is about.
+# Concepts kept of one memory. A text has at most 32 KiB; further ones say nothing more about its subject.
 MOST_CONCEPTS = 200
 LONGEST_TITLE_IN_WORDS = 8
-# Longer ones are runs of punctuation or generated addresses.
+# In characters. Longer ones are runs of punctuation or generated addresses.
 LONGEST_LABEL = 160
 
-# What people write in the plural as well.
-SPOKEN: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quoted"})
-# A quoted `src/main.py` is a path.
-TOLD_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
+# Kinds that people also write in the plural.
+MAY_BE_PLURAL: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quoted"})
+# Kinds known by their form: a quoted `src/main.py` is a path.
+KNOWN_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
 
 _parenthetical = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
 _lower_word = re.compile(r"(?<![\w'’])[a-z][a-z'’]+")
@@ -46,7 +45,7 @@ def extract(title: str | None, content: str, tags: Sequence[str] = ()) -> tuple[
 
 
 def _add_text(found: dict[str, Mention], text: str, role: Role) -> None:
-    """Marks before names: what is written like an error code is one, though it has capitals."""
+    """Marks come before names: an error code stays one, although it has capitals."""
     dates, rest = dates_in(text)
     for date in dates:
         _add(found, date, "date", role)
@@ -56,7 +55,7 @@ def _add_text(found: dict[str, Mention], text: str, role: Role) -> None:
     for name in names_in(rest):
         if name.sure:
             _add(found, name.text, "name", role)
-        elif name.text.lower() not in lower:  # the same word in lower case: it was the sentence's capital
+        elif name.text.lower() not in lower:  # else it is capitalised only because it begins the sentence
             _add(found, name.text, "name", "maybe")
 
 
@@ -68,7 +67,7 @@ def _add_title(found: dict[str, Mention], title: str) -> None:
 
 
 def _add(found: dict[str, Mention], text: str, kind: ConceptKind, role: Role) -> None:
-    name = canonical(singular(text) if kind in SPOKEN else text)
+    name = canonical(singular(text) if kind in MAY_BE_PLURAL else text)
     if len(name) < 2 or len(text) > LONGEST_LABEL or name.isdigit():
         return
     if kind not in ("tag", "title") and not is_name(text):
@@ -78,7 +77,7 @@ def _add(found: dict[str, Mention], text: str, kind: ConceptKind, role: Role) ->
         found[name] = Mention(name=name, label=_label(text), kind=kind, role=role)
         return
     stronger = role if _STRENGTH[role] > _STRENGTH[known.role] else known.role
-    truer = kind if known.kind == "quoted" and kind in TOLD_BY_FORM else known.kind
+    truer = kind if known.kind == "quoted" and kind in KNOWN_BY_FORM else known.kind
     found[name] = Mention(name=name, label=known.label, kind=truer, role=stronger)
 
 

@@ -1,4 +1,4 @@
-"""What is written so that it can be told by its form: URLs, paths, identifiers, error codes, quoted terms."""
+"""Concepts known by their form: URLs, paths, identifiers, error codes, quoted terms and dates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_MARK = 80
 
 _url = re.compile(r"(?:https?://|www\.)[^\s<>\"'`)\]}|]+")
 _scheme = re.compile(r"^(?:https?://)?(?:www\.)?")
-# An attribute's value (`alt="..."`) is none, and a quotation of any length keeps its own end.
+# The value of an attribute (`alt="..."`) is no quotation.
 _quoted = re.compile(
     r"(?<![\w=])\"([^\"\n]+)\"(?!\w)|“([^”\n]+)”|«([^»\n]+)»|(?<!`)`([^`\n]+)`(?!`)|[「『《]([^」』》\n]+)[」』》]"
 )
@@ -28,7 +28,7 @@ _numeric = re.compile(r"^[\d.,:/\-x×%+#]+[a-z]*$", re.IGNORECASE)
 
 
 def marks_in(text: str) -> Iterator[Mark]:
-    """Each mark as it is to be known, with its kind; URLs without their scheme. Dates are read before: dates.py."""
+    """Each mark with its kind; URLs without their scheme. `dates_in` takes the dates out before."""
     for match in _url.finditer(text):
         yield _scheme.sub("", match.group()).rstrip("/.,;:!?"), "url"
     rest = _url.sub(" ", text)
@@ -38,7 +38,7 @@ def marks_in(text: str) -> Iterator[Mark]:
             yield quoted, "quoted"
     for token in _token.findall(rest):
         if not (token.isalpha() and token[1:].islower()):  # an ordinary word, as most are
-            yield from _told_by_form(token)
+            yield from _by_form(token)
 
 
 def _is_term(quoted: str) -> bool:
@@ -46,7 +46,7 @@ def _is_term(quoted: str) -> bool:
     return short and not _numeric.match(quoted)
 
 
-def _told_by_form(token: str) -> Iterator[Mark]:
+def _by_form(token: str) -> Iterator[Mark]:
     bare = token.lstrip("-@#").removesuffix("()")
     if len(bare) < 2 or len(bare) > LONGEST_MARK or _not_a_mark.match(bare):
         return
@@ -78,3 +78,40 @@ _SUFFIXES = frozenset(
     "py js ts tsx jsx json toml yaml yml md txt rst html css scss sql sh bash zsh go rs java kt c h cpp hpp cs rb php "
     "swift cfg ini conf env lock log csv tsv xml svg png jpg pdf ipynb db sqlite parquet proto tf service".split()
 )
+
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_month = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS if name != "may") + "|may|sept"
+_day = r"(?P<day>0?[1-9]|[12]\d|3[01])"
+_year = r"(?P<year>(?:19|20)\d\d)"
+_SPELLINGS = (
+    re.compile(rf"\b{_year}-(?P<month>0[1-9]|1[0-2])-{_day}\b"),
+    re.compile(rf"\b{_year}-(?P<month>0[1-9]|1[0-2])\b(?!-\d)"),
+    re.compile(rf"\b{_day}(?:st|nd|rd|th|\.)?(?: of)? (?P<month>{_month})\.?,? {_year}\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<month>{_month})\.? {_day}(?:st|nd|rd|th)?,? {_year}\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<month>{_month})\.?,? {_year}\b", re.IGNORECASE),
+)
+
+
+def dates_in(text: str) -> tuple[list[str], str]:
+    """The dates in any common spelling as ISO dates or months, and the text without them.
+
+    Without them, so that no other concept is made of their parts.
+    """
+    dates: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        parts = match.groupdict()
+        day = f"-{int(parts['day']):02d}" if parts.get("day") else ""
+        dates.append(f"{parts['year']}-{_number(parts['month'])}{day}")
+        return " , "  # a comma, so that the names on both sides do not become one
+
+    for spelling in _SPELLINGS:
+        text = spelling.sub(take, text)
+    return dates, text
+
+
+def _number(month: str) -> str:
+    if month.isdigit():
+        return month
+    return f"{next(place for place, name in enumerate(_MONTHS, 1) if name.startswith(month[:3].lower())):02d}"

@@ -1,4 +1,4 @@
-"""Names in running text, told by their capitals: "Ada Lovelace", "Bank of America", "J. K. Rowling", "Witcher 3"."""
+"""Names in running text, known by their capitals: "Ada Lovelace", "Bank of America", "J. K. Rowling", "Witcher 3"."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import dropwhile
 
 import msgspec
 
-from trivet.stopwords import STOP_WORDS
+from trivet.analyse import STOP_WORDS
 
-# In front of a name these belong to the sentence.
+# Words that belong to the sentence, also where they stand before a name with a capital.
 OPENERS = STOP_WORDS | frozenset(
     """
     hey hi hello wow thanks thank yeah yes yep nope ok okay sure oh ah well congrats sorry please maybe absolutely
@@ -22,7 +22,7 @@ OPENERS = STOP_WORDS | frozenset(
     conclusion conclusions
     """.split()
 )
-# Alone a capital does not make these names: they open sentences, lists and docstrings, or stand for a time.
+# Words that are no names by themselves, capital or not: they begin sentences, lists and docstrings, or mean a time.
 NOT_NAMES = OPENERS | frozenset(
     """
     great good nice cool awesome amazing look get got take make made use used using add added set run try keep check
@@ -37,11 +37,11 @@ NOT_NAMES = OPENERS | frozenset(
     am pm utc gmt eg ie etc andor vs st dr mr mrs ms prof ii iii iv
     """.split()
 )
-# Function words but for their capitals.
+# Names that are function words when written in lower case.
 ACRONYMS = frozenset({"US", "U.S.", "IT", "WHO", "W.H.O."})
 # Lower-case words that may stand inside a name.
 CONNECTORS = frozenset("of de la le les du des do dos das von van der den di da del della al bin ibn".split())
-# Between two names these leave them two: English, Spanish, Italian, French, German, Nordic.
+# "And" in English, Spanish, Italian, French, German and Nordic languages: the names on both sides are two.
 JOINERS = frozenset("and & y e et und og och".split())
 LONGEST_IN_WORDS = 7
 
@@ -55,7 +55,7 @@ _piece = re.compile(
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """A run of capitalised words. `sure` unless its only capital may be that of the sentence."""
+    """A run of capitalised words. Not `sure` if its only capital may be due to the start of a sentence."""
 
     words: tuple[str, ...]
     sure: bool
@@ -66,42 +66,42 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 
 def names_in(text: str) -> Iterator[Name]:
-    """Every name in reading order; of "A and B" the parts and the whole."""
-    run: list[str] = []  # what is being read as one name
-    held: list[str] = []  # lower-case words after it that belong to it if a capital follows
+    """Every name in reading order; for "A and B" both parts and the whole."""
+    run: list[str] = []  # the words of the present name
+    pending: list[str] = []  # lower-case words after it that belong to it if a capital follows
     opens = at_start = True
     for match in _piece.finditer(text):
         kind, piece = match.lastgroup, match.group()
-        if kind in ("word", "initial") and (piece[0].isupper() or (run and not held and _is_number(piece))):
+        if kind in ("word", "initial") and (piece[0].isupper() or (run and not pending and _is_number(piece))):
             if run and run[-1].endswith(".") and _opens(piece):  # "... in N.Y. The ...": a sentence ended there
                 yield from _finished(run, opens)
-                run, held, at_start = [], [], True
+                run, pending, at_start = [], [], True
             if not run:
                 opens = at_start
-            run += [*held, piece]
-            held = []
+            run += [*pending, piece]
+            pending = []
             at_start = False
             continue
-        if run and kind in ("word", "ampersand") and _may_stand_inside(piece, held):
-            held.append(piece)
+        if run and kind in ("word", "ampersand") and _may_stand_inside(piece, pending):
+            pending.append(piece)
             continue
         if run:
-            yield from _finished(run, opens and not _speaks(text, match))
-            run, held = [], []
+            yield from _finished(run, opens and not _is_speaker_colon(text, match))
+            run, pending = [], []
         at_start = kind == "end" or (at_start and kind != "word")
     if run:
         yield from _finished(run, opens)
 
 
-def _speaks(text: str, match: re.Match[str]) -> bool:
-    """Whether this is the colon of "Caroline: ..."."""
+def _is_speaker_colon(text: str, match: re.Match[str]) -> bool:
+    """Whether this is the colon after a speaker's name, as in "Caroline: ..."."""
     return match.group() == ":" and text[match.end() : match.end() + 1] == " "
 
 
-def _may_stand_inside(piece: str, held: list[str]) -> bool:
+def _may_stand_inside(piece: str, pending: list[str]) -> bool:
     if piece == "the":  # "Lord of the Rings", but not "Check the Postgres logs"
-        return len(held) == 1 and held[0] in CONNECTORS
-    return not held and (piece in CONNECTORS or _joins(piece))
+        return len(pending) == 1 and pending[0] in CONNECTORS
+    return not pending and (piece in CONNECTORS or _joins(piece))
 
 
 def _joins(piece: str) -> bool:
@@ -128,7 +128,7 @@ def _finished(run: list[str], opens: bool) -> Iterator[Name]:
 
 
 def _trimmed(words: list[str]) -> list[str]:
-    """Without what the sentence put in front, and without function words and numbers left alone at the ends."""
+    """Without words of the sentence before the name, and without function words and numbers at its ends."""
     start, stop = 0, len(words)
     while start < stop and (_opens(words[start]) or words[start].isdigit()):
         start += 1

@@ -1,7 +1,7 @@
 """The graph in memory: which concepts each memory mentions, and which memories mention each concept.
 
-Both directions lie in flat arrays, five bytes a mention each. What changes later is kept beside them in small
-dictionaries that are looked into first, so a write costs its own mentions and never a rebuild.
+Both directions are flat arrays of five bytes a mention. Later changes are kept beside them in small dictionaries that
+are looked at first, so a write costs its own mentions and never a rebuild.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NONE: Pair = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
 class Neighbours(msgspec.Struct, frozen=True):
-    """What several nodes lead to, one after another: `origins` says to which of the nodes asked each belongs."""
+    """The neighbours of several nodes in one array: `origins` says to which of the nodes each belongs."""
 
     origins: NDArray[np.int64]
     keys: Keys
     roles: Roles
 
 
-class Side:
+class Adjacency:
     """One direction: from a node's key to the keys on the other side. Nodes that changed live in `changed`."""
 
     def __init__(self, nodes: Keys, others: Keys, roles: Roles) -> None:
@@ -96,15 +96,14 @@ class Network:
     def __init__(self, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> None:
         self.edges = len(memories)
         self.changes = 0  # how many memories have changed since it was made
-        self.of_memory = Side(memories, concepts, roles)
-        self.of_concept = Side(concepts, memories, roles)
+        self.of_memory = Adjacency(memories, concepts, roles)
+        self.of_concept = Adjacency(concepts, memories, roles)
         self.links = dict(links)
 
     def replace(self, mentions: Mapping[int, Pair], links: Mapping[int, Keys]) -> None:
-        """Takes in the present state of some memories, those that are gone with no mentions at all.
+        """Updates some memories to their present state; deleted ones have no mentions.
 
-        Dictionaries are filled with new arrays and old ones stay whole, so a walk under way sees each node as it
-        was or as it is.
+        Arrays are replaced and never changed in place, so a concurrent walk sees each node as it was or as it is.
         """
         self.changes += len(mentions)
         for memory, (concepts, roles) in mentions.items():
@@ -121,7 +120,7 @@ class Network:
                 self.links.pop(memory, None)
 
     def links_of(self, memories: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Places among the memories asked, and the memories they are linked with."""
+        """For each link of these memories: the memory's place among them, and the linked memory."""
         places: list[int] = []
         others: list[int] = []
         if self.links:
@@ -144,7 +143,7 @@ class Network:
 
 
 def _with(pair: Pair, memory: int, role: int | None) -> Pair:
-    """A concept's memories without this one, and with it again if it still mentions the concept."""
+    """A concept's memories with this one in its new role, or without it if it mentions the concept no more."""
     keys, roles = pair
     kept = keys != memory
     if role is None:
@@ -153,10 +152,10 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
     return np.insert(keys[kept], place, memory), np.insert(roles[kept], place, role)
 
 
-def seen_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
-    """Which of these memories are visible. One newer than the mask is not in it yet."""
+def visible_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:
+    """Which of these memories are visible. A memory newer than the mask is not."""
     inside = keys < len(visible)
     if inside.all():
         return visible[keys]
-    seen: NDArray[np.bool_] = inside & visible[np.where(inside, keys, 0)]
-    return seen
+    shown: NDArray[np.bool_] = inside & visible[np.where(inside, keys, 0)]
+    return shown

@@ -1,4 +1,4 @@
-"""By what way the walk reached a memory: a short path back to the query over rare concepts, for people to read."""
+"""How the walk reached a memory: a short path from the query over rare concepts, for people to read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trivet.graph.walk import Walk, weigh_concepts
 # A stop on a path, in order from the query: ("concept", key) or ("memory", key).
 Step = tuple[str, int]
 
-# A way over two concepts is looked for among so many of the rarest ones, and so many memories of each.
+# A path over two concepts is searched among the rarest concepts only, and among few memories of each.
 CONCEPTS_TRIED = 8
 MEMORIES_TRIED = 20
 
 
 class Paths:
-    """The ways from one query: its own concepts, and the hits that the walk started from, best first."""
+    """Paths of one query: from its own concepts, and from the hits that the walk started at, best first."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Paths:
                 self._mentioned_by.setdefault(concept, []).append(hit)
 
     def to(self, memory: int) -> tuple[Step, ...]:
-        """From the query to just before the memory. Empty if there is none within two concepts."""
+        """The path from the query to just before the memory. Empty if none leads over at most two concepts."""
         if named := self._named_in(memory):
             return named
         ring = self._concepts_of(memory)
@@ -66,7 +66,7 @@ class Paths:
         return () if hit is None else (*self._named_in(hit), ("memory", hit))
 
     def _start(self, concept: int, but: Sequence[int]) -> tuple[Step, ...]:
-        """From the query to this concept, if it is named there or a hit other than these mentions it."""
+        """From the query to this concept, if the query names it or a hit other than `but` mentions it."""
         if concept in self._named:
             return (("concept", concept),)
         hit = next((hit for hit in self._mentioned_by.get(concept, ()) if hit not in but), None)
@@ -75,7 +75,7 @@ class Paths:
         return (*self._named_in(hit), ("memory", hit), ("concept", concept))
 
     def _named_in(self, memory: int) -> tuple[Step, ...]:
-        """The rarest of the query's concepts that a memory mentions, if it does mention one."""
+        """The rarest of the query's concepts that a memory mentions; empty if it mentions none."""
         keys, _ = self._network.of_memory.of(memory)
         named = [key for key in keys.tolist() if key in self._named]
         if not named:
@@ -84,7 +84,7 @@ class Paths:
         return (("concept", named[int(counts.argmin())]),)
 
     def _concepts_of(self, memory: int) -> list[int]:
-        """Those that the walk would follow, the rarest first."""
+        """The concepts of a memory that the walk would follow, the rarest first."""
         keys, _ = self._network.of_memory.of(memory)
         followed = [key for key in keys.tolist() if key in self._weights]
         return sorted(followed, key=lambda key: (-self._weights[key], key))
@@ -99,5 +99,5 @@ class Paths:
         others = self._network.of_concept.counts(keys) > 1
         keys = keys[others & ~hubs.among(self._network, self._visible, keys)]
         spread = weigh_concepts(self._network, self._visible, keys, how)
-        followed = np.flatnonzero((spread.weights > 0) & (spread.held > 1))
+        followed = np.flatnonzero((spread.weights > 0) & (spread.mentions > 1))
         return dict(zip(keys[followed].tolist(), spread.weights[followed].tolist(), strict=True))

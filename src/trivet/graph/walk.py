@@ -1,8 +1,8 @@
 """The walk: personalised PageRank by local push, from the best hits and the query's concepts.
 
-Each round pushes what has arrived at memories through the concepts they mention on to other memories. A concept that
-few memories mention passes on much, a hub next to nothing; a memory whose concepts are all common keeps what it has.
-What counts in the end is what arrived by walking, so that the seeds gain only where other seeds lead to them.
+Each round pushes the mass at memories through the concepts they mention on to other memories. A concept that few
+memories mention passes on much, a hub next to nothing; a memory whose concepts are all common keeps its mass. The
+result is the mass that arrived by walking, so a seed gains only where other seeds lead to it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.graph.hubs import Hubs
-from trivet.graph.network import Keys, Neighbours, Network, seen_among
-from trivet.graph.values import ROLES
+from trivet.graph.mentions import ROLES
+from trivet.graph.network import Keys, Neighbours, Network, visible_among
 
 Mass = NDArray[np.float64]
 
@@ -22,9 +22,9 @@ Mass = NDArray[np.float64]
 ROUNDS = 2
 PUSHED_AT_ONCE = 50
 LEAST_SHARE = 1e-3
-# A capital at the start of sentences makes a name if the word stands capitalised within sentences this much as often.
+# A word counts as a name if it stands capitalised within sentences at least this share as often as at their start.
 SURE_PER_MAYBE = 0.2
-# How much a link between two memories carries, beside their concepts: as a concept that only the two mention.
+# Weight of a link between two memories, beside their concepts: as of a concept that only the two mention.
 LINK_WEIGHT = 0.6
 
 # Never divide by a concept that no visible memory holds.
@@ -48,17 +48,17 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """Concepts: what they weigh, how many visible memories hold them, and the share of each of those memories."""
+    """Of concepts: weights, numbers of visible memories that mention them, and each such memory's share."""
 
     weights: Mass
-    held: NDArray[np.int64]
+    mentions: NDArray[np.int64]
     pull: Mass
     memories: Neighbours
     shares: Mass
 
 
 class Masses(msgspec.Struct, frozen=True):
-    """Memories, keys rising, and what is at each of them."""
+    """Memories, by ascending keys, and the mass at each."""
 
     keys: Keys
     values: Mass
@@ -67,7 +67,7 @@ class Masses(msgspec.Struct, frozen=True):
 def walk(
     network: Network, visible: NDArray[np.bool_], hits: Masses, concepts: Masses, how: Walk, hubs: Hubs | None = None
 ) -> Masses:
-    """What arrives at the visible memories. `concepts` holds concepts and what starts at them."""
+    """The mass that arrives at the visible memories. `concepts` are concepts and the mass that starts at them."""
     hubs = hubs or Hubs()
     least = LEAST_SHARE * float(hits.values.sum() + concepts.values.sum())
     reached = _from_concepts(network, visible, concepts, how)
@@ -85,33 +85,33 @@ def walk(
 
 
 def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: Walk) -> Spread:
-    """A concept counts within what is visible alone: how many memories there mention it, and how surely."""
+    """Weighs concepts by the visible memories alone: how many mention them, and how surely."""
     found = network.of_concept.gather(concepts)
-    seen = np.flatnonzero(seen_among(visible, found.keys))
-    memories = Neighbours(found.origins[seen], found.keys[seen], found.roles[seen])
+    shown = np.flatnonzero(visible_among(visible, found.keys))
+    memories = Neighbours(found.origins[shown], found.keys[shown], found.roles[shown])
     count = len(concepts)
-    held = np.bincount(memories.origins, minlength=count)
+    mentions = np.bincount(memories.origins, minlength=count)
     maybe = np.bincount(memories.origins[memories.roles == _MAYBE], minlength=count)
-    sure = held - maybe
+    sure = mentions - maybe
     is_name = (sure > 0) & (sure > SURE_PER_MAYBE * maybe)
-    weights = np.where(is_name, np.maximum(held, 1) ** -how.rare, 0.0)
+    weights = np.where(is_name, np.maximum(mentions, 1) ** -how.rare, 0.0)
     pulls = np.where(memories.roles == _ABOUT, how.about, 1.0)
     pull = np.maximum(_sums(memories.origins, pulls, count), LEAST_PULL)
-    return Spread(weights, held, pull, memories, pulls / pull[memories.origins])
+    return Spread(weights, mentions, pull, memories, pulls / pull[memories.origins])
 
 
 def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
-    """What the memories pass on through their concepts and links, and what of it comes straight back to each."""
+    """The mass that memories pass on through concepts and links, and how much of it returns to each directly."""
     mentioned = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
     concepts, place = np.unique(mentioned.keys, return_inverse=True)
     spread = weigh_concepts(network, visible, concepts, how)
-    weights = np.where(spread.held > 1, spread.weights, 0.0)[place]
+    weights = np.where(spread.mentions > 1, spread.weights, 0.0)[place]
     origins, linked = _links(network, visible, at.keys)
     count = len(at.keys)
-    room = how.rest + _sums(mentioned.origins, weights, count) + LINK_WEIGHT * np.bincount(origins, minlength=count)
-    flow = how.onward * at.values[mentioned.origins] * weights / room[mentioned.origins]
+    total = how.rest + _sums(mentioned.origins, weights, count) + LINK_WEIGHT * np.bincount(origins, minlength=count)
+    flow = how.onward * at.values[mentioned.origins] * weights / total[mentioned.origins]
     through_concepts = _onward(spread, how.onward * _sums(place, flow, len(concepts)))
-    through_links = _masses(linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / room[origins])
+    through_links = _masses(linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / total[origins])
     own = np.where(mentioned.roles == _ABOUT, how.about, 1.0) / spread.pull[place]
     return _added([through_concepts, through_links]), _sums(mentioned.origins, how.onward * flow * own, count)
 
@@ -127,8 +127,8 @@ def _onward(spread: Spread, at_concepts: Mass) -> Masses:
 def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
     places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
-    seen = np.flatnonzero(seen_among(visible, linked))
-    return np.array(places, np.int64)[seen], linked[seen]
+    shown = np.flatnonzero(visible_among(visible, linked))
+    return np.array(places, np.int64)[shown], linked[shown]
 
 
 def _added(parts: list[Masses]) -> Masses:
@@ -136,7 +136,7 @@ def _added(parts: list[Masses]) -> Masses:
 
 
 def _masses(keys: Keys, values: Mass) -> Masses:
-    """One entry a key. In the order of keys, so that the same parts always add up to the same sum."""
+    """One entry a key, in the order of keys, so that equal parts always add up to exactly the same sum."""
     found, place = np.unique(keys, return_inverse=True)
     return Masses(found, _sums(place, values, len(found)))
 
@@ -147,7 +147,7 @@ def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
 
 
 def _shared(network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs) -> Neighbours:
-    """Without the concepts that lead nowhere else, and those that lead everywhere."""
+    """Without concepts that only one memory mentions, and without hubs."""
     others = network.of_concept.counts(mentioned.keys) > 1
     kept = np.flatnonzero(others & ~hubs.among(network, visible, mentioned.keys))
     return Neighbours(mentioned.origins[kept], mentioned.keys[kept], mentioned.roles[kept])

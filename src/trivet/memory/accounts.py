@@ -9,13 +9,16 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.clock import now, parse_time
 from trivet.errors import InvalidInput, Unauthorised
 from trivet.memory.tenants import is_tenant
-from trivet.store.base import KnownKey, Store
+from trivet.store.records import KnownKey
 from trivet.types import Caller, Key, Right, Role
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 PREFIX = "tvt"
 # What a user of a role can be given. What no key has unless it was asked for is `reveal`.

@@ -1,4 +1,4 @@
-"""What a memory uses of what it may use: memory, disk, and the tokens of its language models."""
+"""What is used of every budget: memory, disk, and the tokens of the language models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def disk(engine: Engine) -> Budget:
 
 
 def memory_in_use() -> int:
-    """Bytes of physical memory that this process has now, or where only that is told, at its most."""
+    """Bytes of physical memory that this process has now; on systems that do not say, its peak."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import uuid
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,8 +15,10 @@ from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.search.filters import filter_of
 from trivet.secrets import masked
-from trivet.store.base import Store
 from trivet.types import Concept, ConceptPage, Filter, GraphNode, Memory, Neighbourhood
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # Enough of a memory without a title to know it again.
 LABEL_CHARACTERS = 80

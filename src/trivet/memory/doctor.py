@@ -1,4 +1,4 @@
-"""Every check of a store and what is around it. A problem says why it matters and which command mends it."""
+"""All checks of a store and its surroundings. A problem says why it matters and which command mends it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.errors import SecretError
+from trivet.errors import SecretError, TrivetError
 from trivet.memory.budgets import budgets
 from trivet.memory.engine import Engine
+from trivet.memory.maintenance import stats
 from trivet.memory.transcript_progress import last_problem
-from trivet.memory.upkeep import engine_findings
-from trivet.settings.address import is_postgres
+from trivet.settings.address import is_file
 from trivet.types import Finding
 
-# With less a write, a backup or a rebuilding may fail half way.
+# With less free disk space a write, a backup or a rebuild may fail half way.
 LEAST_FREE_MB = 200
 MEGABYTE = 2**20
-# Of so many sealed secrets the keys are tried.
-SECRETS_LOOKED_AT = 10_000
+# Sealed secrets whose keys are tried.
+MOST_SECRETS = 10_000
 
 OTHER_SYSTEM = "Its hits are missing from federated recalls."
 MATTERS: Mapping[str, str] = {
@@ -56,7 +56,11 @@ MATTERS: Mapping[str, str] = {
 
 def doctor(engine: Engine) -> tuple[Finding, ...]:
     found = (
-        *engine_findings(engine),
+        *engine.store.upkeep.findings(),
+        _embedder(engine),
+        _jobs(engine),
+        _readings(engine),
+        _language_model(engine),
         *_of_the_file(engine),
         _budgets(engine),
         _keys(engine),
@@ -75,12 +79,61 @@ def explained(finding: Finding) -> Finding:
     return msgspec.structs.replace(finding, matters=matters)
 
 
+def _embedder(engine: Engine) -> Finding:
+    if not engine.embedding.enabled:
+        return Finding(check="embedder", ok=True, detail="none: recall works by words alone")
+    try:
+        identity = engine.embedding.probe()
+    except TrivetError as error:
+        remedy = "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
+        return Finding(check="embedder", ok=False, detail=f"{engine.embedding.identity}: {error}", remedy=remedy)
+    serving = engine.embedding.serving()
+    if serving is None or serving.identity != identity:
+        detail = f"{identity} answers, and has vectors left to make; `trivet embed` makes them now"
+        return Finding(check="embedder", ok=True, detail=detail)
+    return Finding(check="embedder", ok=True, detail=f"{identity} answers")
+
+
+def _jobs(engine: Engine) -> Finding:
+    counts = stats(engine)
+    if counts.failing_jobs:
+        detail = f"{counts.failing_jobs} of {counts.not_embedded} waiting jobs have failed; last: {counts.last_error}"
+        return Finding(check="jobs", ok=False, detail=detail, remedy="They are retried; `trivet embed` retries now.")
+    return Finding(check="jobs", ok=True, detail=f"{counts.not_embedded} waiting")
+
+
+def _readings(engine: Engine) -> Finding:
+    check, backlog = "reading for the graph", engine.store.graph.backlog("rules")
+    if backlog.failing:
+        detail = (
+            f"{backlog.failing} of {backlog.waiting} waiting memories could not be read; last: {backlog.last_error}"
+        )
+        return Finding(
+            check=check, ok=False, detail=detail, remedy="Please report it; they are found by the other legs."
+        )
+    return Finding(check=check, ok=True, detail=f"{backlog.waiting} waiting")
+
+
+def _language_model(engine: Engine) -> Finding:
+    check, triples = "language model for the graph", engine.worker.triples
+    if triples is None:
+        return Finding(check=check, ok=True, detail="none: concepts are found by rules alone")
+    backlog = engine.store.graph.backlog("triples")
+    used = f"{triples.budget.used()} of {triples.budget.tokens_a_day} tokens used today"
+    detail = f"{triples.chat.model} at {triples.chat.host}: {backlog.waiting} memories wait, {used}"
+    error = triples.probe() or (backlog.last_error if backlog.failing else None)
+    if error:
+        remedy = "Mend the endpoint or the setting graph_llm; the rules keep the graph meanwhile, memories wait."
+        return Finding(check=check, ok=False, detail=f"{detail}; last error: {error}", remedy=remedy)
+    return Finding(check=check, ok=True, detail=detail)
+
+
 def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
-    if is_postgres(engine.settings.path):
+    if not is_file(engine.settings.path):
         return ()
     file = Path(engine.settings.path).expanduser()
     if not file.exists():
-        return ()  # which is told by the store itself
+        return ()  # the store's own findings report it
     open_to_others = stat.S_IMODE(file.stat().st_mode) & 0o077
     free = shutil.disk_usage(file.parent).free // MEGABYTE
     return (
@@ -100,7 +153,7 @@ def _of_the_file(engine: Engine) -> tuple[Finding, ...]:
 
 
 def _budgets(engine: Engine) -> Finding:
-    # Memory is the resident process's own affair, which is seldom the one that asks here.
+    # Not of memory: that budget is for the resident process, and this is seldom it.
     over = [one for one in budgets(engine) if one.exceeded and one.setting != "resident_memory_mb"]
     detail = "; ".join(f"{one.name}: {one.used:g} of {one.allowed:g} {one.unit}" for one in over)
     remedy = f"Allow more ({', '.join(one.setting for one in over)}), or run `trivet tidy --dry-run`." if over else None
@@ -108,8 +161,8 @@ def _budgets(engine: Engine) -> Finding:
 
 
 def _keys(engine: Engine) -> Finding:
-    """Every key that sealed something is tried."""
-    ids = {sealed.key for _, sealed in engine.store.secrets.not_under("", SECRETS_LOOKED_AT)}
+    """Tries every key that sealed something."""
+    ids = {sealed.key for _, sealed in engine.store.secrets.not_under("", MOST_SECRETS)}
     gone: list[str] = []
     for id in sorted(ids):
         try:

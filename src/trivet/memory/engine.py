@@ -8,9 +8,9 @@ import msgspec
 
 from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
-from trivet.memory.background.usage_counter import Tally
+from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.background.worker import Worker
-from trivet.memory.open_store import open_server, open_store
+from trivet.memory.open_store import open_store
 from trivet.models.embed.base import Embedder
 from trivet.models.embed.registry import load
 from trivet.models.rerank.registry import Rerankers
@@ -22,15 +22,15 @@ from trivet.search.systems.systems import Systems
 from trivet.secrets.keys import KeyRing, places_of
 from trivet.secrets.protect import Guard
 from trivet.settings import Settings, config_path
-from trivet.settings.address import is_postgres
-from trivet.store.base import Store
+from trivet.settings.address import database_of
+from trivet.store.servers import DatabaseServer, open_server
 from trivet.types import Caller, Right
 
 if TYPE_CHECKING:
     from trivet.memory.answer.expand import Rewriter
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.chat import Chat
-    from trivet.store.postgres import Server
+    from trivet.store import Store
 
 
 class Shared(msgspec.Struct, frozen=True):
@@ -40,11 +40,12 @@ class Shared(msgspec.Struct, frozen=True):
     rerankers: Rerankers
     systems: Systems
     legs: ParallelLegs
-    server: Server | None  # of PostgreSQL, where it keeps the tenants
+    server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
-        server = open_server(settings) if is_postgres(settings.path) else None
+        kind = database_of(settings.path)
+        server = open_server(settings, kind) if kind else None
         legs = ParallelLegs(settings.recalls_at_once)
         return cls(load(settings.embedder), _rerankers(settings), Systems(settings.federation), legs, server)
 
@@ -84,7 +85,7 @@ class Engine(msgspec.Struct, frozen=True):
     guard: Guard
     rerankers: Rerankers
     rewriter: Rewriter | None
-    tally: Tally
+    tally: UsageCounter
     systems: Systems
     shares_legs: bool = False
     caller: Caller | None = None  # None: the owner of the store, who may do everything
@@ -124,7 +125,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     embedding = Embedding(store, settings.embedder, embedder)
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
-    tally = Tally(store.usage, settings.usage_counts)
+    tally = UsageCounter(store.usage, settings.usage_counts)
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
     legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(

@@ -22,7 +22,8 @@ from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
-from trivet.store.base import Entry
+from trivet.memory_fields import FIELDS
+from trivet.store.records import Entry
 from trivet.types import Imported, Link, Memory, Progress, Revision
 
 FORMAT = 1
@@ -127,7 +128,7 @@ class _Intake:
                 self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
 
     def _named(self, id: str) -> str:
-        """A memory as this caller has it: under another id where somebody else's has theirs. Else as it was given."""
+        """A memory as this caller has it: under another id where another user's has theirs. Else as it was given."""
         ours = self._engine.store.memories.claim(id)
         return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
@@ -203,20 +204,18 @@ def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str
 
 def _same(one: Memory, other: Memory) -> bool:
     """Equal but for the bookkeeping, and for `superseded`, which follows from links."""
-    blank = {"owner": "", "revision": 0, "updated_at": "", "created_at": ""}
+    ignored = [field.name for field in FIELDS if field.bookkeeping]
     if {one.state, other.state} == {"active", "superseded"}:
-        blank["state"] = "active"
-    return msgspec.structs.replace(one, **blank) == msgspec.structs.replace(other, **blank)
+        ignored.append("state")
+    return one == msgspec.structs.replace(other, **{name: getattr(one, name) for name in ignored})
 
 
 def _checked(engine: Engine, memory: Memory) -> Memory:
     """An export is input like any other: everything in it is checked as if a caller had said it."""
     _check_fields(memory)
     check_memory(engine, memory)
-    times = {name: parse_time(getattr(memory, name), name) for name in ("created_at", "updated_at")}
-    for name in ("valid_from", "valid_to"):
-        if getattr(memory, name) is not None:
-            times[name] = parse_time(getattr(memory, name), name)
+    given = {field.name: getattr(memory, field.name) for field in FIELDS if field.kind == "time"}
+    times = {name: parse_time(value, name) for name, value in given.items() if value is not None}
     # `superseded` is made by links, which come later in the file.
     state = "active" if memory.state == "superseded" else memory.state
     if not 1 <= memory.revision <= contract.LARGEST_NUMBER:

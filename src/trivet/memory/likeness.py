@@ -1,4 +1,4 @@
-"""How much two texts say the same, word by word. Function words count: "deploy" and "do not deploy" differ."""
+"""How similar two texts are, word by word. Function words count: "deploy" and "do not deploy" differ."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from zlib import crc32
 
 from trivet.analyse import UNSPACED, analyse, fold
 
-# Reported on save at this likeness and above; 0.75 is three words of four in common.
+# From this likeness on `remember` reports a near-duplicate; 0.75 is three words of four in common.
 REPORTED_FROM = 0.75
-# How many hashes a fingerprint has: two texts that are three quarters alike share about five of eight.
+# Hashes in a fingerprint: two texts of likeness 0.75 share about five of eight.
 FINGERPRINT_SIZE = 8
 
 _word = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
-# Function words that turn the meaning, folded and without apostrophes; all others carry it by themselves.
-_turning = re.compile(
+# Function words that change the meaning, folded and without apostrophes. The analyser drops function words.
+_changes_meaning = re.compile(
     r"\b(?:not|no|none|nothing|cannot|without|only|until|before|after|on|off|"
     r"(?:do|does|did|is|are|was|were|has|have|had|wo|would|could|should|ca|must|need|ai)nt)\b"
 )
@@ -29,7 +29,7 @@ def words_of(text: str) -> Words:
 
 
 def fingerprint(text: str) -> tuple[int, ...]:
-    """The smallest hashes of the text's word pairs: a sample that similar texts draw alike."""
+    """The smallest hashes of the text's word pairs: similar texts share most of them."""
     words = _sequence(text)
     return tuple(sorted({crc32(pair.encode()) for pair in _pairs(words)})[:FINGERPRINT_SIZE])
 
@@ -45,12 +45,12 @@ def likeness(one: Words, other: Words) -> float:
 
 
 def essence(text: str) -> tuple[str, ...]:
-    """Equal for texts that can stand for each other: the same stems in the same order, nothing negated.
+    """Equal for texts that say the same: the same stems in the same order, with the same negations.
 
     Case, punctuation, endings and most function words do not count. Any other word may be the one that matters
-    ("backups run on Monday", "... on Tuesday"), so a share of common words would not do.
+    ("backups run on Monday", "... on Tuesday"), so a share of common words is not enough.
     """
-    return (*analyse(text), "|", *_turning.findall(fold(text).replace("'", "")))
+    return (*analyse(text), "|", *_changes_meaning.findall(fold(text).replace("'", "")))
 
 
 def _pairs(words: list[str]) -> Words:

@@ -17,8 +17,8 @@ from trivet.contract import (
     TidyRequest,
 )
 from trivet.memory.engine import Engine
-from trivet.memory.upkeep import embed_now, stats
-from trivet.memory.upkeep import reindex as rebuild
+from trivet.memory.maintenance import embed_now, stats
+from trivet.memory.maintenance import reindex as rebuild
 from trivet.types import Budget, Finding, Redacted, Rotated, Stats, Tidy
 
 # The others are imported by the verb that needs them: a recall's process loads none of it.

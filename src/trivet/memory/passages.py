@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse
-from trivet.store.base import Model, Passage, Store
+from trivet.store.records import Model, Passage
 from trivet.types import Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-# So much of a passage is said again in the next, in whole sentences, so that no thought is cut in two.
+# Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.
 OVERLAP_SHARE = 0.15
 # A text this short is one passage for every embedder.
 ALWAYS_ONE_PASSAGE = 250
@@ -35,7 +39,7 @@ def cut(text: str, count_tokens: CountTokens, window: int) -> tuple[Passage, ...
 
 
 def _windows(sizes: Sequence[int], window: int) -> list[tuple[int, int]]:
-    """Ranges of sentences: each as many as fit, starting some sentences before the last one ended."""
+    """Ranges of sentences: each as many as fit, beginning some sentences before the last one ended."""
     windows: list[tuple[int, int]] = []
     first = 0
     while True:

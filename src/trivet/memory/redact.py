@@ -1,4 +1,4 @@
-"""Secrets that were stored before the guard was there, or while it was off: taken out of the past as well."""
+"""Takes out secrets that were stored before there was a guard, or while it was off; from all revisions too."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter
 from trivet.errors import NotFound
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
-from trivet.store.base import Entry
+from trivet.store.records import Entry
 from trivet.types import Memory, Progress, Redacted
 
 
 def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
-    """Goes through every memory and its revisions. Interrupted, it can be run again."""
+    """Redacts every memory and its revisions. If it is interrupted, it can be run again."""
     memories, secrets = 0, Counter[str]()
     for memory in engine.store.memories.everything():
         try:
@@ -27,7 +27,7 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
-    """Takes secrets out of a memory and all its revisions in place, and says which were sealed."""
+    """Redacts a memory and all its revisions in place, and counts the sealed secrets by kind."""
     history = engine.store.memories.revisions(memory.id)
     protected = engine.guard.protect(
         memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False

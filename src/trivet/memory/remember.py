@@ -19,7 +19,7 @@ from trivet.ids import check_id, new_id
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.secrets import masked
-from trivet.store.base import Document, Entry
+from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
 
 # How many memories that share part of the fingerprint are compared in full on each save.

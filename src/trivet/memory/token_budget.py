@@ -1,18 +1,20 @@
-"""How many tokens a day may be asked for. Kept in the store, so that several processes share one budget."""
+"""A language model's budget of tokens a day. Kept in the store, so that several processes share it."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trivet.store.base import GraphIndex
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
 
-# Bytes a token: about four of English; three err on the side of counting too many.
+
+# A token has about four bytes of English; three count rather too many tokens than too few.
 BYTES_A_TOKEN = 3
 
 
-class Budget:
-    """Taken before a request is sent, whether or not it is answered: a silent server may have worked all the same."""
+class TokenBudget:
+    """Tokens are taken before a request is sent, answered or not: a silent server may have worked all the same."""
 
     def __init__(self, graph: GraphIndex, tokens_a_day: int) -> None:
         self._graph = graph

@@ -1,73 +1,74 @@
 """How far each conversation was read, by the rules and by the language model: one small file each, on this machine.
 
-Not in the store, which may be a server's: the transcripts are here. If a file is lost, the conversation is read again,
-and what was proposed before is known.
+The files are not in the store, which may be on a server: the transcripts are here. If a file is lost, the conversation
+is read again, and the inbox recognises what was proposed before.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import time
 from pathlib import Path
 
 import msgspec
 
+from trivet.atomic_write import atomic_write
 from trivet.clock import now
 from trivet.settings import data_folder
 
-# A conversation that was not continued for so long is over.
+# A conversation that was not continued for so long is taken to be over.
 KEPT_SECONDS = 90 * 24 * 3600.0
 PROBLEM = "problem.json"
 
 
-class Position(msgspec.Struct, frozen=True, kw_only=True):
+class TranscriptProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of a transcript that the rules and the language model have read."""
+
     store: str
     session: str
     path: str
-    read: int = 0
-    asked: int = 0
+    read_by_rules: int = msgspec.field(default=0, name="read")
+    read_by_model: int = msgspec.field(default=0, name="asked")
     project: str = ""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong last while nobody was looking."""
+    """What went wrong last in the background; `doctor` shows it."""
 
     at: str
     text: str
 
 
-def position_of(store: str, session: str, path: Path) -> Position:
-    """Of a conversation that was not met before, or whose note is damaged, the beginning."""
-    fresh = Position(store=store, session=session, path=str(path))
+def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
+    """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
+    fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
-        found = msgspec.json.decode(_file(store, session).read_bytes(), type=Position)
+        found = msgspec.json.decode(_file(store, session).read_bytes(), type=TranscriptProgress)
     except (OSError, msgspec.DecodeError):
         return fresh
     return found if found.path == str(path) else fresh
 
 
-def keep(position: Position) -> None:
-    """In place of the old one, never half; those of conversations long over go."""
+def save_progress(progress: TranscriptProgress) -> None:
+    """Replaces the file atomically, and deletes the files of conversations long over."""
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _write(_file(position.store, position.session), msgspec.json.encode(position))
+    _write(_file(progress.store, progress.session), msgspec.json.encode(progress))
     for file in folder.glob("*.json"):
         if file.name != PROBLEM and time.time() - _modified(file) > KEPT_SECONDS:
             file.unlink(missing_ok=True)
 
 
-def not_asked(store: str) -> list[Position]:
+def unread_by_model(store: str) -> list[TranscriptProgress]:
     """Conversations of this store that the language model has not read to the end."""
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
-            position = msgspec.json.decode(file.read_bytes(), type=Position)
+            progress = msgspec.json.decode(file.read_bytes(), type=TranscriptProgress)
         except (OSError, msgspec.DecodeError):
-            continue  # the note of a problem, or one that is being replaced
-        if position.store == store and position.asked < position.read:
-            found.append(position)
+            continue  # the file of a problem, or one that is being replaced
+        if progress.store == store and progress.read_by_model < progress.read_by_rules:
+            found.append(progress)
     return found
 
 
@@ -89,10 +90,9 @@ def last_problem() -> Problem | None:
 
 
 def _write(file: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".position-")
-    with os.fdopen(handle, "wb") as new:
-        new.write(data)
-    Path(name).replace(file)
+    # Not durable: a hook should not wait for the disk, and a lost file only means that a conversation is read again.
+    with atomic_write(file, durable=False) as stream:
+        stream.write(data)
 
 
 def _folder() -> Path:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from trivet.models.embed.batching import batched
 from trivet.models.embed.registry import load_maker
-from trivet.store.base import Model, Store
+from trivet.store.records import Model
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from trivet.models.embed.base import Embedder
+    from trivet.store import Store
 
 # `why_not` and a repeated recall ask for the same vector again.
 QUERIES_KEPT = 256

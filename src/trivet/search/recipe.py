@@ -19,7 +19,7 @@ from trivet.models.rerank.spec import OFF
 from trivet.search.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
 from trivet.search.legs.registry import leg_names
 from trivet.search.rerank.step import MODELS, Rerank
-from trivet.store.base import Bm25
+from trivet.store.records import Bm25
 
 Match = Literal["any", "all-then-any"]
 

@@ -1,4 +1,4 @@
-"""What stands in a text where a secret was: `[secret:github-token:1]`, or `[private]`."""
+"""What replaces a secret in a text: `[secret:github-token:1]`, or `[private]`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def filled(text: str, values: Mapping[Name, str]) -> str:
 
 
 def without_placeholders(text: str) -> str:
-    """For readers of meaning: what was hidden is no name or term."""
+    """For models and the graph: a placeholder is no name or term of the text."""
     return PLACEHOLDER.sub(" ", text) if "[" in text else text
 
 

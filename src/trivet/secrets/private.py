@@ -1,15 +1,15 @@
-"""`<private>...</private>`: what the writer himself marks as not for any index, model or reader."""
+"""`<private>...</private>`: parts that the writer keeps from every index, model and reader."""
 
 from __future__ import annotations
 
 import re
 
-# Not `/?\s*`: two stretches of blanks side by side would be divided in every way there is.
+# Not `/?\s*`: two adjacent `\s*` would backtrack quadratically over many blanks.
 _TAG = re.compile(r"<\s*(?:(?P<end>/)\s*)?private\b[^<>]*>", re.IGNORECASE)
 
 
 def private_spans(text: str) -> list[tuple[int, int]]:
-    """Where private spans stand, marks included. A mark inside one nests; one never closed reaches to the end."""
+    """Start and stop of each private span with its marks. Marks nest; one that is never closed reaches to the end."""
     if "<" not in text:
         return []
     spans: list[tuple[int, int]] = []
@@ -26,7 +26,7 @@ def private_spans(text: str) -> list[tuple[int, int]]:
 
 
 def open_marks(text: str) -> int:
-    """How many marks are still open at its end, for whoever takes a text apart."""
+    """How many marks are still open at the end of the text, for readers that split it."""
     depth = 0
     for tag in _TAG.finditer(text):
         depth = max(0, depth - 1) if tag["end"] else depth + 1

@@ -1,4 +1,4 @@
-"""Takes secrets and private spans out of a memory before anything is stored, and puts them back on purpose."""
+"""The guard: takes secrets and private parts out of a memory before it is stored, and reveals them on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.secrets.detect import Found, find
+from trivet.secrets.detect import SecretSpan, find
 from trivet.secrets.keys import KeyRing
 from trivet.secrets.placeholder import PRIVATE, Name, filled, names_in, placeholder
 from trivet.secrets.private import private_spans
@@ -17,13 +17,14 @@ from trivet.secrets.seal import seal, unseal
 from trivet.types import Memory, Revision, Sealed
 
 Mode = Literal["redact", "refuse", "off"]
-# A placeholder may be longer than the password it stands for; a title or tag that would grow past its bound goes whole.
+# A placeholder may be longer than its secret. A title that would grow past its bound is sealed whole; so is a tag or
+# keyword that holds a secret.
 LONGEST_TITLE = 300
 WHOLE_FIELDS = ("tags", "expanded_keywords")
 
 
 class Protected(msgspec.Struct, frozen=True):
-    """A memory that may be stored, with its earlier revisions, and what was taken out of them."""
+    """A memory that may be stored, with its earlier revisions, and the sealed secrets taken out of them."""
 
     memory: Memory
     history: tuple[Revision, ...] = ()
@@ -32,7 +33,7 @@ class Protected(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """What stands between a caller and the store. Keys are asked for only when something was found."""
+    """What stands between a caller and the store. It asks for keys only when it has found something."""
 
     def __init__(self, mode: Mode, keys: KeyRing) -> None:
         self.mode = mode
@@ -42,135 +43,155 @@ class Guard:
         self,
         memory: Memory,
         revision: int,
-        held: Callable[[], Sequence[Sealed]],
+        known_secrets: Callable[[], Sequence[Sealed]],
         history: tuple[Revision, ...] = (),
         *,
         refuse: bool = True,
         recognise: bool = True,
     ) -> Protected:
-        """The memory as it may be stored as `revision`. `held` gives the secrets it has already, if they are needed.
+        """The memory as it may be stored as `revision`. `known_secrets` gives those it has already, if needed.
 
-        Without `recognise` a value that is held already is sealed once more under a name of its own: for a writer who
-        must not learn by the name of a placeholder that a guess was right.
+        Without `recognise` a value that is sealed already is sealed once more under a new name: for a writer who must
+        not learn from the name of a placeholder that a guess was right.
         """
         if refuse and self.mode != "off" and find(memory.scope):
             raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
-        revisions = [*(old.memory for old in history), memory]
-        if not any(self._suspicious(one) for one in revisions):
+        spans = self._spans_by_text([*(old.memory for old in history), memory])
+        if not spans:
             return Protected(memory, history)
         if refuse and self.mode == "refuse":
-            self._refuse(memory)
-        taking = _Taking(self, memory.id, held(), recognise)
-        cleaned = [taking.out_of(old.memory, old.revision) for old in history]
-        taking.counts.clear()
-        protected = taking.out_of(memory, revision)
+            _refuse(memory, spans)
+        redaction = _Redaction(self, memory.id, spans, known_secrets(), recognise)
+        cleaned = [redaction.clean(old.memory, old.revision) for old in history]
+        redaction.counts.clear()
+        protected = redaction.clean(memory, revision)
         past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
-        return Protected(protected, past, tuple(taking.new), dict(taking.counts))
+        return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
 
-    def spans(self, text: str) -> list[Found]:
+    def spans(self, text: str) -> list[SecretSpan]:
         """Everything in a text that must not be stored as it is, from left to right."""
-        private = [Found(PRIVATE, start, stop) for start, stop in private_spans(text)]
-        if self.mode == "off":
-            return private
-        secrets = [
-            found
-            for found in find(text)
-            if not any(found.start < other.stop and other.start < found.stop for other in private)
-        ]
-        return sorted([*private, *secrets], key=lambda found: found.start)
+        return _spans(text, secrets=self.mode != "off")
 
     def without_secrets(self, text: str) -> str:
-        """For a query or a message: what must not travel on is left out, and nothing is kept of it."""
+        """For a query or a message: placeholders instead of secrets and private parts, of which nothing is kept."""
         for found in reversed(self.spans(text)):
             text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
         return text
 
     def masked(self, text: str) -> tuple[str, dict[str, int]]:
-        """For what waits unsealed: without its private parts and, whatever the mode, its secrets; and how many."""
-        private = [Found(PRIVATE, start, stop) for start, stop in private_spans(text)]
-        hidden = [(found.start, found.stop) for found in private]
-        secrets = [
-            one for one in find(text) if not any(one.start < stop and start < one.stop for start, stop in hidden)
-        ]
-        counts = Counter(found.kind for found in secrets)
-        for found in sorted([*private, *secrets], key=lambda one: one.start, reverse=True):
+        """For proposals, which are not encrypted: the text without private parts and, in any mode, without secrets.
+
+        Also says how many secrets of each kind were replaced.
+        """
+        spans = _spans(text, secrets=True)
+        counts = Counter(found.kind for found in spans if found.kind != PRIVATE)
+        for found in reversed(spans):
             instead = "" if found.kind == PRIVATE else placeholder(found.kind, 1)
             text = f"{text[: found.start]}{instead}{text[found.stop :]}"
         return text, dict(counts)
 
-    def revealed(self, memory: Memory, held: Sequence[Sealed]) -> Memory:
+    def revealed(self, memory: Memory, secrets: Sequence[Sealed]) -> Memory:
         """The memory with its secrets back in their places."""
-        values = self.opened(memory.id, held)
+        values = self.opened(memory.id, secrets)
         return _map_texts(memory, lambda _, text: filled(text, values))
 
-    def opened(self, memory: str, held: Sequence[Sealed]) -> dict[Name, str]:
-        return {(sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in held}
+    def opened(self, memory: str, secrets: Sequence[Sealed]) -> dict[Name, str]:
+        return {(sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in secrets}
 
-    def _suspicious(self, memory: Memory) -> bool:
-        rest = "\n".join(text for field, text in _texts(memory) if field != "content")
-        return bool(self.spans(memory.content) or (rest and self.spans(rest)))
+    def _spans_by_text(self, memories: Sequence[Memory]) -> dict[str, list[SecretSpan]]:
+        """Each text with what was found in it; empty if nothing was found at all.
 
-    def _refuse(self, memory: Memory) -> None:
-        for field, text in _texts(memory):
-            kinds = {found.kind for found in self.spans(text)} - {PRIVATE}
-            if kinds:
-                raise InvalidInput(
-                    f"{field}: it holds what looks like a secret ({', '.join(sorted(kinds))}). Nothing was stored; "
-                    "leave it out, or set secrets = redact to have it encrypted."
-                )
+        The short fields are scanned together first: nearly always none of them holds anything.
+        """
+        contents = {memory.content: self.spans(memory.content) for memory in memories}
+        fields = (pair for memory in memories for pair in _texts(memory))
+        short = list(dict.fromkeys(text for field, text in fields if field != "content"))
+        if not any(contents.values()) and not (short and self.spans("\n".join(short))):
+            return {}
+        return contents | {text: self.spans(text) for text in short}
 
 
-class _Taking:
-    """Numbers what is taken out of one memory: the same value keeps its name, another gets the next number."""
+def _spans(text: str, secrets: bool) -> list[SecretSpan]:
+    private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]
+    if not secrets:
+        return private
+    outside = [
+        found
+        for found in find(text)
+        if not any(found.start < other.stop and other.start < found.stop for other in private)
+    ]
+    return sorted([*private, *outside], key=lambda found: found.start)
 
-    def __init__(self, guard: Guard, memory: str, held: Sequence[Sealed], recognise: bool) -> None:
-        self._guard = guard
+
+def _refuse(memory: Memory, spans: Mapping[str, Sequence[SecretSpan]]) -> None:
+    for field, text in _texts(memory):
+        kinds = {found.kind for found in spans.get(text, ())} - {PRIVATE}
+        if kinds:
+            raise InvalidInput(
+                f"{field}: it holds what looks like a secret ({', '.join(sorted(kinds))}). Nothing was stored; "
+                "leave it out, or set secrets = redact to have it encrypted."
+            )
+
+
+class _Redaction:
+    """Replaces what was found in one memory and numbers it: the same value keeps its name, a new one gets the next."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        memory: str,
+        spans: Mapping[str, Sequence[SecretSpan]],
+        known_secrets: Sequence[Sealed],
+        recognise: bool,
+    ) -> None:
+        self._keys = guard.keys
         self._memory = memory
-        known = guard.opened(memory, held) if recognise else {}
-        # One that was sealed twice is known by its first name.
+        self._spans = spans
+        known = guard.opened(memory, known_secrets) if recognise else {}
+        # A value that was sealed twice goes by its first name.
         self._names = {(name[0], known[name]): name for name in sorted(known, reverse=True)}
-        self._taken = {(sealed.kind, sealed.number) for sealed in held}
+        self._used = {(sealed.kind, sealed.number) for sealed in known_secrets}
         self.new: list[Sealed] = []
         self.counts: Counter[str] = Counter()
 
-    def out_of(self, memory: Memory, revision: int) -> Memory:
-        # A placeholder that somebody typed, or that came with an import, must not be mistaken for one of ours.
-        self._taken.update(name for _, text in _texts(memory) for name in names_in(text))
-        return _map_texts(memory, lambda field, text: self._clean(field, text, revision))
+    def clean(self, memory: Memory, revision: int) -> Memory:
+        # A placeholder that a person typed, or that came with an import, must not be mistaken for one of ours.
+        self._used.update(name for _, text in _texts(memory) for name in names_in(text))
+        return _map_texts(memory, lambda field, text: self._clean_text(field, text, revision))
 
-    def _clean(self, field: str, text: str, revision: int) -> str:
-        spans = self._guard.spans(text)
+    def _clean_text(self, field: str, text: str, revision: int) -> str:
+        spans = self._spans.get(text)
         if not spans:
             return text
         if field in WHOLE_FIELDS:
-            return self._take(Found(spans[0].kind, 0, len(text)), field, text, revision)
+            return self._seal(SecretSpan(spans[0].kind, 0, len(text)), field, text, revision)
         parts, end = [], 0
         for found in spans:
-            parts += [text[end : found.start], self._take(found, field, text, revision)]
+            parts += [text[end : found.start], self._seal(found, field, text, revision)]
             end = found.stop
         clean = "".join([*parts, text[end:]])
         if field == "title" and len(clean) > LONGEST_TITLE:
-            return self._take(Found(spans[0].kind, 0, len(text)), field, text, revision)
+            return self._seal(SecretSpan(spans[0].kind, 0, len(text)), field, text, revision)
         return clean
 
-    def _take(self, found: Found, field: str, text: str, revision: int) -> str:
+    def _seal(self, found: SecretSpan, field: str, text: str, revision: int) -> str:
         value = text[found.start : found.stop]
         self.counts[found.kind] += 1
         if (found.kind, value) not in self._names:
             name = self._next_name(found.kind)
-            key = self._guard.keys.current()
+            key = self._keys.current()
             self.new.append(seal(key, self._memory, revision, field, *name, value))
             self._names[found.kind, value] = name
         return placeholder(*self._names[found.kind, value])
 
     def _next_name(self, kind: str) -> Name:
-        number = 1 + max((taken for of, taken in self._taken if of == kind), default=0)
-        self._taken.add((kind, number))
+        number = 1 + max((used for of, used in self._used if of == kind), default=0)
+        self._used.add((kind, number))
         return kind, number
 
 
 def _texts(memory: Memory) -> Iterator[tuple[str, str]]:
-    """Every text of a memory that its writer chose freely, with the name of its field."""
+    """Every free text of a memory with the name of its field."""
     yield "content", memory.content
     if memory.title:
         yield "title", memory.title

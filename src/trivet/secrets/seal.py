@@ -1,4 +1,4 @@
-"""AES-256-GCM, bound to where the secret belongs: a sealed value moved to another memory or field does not open."""
+"""Encrypts secrets by AES-256-GCM, bound to their place: moved to another memory or field they do not decrypt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONCE_BYTES = 12
 def seal(key: Key, memory: str, revision: int, field: str, kind: str, number: int, value: str) -> Sealed:
     nonce = os.urandom(NONCE_BYTES)
     bare = Sealed(revision=revision, field=field, kind=kind, number=number, key=key.id, nonce=nonce, sealed=b"")
-    text = _cipher(key).encrypt(nonce, value.encode(), _belongs(memory, bare))
+    text = _cipher(key).encrypt(nonce, value.encode(), _place_of(memory, bare))
     return msgspec.structs.replace(bare, sealed=text)
 
 
@@ -31,7 +31,7 @@ def unseal(keys: KeyRing, memory: str, sealed: Sealed) -> str:
 
     cipher = _cipher(keys.get(sealed.key))
     try:
-        return cipher.decrypt(sealed.nonce, sealed.sealed, _belongs(memory, sealed)).decode()
+        return cipher.decrypt(sealed.nonce, sealed.sealed, _place_of(memory, sealed)).decode()
     except InvalidTag:
         raise SecretError(
             f"The {sealed.kind} in {sealed.field} of memory {memory} was damaged or moved. Restore a backup to read it."
@@ -44,8 +44,8 @@ def reseal(keys: KeyRing, key: Key, memory: str, old: Sealed) -> Sealed:
     return seal(key, memory, old.revision, old.field, old.kind, old.number, value)
 
 
-def _belongs(memory: str, sealed: Sealed) -> bytes:
-    """As JSON, so that no two different places are written alike."""
+def _place_of(memory: str, sealed: Sealed) -> bytes:
+    """The authenticated data. As JSON, so that no two places are written alike."""
     return msgspec.json.encode(["trivet", 1, memory, sealed.revision, sealed.field, sealed.kind, sealed.number])
 
 

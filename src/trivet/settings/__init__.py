@@ -1,7 +1,7 @@
 """Settings: an environment variable wins over trivet.toml, which wins over the default.
 
-Only the user's own configuration file is read, never one found in the working directory: a cloned repository must not
-be able to point the embedder, and with it the user's memories, at a stranger's server.
+Only the user's own configuration file is read, never one in the working directory: a cloned repository must not be
+able to send the user's memories to its own embedder.
 """
 
 from __future__ import annotations
@@ -33,13 +33,11 @@ CATEGORIES: tuple[str, ...] = (
     "references",
 )
 
-# Written with commas between the names in an environment variable.
+# In an environment variable these are names with commas between them,
 LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
-# Written as JSON there.
+# and these are JSON.
 TABLES = frozenset(("federation",))
-
-
-# Never shown, logged or sent anywhere but where they are for.
+# Secrets: never shown or logged, and sent only to the server or proxy they are for.
 HIDDEN = ("key", "proxy")
 
 
@@ -224,7 +222,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Every setting as others may see it."""
+        """Every setting as it may be shown."""
         return {
             name: "[hidden]" if name in HIDDEN and getattr(self, name) else _shown(getattr(self, name))
             for name in self.__struct_fields__
@@ -232,7 +230,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def _shown(value: Any) -> Any:
-    """An address of PostgreSQL may hold a password."""
+    """The value without secrets: an address of PostgreSQL may hold a password."""
     if isinstance(value, tuple):
         return tuple(_shown(one) for one in value)
     if isinstance(value, Mapping):
@@ -241,7 +239,7 @@ def _shown(value: Any) -> Any:
 
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """The settings in force. `overrides` are what the caller gave by hand and win over everything."""
+    """The settings in force. `overrides` come from the caller and win over everything."""
     environment = os.environ if environment is None else environment
     values: dict[str, Any] = dict(_from_file(_config_file(environment)))
     values.update(_from_environment(environment))
@@ -263,7 +261,7 @@ def _config_file(environment: Mapping[str, str]) -> Path:
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where the store is unless told otherwise, and what else belongs to this user."""
+    """The user's folder for the default store and Trivet's other files."""
     base = (os.environ if environment is None else environment).get("XDG_DATA_HOME") or "~/.local/share"
     return Path(base).expanduser() / "trivet"
 

@@ -1,4 +1,4 @@
-"""Another retrieval system, as the settings declare it: how it is asked, where its hits lie, what its ids mean."""
+"""Another retrieval system as the settings declare it: how to ask it, where its hits are, what its ids mean."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Kind = Literal["command", "http", "trivet", "mcp"]
 Format = Literal["json", "jsonl", "rg", "lines"]
 
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
-# Names that a trace uses already, or that the grammar of fusions gives another meaning.
+# Names that a trace or the grammar of fusions uses already.
 TAKEN = frozenset(("lexical", "dense", "graph", "words", "fused", "rerank", "expand", "trivet", "k", "norm"))
 QUERY, WORDS, FETCH_K = "{query}", "{words}", "{fetch_k}"
 PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh"))
-# These take all that follows for one script, other than what comes after the name of a file.
+# Shells that run all their arguments as one script, unless -file names one.
 WHOLE_LINE = frozenset(("cmd", "powershell", "pwsh"))
 _RUNS = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*|--command.*")
 _HAS_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 
 class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of `command`, `http`, `trivet` and `mcp` says what it is. Paths into JSON are written with dots."""
+    """Exactly one of `command`, `http`, `trivet` and `mcp` says how to ask it. Paths into JSON have dots."""
 
     command: tuple[str, ...] = ()
     http: str = ""
@@ -37,12 +37,12 @@ class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mcp: tuple[str, ...] | str = ()
 
     enabled: bool = True
-    users: bool = False  # whether users of a server may have it asked, too
+    users: bool = False  # whether recalls of a server's users ask it too
     fetch_k: Annotated[int, Meta(ge=1, le=1000)] = 30
     weight: Annotated[float, Meta(ge=0, le=1000)] = 1.0
     time_limit_ms: Annotated[int, Meta(ge=1, le=600_000)] = 2_000
     most_bytes: Annotated[int, Meta(ge=1024, le=2**28)] = 8 * 2**20
-    scope: str = ""  # where its own hits belong, for a recall within a scope
+    scope: str = ""  # the scope of its hits, for a recall within a scope
 
     format: Format = "json"
     environment: tuple[str, ...] = ()  # names of variables that a program gets besides PATH and the like
@@ -62,7 +62,7 @@ class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     floor: float | None = None  # the least score it can give; 0, or its last score where that is below
 
     map: str = ""  # a file that says which URI an id means
-    rewrite: Mapping[str, str] = {}  # prefixes of its ids, and what they are called here
+    rewrite: Mapping[str, str] = {}  # prefixes of its ids, and what replaces them here
 
     @property
     def kind(self) -> Kind:
@@ -86,10 +86,10 @@ def _check(name: str, system: OtherSystem, taken: frozenset[str]) -> None:
             f"the name {name!r} cannot be that of a system: use a-z, 0-9, '_' and '-', beginning with a letter, and "
             f"none of {', '.join(sorted(taken))}."
         )
-    said = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(system, kind)]
-    if len(said) != 1:
+    given = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(system, kind)]
+    if len(given) != 1:
         raise InvalidInput(
-            f"say in one way how to ask it: command, http, trivet or mcp. Here it is {' and '.join(said) or 'none'}."
+            f"say in one way how to ask it: command, http, trivet or mcp. Here it is {' and '.join(given) or 'none'}."
         )
     if system.kind == "mcp" and not system.tool:
         raise InvalidInput("name the tool that searches, such as tool = 'search'.")
@@ -99,7 +99,7 @@ def _check(name: str, system: OtherSystem, taken: frozenset[str]) -> None:
 
 
 def _check_program(command: tuple[str, ...]) -> None:
-    """A query inside a shell's script would be run as a part of it."""
+    """Refuses commands in which a shell would run the query as code."""
     if not command:
         return
     if any(mark in command[0] for mark in PLACEHOLDERS):
@@ -119,7 +119,7 @@ def _reads_its_script(command: tuple[str, ...]) -> bool:
 
 
 def _scripts(command: tuple[str, ...]) -> tuple[str, ...]:
-    """What a shell would run, also one that another program starts, as `env` and `nice` do."""
+    """The arguments that a shell would run, also a shell started by another program such as `env` or `nice`."""
     names = [PurePath(part).name.lower().removesuffix(".exe") for part in command]
     shell = next((place for place, name in enumerate(names) if name in SHELLS), len(command))
     rest = command[shell + 1 :]

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.store.base import Bm25
+from trivet.store.records import Bm25
 
 # A word held by more than this share of many memories does not bring a memory in by itself; it still adds to its score.
 COMMON_SHARE = 0.05

@@ -11,7 +11,7 @@ import pytest
 from support.resident_home import Home, context_of, prompt
 from trivet import Settings, Trivet
 from trivet.agents.hooks.prompt import _question
-from trivet.agents.hooks.shown_memories import MOST_CONVERSATIONS, Seen
+from trivet.agents.hooks.shown_memories import MOST_CONVERSATIONS, ShownMemories
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -181,12 +181,12 @@ def test_two_agents_at_once(warm: Home) -> None:
 def test_the_state_of_conversations_is_bounded(warm: Home) -> None:
     environment = {"XDG_DATA_HOME": str(warm.store.parent / "data")}
     for number in range(MOST_CONVERSATIONS + 5):
-        Seen(environment, f"session {number}").add([f"id{number}"])
+        ShownMemories(environment, f"session {number}").add([f"id{number}"])
     kept = list((warm.store.parent / "data" / "trivet" / "hooks" / "seen").iterdir())
     assert len(kept) == MOST_CONVERSATIONS
     assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
-    Seen(environment, "").add(["id"])
-    assert not Seen(environment, "").shown()
+    ShownMemories(environment, "").add(["id"])
+    assert not ShownMemories(environment, "").shown()
 
 
 @pytest.mark.parametrize("moment", ["compact", "pre-compact", "end", "session-end", "stop"])

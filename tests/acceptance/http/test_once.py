@@ -194,11 +194,11 @@ def test_an_actor_that_died_is_followed_by_another_and_the_memory_is_one(
     before = total(ana)
     store = server.house._first().engine.store
     with monkeypatch.context() as dying:
-        dying.setattr(type(store.once), "finish", _died)
+        dying.setattr(type(store.idempotency), "finish", _died)
         first = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert first.status_code == 201
     assert ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1")).status_code == 409
-    with store._database.write() as connection:  # type: ignore[attr-defined]
+    with store._database.write() as connection:
         connection.execute("UPDATE once SET taken_at = taken_at - 100 WHERE answer IS NULL")
     second = ana("POST", "/v1/memories", json={"content": "Orphan."}, **keyed("l-1"))
     assert (second.json()["id"], second.json()["status"]) == (first.json()["id"], "unchanged")

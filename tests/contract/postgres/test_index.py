@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from support.stores import add, memory
-from trivet.store.base import Model, Passage
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.records import Model, Passage
 from trivet.types import Filter
 
 COUNT, DIMENSION = 3_000, 32
@@ -30,7 +30,7 @@ def filled(vector_search: None, server: Server) -> tuple[PostgresStore, Model, N
             for number in range(COUNT)
         ),
     )
-    store.vectors.held_up_to = 0  # as for a tenant that has too many for the process's memory
+    store.vectors.cached_up_to = 0  # as for a tenant that has too many for the process's memory
     model = store.vectors.adopt("clustered", "a", DIMENSION)
     jobs = store.jobs.lease(model, COUNT, 60)
     store.jobs.finish([(job, (Passage(0, 0, 1),), unit[int(job.content)][None, :]) for job in jobs])

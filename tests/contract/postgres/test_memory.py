@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from support.stores import add, embed, memory, near, unit
-from trivet.store.base import Model
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.records import Model
 from trivet.types import Filter
 
 
@@ -21,7 +21,7 @@ def filled(server: Server, tenant: str) -> tuple[PostgresStore, Model, list[str]
 
 
 def held(store: PostgresStore, model: Model) -> bool:
-    return store.vectors._held.bytes(model) > 0
+    return store.vectors._cache.bytes(model) > 0
 
 
 @pytest.mark.usefixtures("vector_search")
@@ -30,7 +30,7 @@ def test_both_ways_to_search_agree(server: Server) -> None:
     assert near(store, model, (1, 0)) == ids
     assert held(store, model)
     in_memory = store.vectors.search(model, unit(3, 1), Filter(), 10)
-    store.vectors.held_up_to = 0
+    store.vectors.cached_up_to = 0
     in_database = store.vectors.search(model, unit(3, 1), Filter(), 10)
     assert [(one.id, one.passage) for one in in_memory] == [(one.id, one.passage) for one in in_database]
     assert np.allclose([one.score for one in in_memory], [one.score for one in in_database], atol=1e-6)
@@ -41,7 +41,7 @@ def test_those_not_asked_for_longest_make_room(url: str) -> None:
     stores = [filled(server, f"tenant-{number}") for number in range(4)]
     for store, model, ids in stores[:2]:
         assert near(store, model, (1, 0)) == ids
-    server.room.bytes = 3 * stores[0][0].vectors._held.bytes(stores[0][1])
+    server.vector_memory.bytes = 3 * stores[0][0].vectors._cache.bytes(stores[0][1])
     for store, model, ids in (stores[0], *stores[2:]):
         assert near(store, model, (1, 0)) == ids
     assert [held(store, model) for store, model, _ in stores] == [True, False, True, True]

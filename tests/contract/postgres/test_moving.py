@@ -9,9 +9,9 @@ import pytest
 from contract.graphs import counts, held, reached, read_all
 from support.stores import add, embed, found, link, memory, near, replace
 from trivet.errors import Conflict
-from trivet.store.base import Store
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.taking_in import take_in
+from trivet.store.postgres.import_sqlite import import_sqlite
+from trivet.store.relational.store import RelationalStore as Store
 from trivet.store.sqlite import SqliteStore
 
 
@@ -28,7 +28,7 @@ def test_a_file_moves_to_a_server_and_back(server: Server, tmp_path: Path) -> No
     embedded = SqliteStore(tmp_path / "memory.db")
     first, second = filled(embedded)
     there = PostgresStore(server, "there")
-    take_in(tmp_path / "memory.db", there._database)
+    import_sqlite(tmp_path / "memory.db", there._database)
     there.upkeep.backup(tmp_path / "back.db")
     back = SqliteStore(tmp_path / "back.db")
     for store in (embedded, there, back):
@@ -54,4 +54,4 @@ def test_a_tenant_with_memories_takes_nothing_in(server: Server, tmp_path: Path)
     store = PostgresStore(server)
     add(store, memory("relay"))
     with pytest.raises(Conflict, match="already"):
-        take_in(tmp_path / "memory.db", store._database)
+        import_sqlite(tmp_path / "memory.db", store._database)

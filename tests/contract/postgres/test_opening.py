@@ -13,7 +13,7 @@ from support.stores import add, memory
 from trivet import Trivet
 from trivet.cli import main
 from trivet.errors import InvalidInput, StoreError, TrivetError
-from trivet.settings.address import is_postgres, without_password
+from trivet.settings.address import database_of, without_password
 from trivet.store.postgres import PostgresStore, Server
 
 PASSWORD = "tr1cky-w0rd"
@@ -108,7 +108,7 @@ def test_no_password_is_shown(
 )
 def test_an_address_is_shown_without_its_password(address: str, shown: str) -> None:
     assert without_password(address) == shown
-    assert is_postgres(address) == (address != "memory.db")
+    assert (database_of(address) is not None) == (address != "memory.db")
 
 
 def test_a_tenant_needs_a_name(url: str) -> None:

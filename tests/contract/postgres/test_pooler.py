@@ -72,7 +72,7 @@ def test_everything_works(pooler: Pooler, url: str) -> None:
     read_all(store)
     assert set(found(store, "acme")) == {one.id, two.id}
     assert near(store, model, (1, 0)) == [one.id, two.id]
-    store.vectors.held_up_to = store.vectors.exact_up_to = store.vectors.named_up_to = 0
+    store.vectors.cached_up_to = store.vectors.exact_up_to = store.vectors.named_up_to = 0
     store.vectors.build_index(model)
     assert near(store, model, (1, 0)) == [one.id, two.id]
     store.memories.purge(one.id)

@@ -10,8 +10,8 @@ from support.postgres_server import PostgresServer
 from support.stores import EARLY, add, document, embed, found, link, memory, near
 from trivet.errors import NotFound, StoreError
 from trivet.ids import new_id
-from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
 from trivet.types import Filter, Key, Proposal, Sealed
 
 
@@ -24,7 +24,7 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     embed(store, store.vectors.adopt("tiny", "a", 2), {one.content: (1, 0), two.content: (0, 1)})
     read_all(store)
     store.accounts.add_user("ana", "writer")
-    store.once.begin(word.encode(), b"request", 60)
+    store.idempotency.begin(word.encode(), b"request", 60)
     key = Key(id=word, user="ana", rights=("read",), label="", created_at=one.created_at)
     store.accounts.add_key(key, b"hash")
     store.shares.share_memory(one.id, "ana", "read")
@@ -42,7 +42,7 @@ def fill(store: PostgresStore, word: str) -> list[str]:
 
 def tables(connection: psycopg.Connection[tuple[str]]) -> list[str]:
     rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1").fetchall()
-    return [name for (name,) in rows if name != "alembic_version"]
+    return [name for (name,) in rows if name != "schema_version"]
 
 
 def test_two_tenants_do_not_see_each_other(server: Server) -> None:
@@ -130,7 +130,7 @@ def test_every_index_has_its_tenant_first(url: str) -> None:
              JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
              WHERE t.relnamespace = 'public'::regnamespace AND a.attname != 'tenant'"""
     with psycopg.connect(url) as connection:
-        assert [row[0] for row in connection.execute(sql)] == ["alembic_version_pkc"]
+        assert [row[0] for row in connection.execute(sql)] == []
 
 
 def test_a_role_above_the_rules_is_refused(postgres: PostgresServer, url: str) -> None:

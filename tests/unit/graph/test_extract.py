@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
-from trivet.graph.values import Mention
+from trivet.graph.mentions import Mention
 
 
 def found(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, Mention]:

@@ -75,7 +75,7 @@ def test_paths(text: str, expected: list[str]) -> None:
         ("call foo() first", ["foo"]),
         ("pass --dry-run today", ["dry-run"]),
         ("ask @alice today", ["alice"]),
-        ("trivet.store.base has it", ["trivet.store.base"]),
+        ("trivet.store.records has it", ["trivet.store.records"]),
         ("it runs well-known things; don't", []),
         ("e.g. this, i.e. that, at 10:30am, 11-inch, 5k, 3.5, 100%, 1,000, 3x", []),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.network import Keys, Network, Pair, Side
+from trivet.graph.network import Adjacency, Keys, Network, Pair
 
 State = dict[int, dict[int, int]]
 
@@ -26,7 +26,7 @@ def built(state: Mapping[int, Mapping[int, int]], links: Mapping[int, Iterable[i
     return Network(memories.astype(np.int32), concepts.astype(np.int32), roles.astype(np.uint8), linked)
 
 
-def gathered(side: Side, nodes: Keys) -> list[tuple[int, int, int]]:
+def gathered(side: Adjacency, nodes: Keys) -> list[tuple[int, int, int]]:
     found = side.gather(nodes)
     return sorted(zip(found.origins.tolist(), found.keys.tolist(), found.roles.tolist(), strict=True))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trivet.graph import walk as walking
 from trivet.graph.hubs import HUB
-from trivet.graph.network import Keys, Neighbours, Network, Side
+from trivet.graph.network import Adjacency, Keys, Neighbours, Network
 from trivet.graph.walk import LINK_WEIGHT, PUSHED_AT_ONCE, ROUNDS, SURE_PER_MAYBE, Masses, Walk, walk
 
 from .test_network import State, built, pair
@@ -250,7 +250,7 @@ def test_seeds_that_are_gone_or_newer_than_the_mask() -> None:
     assert not arrived[MEMORIES:].any()
 
 
-class Counting(Side):
+class Counting(Adjacency):
     """Tells how many nodes were asked for at a time."""
 
     asked: list[int]

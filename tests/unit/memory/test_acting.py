@@ -11,7 +11,7 @@ import pytest
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.errors import Forbidden, TrivetError, Unauthorised
 from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
-from trivet.secrets.mask import MASK
+from trivet.secrets import MASK
 from trivet.types import Caller, Right
 
 EVERY_RIGHT: frozenset[Right] = frozenset(get_args(Right))

@@ -16,11 +16,11 @@ from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.cli.demo import lines
 from trivet.graph.extract import EXTRACTION_VERSION, extract
-from trivet.graph.values import Mention
-from trivet.memory import upkeep
+from trivet.graph.mentions import Mention
+from trivet.memory import maintenance as upkeep
 from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
-from trivet.store.relational.living_network import TAKEN_IN_AT_ONCE, LivingNetwork
+from trivet.store.relational.graph_cache import TAKEN_IN_AT_ONCE, GraphCache
 from trivet.types import Answer, Hit, LegHealth
 
 TWO = "legs(lexical, dense)"
@@ -348,7 +348,7 @@ def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
 def test_a_graph_that_lags_is_told(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is made anew here, so the network stays the one of before."""
     trivet = open_trivet()
-    monkeypatch.setattr(LivingNetwork, "_renew", lambda _: None)
+    monkeypatch.setattr(GraphCache, "_renew", lambda _: None)
     trivet.remember("We met Clara at Acme.")
     trivet.drain()
     assert trivet.recall("Clara").health.notes == ()

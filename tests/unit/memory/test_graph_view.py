@@ -9,7 +9,7 @@ import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.graph.draw import dot, svg
-from trivet.graph.values import Triple
+from trivet.graph.mentions import Triple
 from trivet.secrets import MASK
 from trivet.types import GraphEdge, Neighbourhood
 

@@ -12,8 +12,8 @@ from trivet.errors import StoreError, Unauthorised
 from trivet.memory.accounts import make_key
 from trivet.serve.http.tenants import IDLE_SECONDS, Tenants
 from trivet.settings import Settings
-from trivet.store.relational.accounts import RelationalAccounts
-from trivet.store.relational.memories import RelationalMemories
+from trivet.store.relational.accounts import Accounts
+from trivet.store.relational.memories import Memories
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_who_has_no_key_does_not_learn_where_the_store_is(
     def troubled(*_: object) -> None:
         raise StoreError(f"The disk that holds {settings.path} is full. Nothing was written.")
 
-    monkeypatch.setattr(RelationalAccounts, "key", troubled)
-    monkeypatch.setattr(RelationalMemories, "page", troubled)
+    monkeypatch.setattr(Accounts, "key", troubled)
+    monkeypatch.setattr(Memories, "page", troubled)
     for attempt in (house.check, lambda: house.caller("tvt.default.x.y")):
         with pytest.raises(StoreError) as error:
             attempt()

@@ -10,9 +10,9 @@ import pytest
 from support.opened import Opened
 from support.version_one import contents, make_version_one
 from trivet import StoreError
+from trivet.store.migrations import step
 from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import SCHEMA_VERSION
-from trivet.store.sqlite.queries import migration
+from trivet.store.sqlite.database import FOLDER, SCHEMA_VERSION
 from trivet.types import LOCAL
 
 
@@ -32,8 +32,8 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
 def test_a_store_of_each_later_version_keeps_everything(path: Path, version: int, open_trivet: Opened) -> None:
     memories = make_version_one(path, more=5)
     connection = sqlite3.connect(path)
-    for step in range(2, version + 1):
-        connection.executescript(migration(step))
+    for number in range(2, version + 1):
+        connection.executescript(step(FOLDER, number).sql)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
     columns = {table: _columns(connection, table) for table in _tables(connection)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from itertools import pairwise
 
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.invented_secrets import github, letters, password
-from trivet.secrets.detect import find
-from trivet.secrets.detect.numbers import is_card, is_iban
+from trivet.secrets.detect import SecretSpan, find
+from trivet.secrets.detect.issued import is_card, is_iban
 
 from .labelled import load
+
+finding = importlib.import_module("trivet.secrets.detect.find")  # the package has a function of this name
 
 
 def test_the_labelled_set_is_large_enough() -> None:
@@ -102,6 +105,22 @@ def test_a_token_is_found_wherever_it_stands(before: str, after: str) -> None:
     token = github("anywhere")
     text = f"{before} {token} {after}"
     assert any(one.start <= len(before) + 1 and one.stop >= len(before) + 1 + len(token) for one in find(text))
+
+
+def test_a_text_without_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[str] = []
+    scan = finding._scan
+
+    def counting(text: str) -> tuple[SecretSpan, ...]:
+        scanned.append(text)
+        found: tuple[SecretSpan, ...] = scan(text)
+        return found
+
+    monkeypatch.setattr(finding, "_scan", counting)
+    clean, with_token = "Scanned once, though it passes several doors.", f"the token is {github('twice')}"
+    for text in (clean, with_token, clean, with_token):
+        assert bool(find(text)) == (text == with_token)
+    assert scanned == [clean, with_token, with_token]
 
 
 def test_long_runs_are_read_in_linear_work() -> None:

@@ -1,4 +1,4 @@
-"""The language model behind capture, asked within the day's budget."""
+"""The language model of capture, within its budget of tokens a day."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trivet.memory.token_budget import estimate
 from trivet.models.chat import BadAnswer, Chat
 from trivet.models.http import Limits
 
-# A model on this machine says nothing until its whole answer is made, which may take minutes without a GPU.
+# A local model sends nothing until its whole answer is made, which may take minutes without a GPU.
 LIMITS = Limits(seconds=180.0, deadline=180.0, attempts=1, most_bytes=2**20)
 ANSWER_TOKENS = 1_000
 
 
 class NotAsked(Exception):
-    """The model was not to be had or not to be asked; the same may be tried later."""
+    """The model could not be reached or the budget is used up: the caller may try the same again later."""
 
 
 class Model:
@@ -34,7 +34,7 @@ class Model:
         self._most = engine.settings.capture_llm_tokens_a_day
 
     def ask(self, instruction: str, question: Any) -> Any:
-        """BadAnswer where it answered uselessly. Tokens are taken before it is asked, answered or not."""
+        """Asks the model; a useless answer is a BadAnswer. Tokens count before it is asked, answered or not."""
         if not self._inbox.spend(estimate(instruction, question) + ANSWER_TOKENS, self._most):
             raise NotAsked(
                 f"the budget of {self._most} tokens a day is used up; it goes on tomorrow (UTC), or set "

@@ -1,13 +1,12 @@
-"""Which of a user's sentences are worth keeping, by their wording alone. In doubt a sentence is let go.
+"""Rules that pick a user's sentences worth keeping by their wording alone. In doubt a sentence is left out.
 
-A rule looks at one sentence. What makes a sentence a question, a guess, a task or something for the moment rules it
-out first, unless the user asks in so many words that it be remembered.
+A rule looks at one sentence. Questions, guesses, tasks and what holds for the moment only are ruled out first, unless
+the user asks explicitly that the sentence be remembered.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import msgspec
 
@@ -16,7 +15,7 @@ from trivet.types import ProposalKind
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """Something worth keeping, in the user's own words, and by which wording it was found."""
+    """A sentence worth keeping in the user's own words, and the reason: which wording gave it away."""
 
     content: str
     kind: ProposalKind
@@ -24,7 +23,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`keep` names the part of the sentence that is kept; the whole of it if the pattern has no such group."""
+    """The pattern's groups `keep_a`, `keep_b`, ... hold the part that is kept; without one it is the whole sentence."""
 
     kind: ProposalKind
     reason: str
@@ -44,7 +43,7 @@ _BE = (
     r"(?:is|are|was|were|am|has|have|had|uses?|runs?|lives?|needs?|goes|means?|takes?|requires?|owns?|calls?|"
     r"drops?|'s|'re|'m)"
 )
-# What points at the moment, and tells a later reader nothing.
+# Words that point at something on the screen, and tell a later reader nothing.
 _THIS_ONE = (
     r"(?:it|this|that|these|those|them|your|yours|if|how|what|one|"
     r"the (?:first|second|third|last|other|former|latter|new|old|previous|next)\b)"
@@ -67,8 +66,7 @@ _HABIT = (
     r"document|sign|tag|pin|import|hire|pay|round|publish|quote)"
 )
 _FILLERS = r"(?:(?:ok|okay|so|and|well|in the end),?\s+)*"
-# What may come before what was decided. Of the open-ended ones a single one: repeated, they could divide a sentence
-# among themselves in more ways than there is time for.
+# What may come before a decision. The open-ended part may occur once: repeated, it would backtrack exponentially.
 _FIRST = rf"^{_FILLERS}(?:(?:after [^,]{{3,60}}?|i talked (?:with|to) [^,]{{2,40}}? and),?\s+{_FILLERS})?"
 
 RULES: tuple[Rule, ...] = (
@@ -206,12 +204,12 @@ _question = re.compile(
     r"has|have|will)\b(?!.*\bremember that\b)",
     re.IGNORECASE,
 )
-# Something is to be done at once, with what is on the table.
+# A task to do at once, on what is being discussed.
 _at_once = re.compile(
     r"\b(?:restore|revert|redo|undo|rename|move|delete|remove|change|make|do|try|fix|answer|extract|apply|put|"
     r"keep|finish)"
     r" (?:it|this|that|them|again)\b|\.\.\.$|\btake a look\b|[:;]-?[)(DP]|\b(?:find|see) (?:it|above|below)\b"
-    # "This button" is one that is looked at; "this project" is there next week.
+    # "This button" is on the screen now; "this project" will exist next week.
     r"|\bthis (?!project|repo|repository|team|codebase|code base|company|house|is\b)\w+|\bthe (?:other|left|"
     r"right) \w+",
     re.IGNORECASE,
@@ -233,7 +231,7 @@ _moment = re.compile(
     r"never mind|fix (?:this|that|it)|mock data|again, it)\b",
     re.IGNORECASE,
 )
-# Beside a correction, a decision or a workaround it makes a task of the sentence.
+# In a correction, a decision or a workaround these words make the sentence a task.
 _wish = re.compile(
     r"\b(?:please|pls|should|undo|ignore|rebase|investigate|look at|the \w+ one|can you|could you|read it)\b",
     re.IGNORECASE,
@@ -244,7 +242,7 @@ _task = re.compile(
     r"continue|pretend|list|find|show|give|draw|rewrite|paraphrase|proofread|complete)\b",
     re.IGNORECASE,
 )
-# Alone it tells nothing: whom or what it is about stands elsewhere.
+# Begins with a pronoun: what it is about stands in the sentence before.
 _dangling = re.compile(r"^(?:it|this|that|they|these|those|he|she|him|her|them)\b(?!'s \w+ who\b)", re.IGNORECASE)
 _corrects = re.compile(
     r"^(?:no+|nope|wrong|that'?s (?:wrong|not (?:right|true|correct))|not quite|incorrect|you got (?:that|it) "
@@ -253,16 +251,16 @@ _corrects = re.compile(
 )
 # "Can you remember that ...?" asks for it; "Remember that book?" does not.
 _request = re.compile(r"\b(?:can|could|will|would) you\b", re.IGNORECASE)
-_WORDS_LEAST = 4
+_FEWEST_WORDS = 4
 
 
 def statements(message: str) -> list[Statement]:
-    """What a user's message holds that is worth keeping, each sentence once, in the order of the rules."""
+    """The sentences of a user's message that are worth keeping, each once, in the order of the rules."""
     found: dict[str, Statement] = {}
-    said = list(sentences(message))
-    # Who asks for help describes the problem and the help they want, not what holds for good.
-    asks = any(sentence.endswith("?") for sentence, _ in said)
-    for sentence, before in said:
+    with_previous = list(sentences(message))
+    # A message that asks for help describes its problem, and not what holds for good.
+    asks = any(sentence.endswith("?") for sentence, _ in with_previous)
+    for sentence, before in with_previous:
         statement = _statement(sentence, before)
         if statement is not None and not (asks and statement.kind in ("preference", "workaround")):
             found.setdefault(statement.content, statement)
@@ -295,7 +293,7 @@ def _ruled_out(sentence: str) -> bool:
 
 def _content(match: re.Match[str], sentence: str, before: str) -> str | None:
     kept = next((text for name, text in match.groupdict().items() if text), sentence).strip(" ,;:–—-")
-    if len(kept.split()) < _WORDS_LEAST and not re.match(r"(?:please )?(?:call me|my )", kept, re.IGNORECASE):
+    if len(kept.split()) < _FEWEST_WORDS and not re.match(r"(?:please )?(?:call me|my )", kept, re.IGNORECASE):
         return None
     kept = kept[0].upper() + kept[1:]
     if _dangling.match(kept):
@@ -303,8 +301,3 @@ def _content(match: re.Match[str], sentence: str, before: str) -> str | None:
             return None
         kept = f"{before} {kept}"
     return kept if kept[-1] in ".!?" else f"{kept}."
-
-
-def each(messages: list[str]) -> Iterator[Statement]:
-    for message in messages:
-        yield from statements(message)

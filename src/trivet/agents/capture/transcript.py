@@ -1,4 +1,4 @@
-"""What is new in an agent's transcript: the turns after a position in the file, whole lines only."""
+"""The new turns of an agent's transcript: those after a position in the file, whole lines only."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.sources.files.readers import claude_code, codex
-from trivet.sources.files.readers.turns import Turn
+from trivet.sources.files.readers.conversations import Turn
 
-# More is not read at once: the newest counts, and a hook must not hold up the agent.
+# Most that is read at once, from the end: the newest turns count, and a hook must not hold up the agent.
 MOST_BYTES = 8 * 2**20
 USER = "User"
-_CAREFULLY = getattr(os, "O_NONBLOCK", 0)
+# Without it, opening a named pipe would wait for a writer.
+_NONBLOCKING = getattr(os, "O_NONBLOCK", 0)
 
 
-class New(msgspec.Struct, frozen=True):
-    """The turns since a position, and the position after them. What could not be read is counted."""
+class NewTurns(msgspec.Struct, frozen=True):
+    """The turns since a position, the position after them, and counts of what could not be read."""
 
     turns: tuple[Turn, ...]
     position: int
@@ -40,10 +41,10 @@ def transcript_of(event: Mapping[str, Any]) -> Path:
     return Path(named).expanduser()
 
 
-def new_turns(path: Path, position: int, end: int | None = None) -> New:
-    """From a position on, or from the start where the file is shorter than that: then it is another one."""
+def new_turns(path: Path, position: int, end: int | None = None) -> NewTurns:
+    """Turns from a position on; from the start if the file is shorter than that, since then it is another file."""
     try:
-        handle = os.open(path, os.O_RDONLY | _CAREFULLY)
+        handle = os.open(path, os.O_RDONLY | _NONBLOCKING)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"The transcript {path} cannot be read: {getattr(error, 'strerror', error)}.") from None
     try:
@@ -56,12 +57,12 @@ def new_turns(path: Path, position: int, end: int | None = None) -> New:
         data = _read(handle, first, size)
     finally:
         os.close(handle)
-    if first > start:  # in the middle of a line
+    if first > start:  # probably in the middle of a line
         data = data[data.find(b"\n") + 1 :] if b"\n" in data else b""
     whole = data[: data.rfind(b"\n") + 1]
     broken: list[int] = []
     events = list(_objects(whole, broken))
-    return New(tuple(_turns(events)), size - (len(data) - len(whole)), first - start, len(broken))
+    return NewTurns(tuple(_turns(events)), size - (len(data) - len(whole)), first - start, len(broken))
 
 
 def _read(handle: int, first: int, last: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a user said in a message, sentence by sentence: without what was pasted, quoted, injected or marked private."""
+"""The sentences a user wrote in a message, without what was pasted, quoted, injected or marked private."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from trivet.secrets.private import without_private
 
-# Longer ones are pasted, or say too much for one memory.
+# Bounds of a sentence in characters. Longer ones are pasted, or say too much for one memory.
 SHORTEST, LONGEST = 12, 400
-# A longer message is mostly material. What its author wants kept stands in its first and last lines.
+# A longer message is mostly material: what its author wants kept stands in its first and last lines.
 LONGEST_MESSAGE = 20_000
 
-_not_said = re.compile(
+_not_by_user = re.compile(
     # Our own wrapper around recalled memories, and what programs put into a user's message.
     r"<memory-data\b.*?(?:</memory-data[^>]*>|\Z)"
     r"|<(trivet[\w-]*|system-reminder|[\w-]*(?:context|instructions|memory|memories)|local-command-\w+|"
@@ -23,7 +23,7 @@ _not_said = re.compile(
     r"|[\"“][^\"“”\n]{20,400}[\"”]",
     re.DOTALL | re.IGNORECASE,
 )
-# Blanks of its own line alone: looked for across lines, many empty ones would take for ever.
+# Only blanks of the same line: \s would also match line ends, and be quadratic over many empty lines.
 _quoted_line = re.compile(r"^[^\S\n]*(?:>|\||\$ |\+|-{2,}|={2,}|#include|at \w).*$", re.MULTILINE)
 _log = re.compile(
     r"Traceback|\b\w*(?:Error|Exception)\b:|\b(?:WARN|ERROR|INFO|DEBUG|FATAL)\b|^\s*\[?\d{4}-\d\d-\d\d[ T]|"
@@ -49,8 +49,8 @@ def sentences(message: str) -> Iterator[tuple[str, str]]:
 
 
 def own_words(message: str) -> str:
-    """The message without what its author did not write or does not want read."""
+    """The message without what its author did not write, or marked private."""
     message = without_private(message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"
-    return _quoted_line.sub("", _not_said.sub("\n", message))
+    return _quoted_line.sub("", _not_by_user.sub("\n", message))

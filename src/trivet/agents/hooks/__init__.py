@@ -1,4 +1,4 @@
-"""What Trivet does at an agent's hooks: a file for each moment, `answer.py` with the table of them.
+"""What Trivet does at an agent's hooks. `answer.py` has the table of moments and calls the function of each.
 
-They run in the resident process, or in a process of their own (`alone.py`) where there is none.
+Hooks run in the resident process, or in a process of their own (`without_resident.py`) where there is none.
 """

@@ -4,17 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from trivet.agents.hooks.compact import before_compaction
-from trivet.agents.hooks.end import at_end
 from trivet.agents.hooks.event import Event, event_of
 from trivet.agents.hooks.prompt import before_prompt
+from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.agents.hooks.start import at_start
-from trivet.agents.hooks.stop import after_answer
-from trivet.errors import InvalidInput
+from trivet.errors import InvalidInput, StoreError
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.trivet import Trivet
 
 Handler = Callable[[Trivet, HookCall, Event], bytes]
+
+
+def answer(memory: Trivet, call: HookCall) -> bytes:
+    """The bytes that the agent's program reads from the hook; at most moments there are none."""
+    handler = MOMENTS.get(ALSO_CALLED.get(call.moment, call.moment))
+    if handler is None:
+        raise InvalidInput(f"There is no moment {call.moment!r}. There are {', '.join((*MOMENTS, *ALSO_CALLED))}.")
+    return handler(memory, call, event_of(call.given))
+
+
+def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
+    """When the agent has answered: proposes or stores what its user said that is worth keeping.
+
+    The agent is not told. A problem is raised, so that it is counted as a failed hook; what was learnt is kept.
+    """
+    from trivet.agents.capture import learn  # only this moment needs it: it loads the readers of transcripts
+
+    captured = learn(memory, event.raw)
+    if captured.problems:
+        raise StoreError(captured.problems[-1])
+    return b""
+
+
+def before_compaction(memory: Trivet, call: HookCall, event: Event) -> bytes:
+    """Before the agent's program shortens a conversation: notes that its memories go out of the model's sight.
+
+    No agent's program takes text at this moment; `at_start` shows them again after the cut.
+    """
+    ShownMemories(call.environment, event.session).compact()
+    return b""
+
+
+def at_end(memory: Trivet, call: HookCall, event: Event) -> bytes:
+    """At a session's end: the list of shown memories stays, for a later resume, unless the user cleared the session."""
+    if event.source == "clear":
+        ShownMemories(call.environment, event.session).forget()
+    return b""
+
 
 MOMENTS: Mapping[str, Handler] = {
     "start": at_start,
@@ -24,11 +60,3 @@ MOMENTS: Mapping[str, Handler] = {
     "end": at_end,
 }
 ALSO_CALLED: Mapping[str, str] = {"session-start": "start", "pre-compact": "compact", "session-end": "end"}
-
-
-def answer(memory: Trivet, call: HookCall) -> bytes:
-    """What the agent's program is to read from the hook; mostly nothing."""
-    handler = MOMENTS.get(ALSO_CALLED.get(call.moment, call.moment))
-    if handler is None:
-        raise InvalidInput(f"There is no moment {call.moment!r}. There are {', '.join((*MOMENTS, *ALSO_CALLED))}.")
-    return handler(memory, call, event_of(call.given))

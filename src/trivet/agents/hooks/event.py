@@ -1,4 +1,4 @@
-"""What an agent says at a hook, and how it wants to be answered. Agents agree on the most of it."""
+"""The JSON that an agent's program gives a hook, and the JSON it expects back. Most programs agree on both."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from trivet.errors import InvalidInput
 
 
 class Event(msgspec.Struct, frozen=True):
-    """`said` is all that the agent gave, for moments that need more than the usual."""
+    """The fields that the moments use; `raw` is the whole object that the agent gave."""
 
     name: str
     session: str
     folder: str
     prompt: str
     source: str
-    said: Mapping[str, Any]
+    raw: Mapping[str, Any]
 
 
 def event_of(given: bytes) -> Event:
-    """Claude Code, Codex and Gemini say it in the same words; Cursor has some of its own."""
+    """Claude Code, Codex and Gemini use the same field names; Cursor has some of its own."""
     try:
-        said = json.loads(given.decode(errors="replace"))
+        raw = json.loads(given.decode(errors="replace"))
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"What the agent said is not JSON: {type(error).__name__}.") from None
-    if not isinstance(said, dict):
+    if not isinstance(raw, dict):
         raise InvalidInput("What the agent said is not a JSON object.")
-    roots = said.get("workspace_roots")
+    roots = raw.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
     return Event(
-        name=_text(said.get("hook_event_name")),
-        session=_text(said.get("session_id") or said.get("conversation_id")),
-        folder=_text(said.get("cwd") or root),
-        prompt=_text(said.get("prompt")),
-        source=_text(said.get("source") or said.get("trigger") or said.get("reason")),
-        said=said,
+        name=_text(raw.get("hook_event_name")),
+        session=_text(raw.get("session_id") or raw.get("conversation_id")),
+        folder=_text(raw.get("cwd") or root),
+        prompt=_text(raw.get("prompt")),
+        source=_text(raw.get("source") or raw.get("trigger") or raw.get("reason")),
+        raw=raw,
     )
 
 
 def answer_of(event: Event, text: str, usual_name: str) -> bytes:
-    """Text that is to come before the agent's model, in the shape its program takes it from."""
+    """The text that the agent's model is to read, in the shape that its program expects."""
     if not text:
         return b""
     name = event.name or usual_name
@@ -53,5 +53,5 @@ def answer_of(event: Event, text: str, usual_name: str) -> bytes:
 
 
 def _text(value: object) -> str:
-    """Half a surrogate pair, which JSON may hold and nothing else can carry, becomes a question mark."""
+    """JSON may hold half a surrogate pair, which UTF-8 cannot encode: it becomes a question mark."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""

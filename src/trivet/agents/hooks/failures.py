@@ -1,4 +1,4 @@
-"""What went wrong at hooks, which are silent about it: counted for `trivet status`."""
+"""Counts failed hooks for `trivet status`: a hook never reports a failure to the agent, it only logs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trivet.settings import data_folder
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Of the latest few hundred; older ones are dropped."""
+    """Counts of the latest few hundred failures; the log drops older ones."""
 
     count: int
     moments: dict[str, int]

@@ -1,4 +1,7 @@
-"""Which memories a conversation has been shown. Ids alone are kept, of few conversations, in a file each."""
+"""Which memories a conversation was shown already, so that no hook shows one twice.
+
+One small file of ids a conversation, for the latest conversations only.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from pathlib import Path
 from trivet.settings import data_folder
 
 MOST_CONVERSATIONS = 200
-# Of a conversation; when it has been shown more, the earliest may come again.
+# Ids read back of one conversation; beyond that the earliest may be shown again.
 MOST_SHOWN = 1_000
-# Written where the agent's program cut the conversation short: what stands before it is no longer in sight.
+# A line that says: here the agent's program shortened the conversation, so its model no longer sees the ids above.
 COMPACTED = "compacted"
 
 
-class Seen:
-    """The file outlives the resident process, so that another one, or none, goes on where it left off."""
+class ShownMemories:
+    """A file, so that it outlives the resident process and hooks without one use it too."""
 
     def __init__(self, environment: Mapping[str, str], session: str) -> None:
         self._folder = data_folder(environment) / "hooks" / "seen"
@@ -25,12 +28,12 @@ class Seen:
         self._file = self._folder / name if session else None
 
     def shown(self) -> frozenset[str]:
-        """What is in sight of the agent's model now."""
+        """Ids that the agent's model sees now."""
         rows = self._rows()
         return frozenset(rows[_last(rows, COMPACTED) + 1 :])
 
     def lost(self) -> tuple[str, ...]:
-        """What was in sight before the conversation was cut short, the latest first."""
+        """Ids that the model saw before the conversation was shortened last, the latest first."""
         rows = self._rows()
         end = _last(rows, COMPACTED)
         before = rows[:end] if end >= 0 else rows
@@ -40,7 +43,7 @@ class Seen:
         self._append(list(ids))
 
     def compact(self) -> None:
-        """Told twice for one cut, before and after it, it holds once."""
+        """Called before and after one cut, it writes one line."""
         rows = self._rows()
         if rows and rows[-1] != COMPACTED:
             self._append([COMPACTED])

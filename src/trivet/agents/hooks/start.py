@@ -1,4 +1,4 @@
-"""At a session's start, and again after its conversation was cut short: what is known of the project and its user."""
+"""At a session's start, and after its conversation was shortened: what is known of the project and its user."""
 
 from __future__ import annotations
 
@@ -7,45 +7,46 @@ from pathlib import PurePath
 
 from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.prompt import least_relevance
-from trivet.agents.hooks.shown_memories import Seen
+from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.errors import NotFound
 from trivet.memory.passages import estimate_tokens
-from trivet.serve.mcp import results as lean
+from trivet.serve.mcp import results as agent_results
 from trivet.serve.mcp.text import Wrapper, label
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.trivet import Trivet
 from trivet.types import Memory, Page
 
 PREFERENCES = "preferences"
-# Looked through for each reason; the budget of tokens shows far fewer.
+# Memories looked at for each reason; the token budget lets far fewer through.
 MOST_OF_A_KIND = 20
-# Many a folder has the name of a common word, so little is taken by it.
+# Few by the project's name alone: many a folder is called by a common word.
 MOST_BY_NAME = 5
 OPENING = "From the user's long-term memory (Trivet), for this session."
 
+# A memory and the reason why it is shown.
 Chosen = tuple[Memory, str]
 
 
 def at_start(memory: Trivet, call: HookCall, event: Event) -> bytes:
     settings = call.settings
-    seen = Seen(call.environment, event.session)
+    shown_before = ShownMemories(call.environment, event.session)
     lost: tuple[str, ...] = ()
     if event.source == "clear":
-        seen.forget()
+        shown_before.forget()
     elif event.source == "compact":
-        seen.compact()
-        lost = seen.lost()
+        shown_before.compact()
+        lost = shown_before.lost()
     if not settings.hook_start_tokens:
         return b""
-    shown = seen.shown()
+    shown = shown_before.shown()
     chosen = (one for one in _candidates(memory, call, event, lost) if one[0].id not in shown)
     text, ids = _packed(chosen, settings.hook_start_tokens, settings.hook_bytes)
-    seen.add(ids)
+    shown_before.add(ids)
     return answer_of(event, text, "SessionStart")
 
 
 def _candidates(memory: Trivet, call: HookCall, event: Event, lost: tuple[str, ...]) -> Iterator[Chosen]:
-    """The most needed first: what this conversation had in sight, then the project's own, then the user's ways."""
+    """In order of need: what the model saw before the cut, then the project's scope, then the user's preferences."""
     for id in lost:
         yield from _by_id(memory, id)
     project = PurePath(event.folder).name
@@ -65,7 +66,7 @@ def _by_id(memory: Trivet, id: str) -> Iterator[Chosen]:
     try:
         found = memory.get(id)
     except NotFound:
-        return  # purged since
+        return  # purged meanwhile
     if found.state != "deleted":
         yield found, "in sight before the conversation was cut short"
 
@@ -75,14 +76,14 @@ def _of_project(scope: str, project: str) -> bool:
 
 
 def _packed(chosen: Iterator[Chosen], most_tokens: int, most_bytes: int) -> tuple[str, list[str]]:
-    """What fits, each once; one that is too long makes room for the next."""
+    """The text of as many as fit, each once; one that is too long is skipped."""
     wrapper = Wrapper()
     rows, ids = [f"{OPENING} {wrapper.notice}"], []
     bytes_left, tokens_left = most_bytes - len(rows[0].encode()), most_tokens
     for memory, reason in chosen:
-        if memory.id in ids or memory.sensitive:  # which is masked, and would say nothing
+        if memory.id in ids or memory.sensitive:  # a sensitive one is masked, and would say nothing
             continue
-        (shown,) = lean.listed(Page(memories=(memory,), total=1, offset=0)).memories
+        (shown,) = agent_results.listed(Page(memories=(memory,), total=1, offset=0)).memories
         row = f"- {reason}\n{wrapper.wrap(f'{label(shown)}{chr(10)}{shown.content}', memory.id)}"
         bytes_needed, tokens_needed = len(row.encode()) + 1, estimate_tokens(row)
         if bytes_needed <= bytes_left and tokens_needed <= tokens_left:

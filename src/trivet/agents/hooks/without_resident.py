@@ -1,4 +1,4 @@
-"""A hook without the resident process: starts it where the settings allow, else opens the store for this one answer."""
+"""A hook where no resident process runs: starts one if the settings allow it, else opens the store itself."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from trivet.trivet import Trivet
 def main(arguments: Sequence[str]) -> int:
     given = sys.stdin.buffer.read()
     try:
-        said = _answer(list(arguments), given)
-    except Exception as error:  # noqa: BLE001 - noted where `trivet status` counts it; a hook is never in the way
+        output = _answer(list(arguments), given)
+    except Exception as error:  # noqa: BLE001 - logged for `trivet status`; a failed hook must not disturb the agent
         if SUPPORTED:
             hook_client.note(os.environb, list(arguments), f"{type(error).__name__}: {error}")
         return 0
-    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
     return 0
 
@@ -33,17 +33,17 @@ def main(arguments: Sequence[str]) -> int:
 def _answer(arguments: list[str], given: bytes) -> bytes:
     call = hook_call(os.environ, Path.cwd(), arguments, given)
     if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
-        return _here(call)
+        return _in_this_process(call)
     if not start(call.settings):
         hook_client.note(os.environb, arguments, "the resident process did not come up; the hook worked without it")
-        return _here(call)
+        return _in_this_process(call)
     try:
         return hook_client.hook(os.environb, arguments, given)
     except hook_client.Gone:
-        return _here(call)
+        return _in_this_process(call)
 
 
-def _here(call: HookCall) -> bytes:
+def _in_this_process(call: HookCall) -> bytes:
     with Trivet.open(settings=msgspec.structs.replace(call.settings, background=False)) as memory:
         return answer(memory, call)
 

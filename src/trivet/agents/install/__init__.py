@@ -1,1 +1,1 @@
-"""Trivet in the settings of coding agents: what each one expects, shown before it is written, and taken back whole."""
+"""Puts Trivet into the settings of coding agents: shown before it is written, and taken back exactly."""

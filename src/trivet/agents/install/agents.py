@@ -1,11 +1,11 @@
-"""Where each agent keeps its settings, and in which words it wants a server and hooks there."""
+"""Where each agent keeps its settings, and how it writes a server and hooks there."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ SERVER = "trivet"
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How Trivet is started: its program, what comes before the verb's own arguments, the quickest way to a hook."""
+    """How an agent starts Trivet: the program, the options that name the store, and the fast command of a hook."""
 
     program: str
     arguments: tuple[str, ...] = ()
@@ -27,13 +27,13 @@ class Launch(msgspec.Struct, frozen=True):
         return ("mcp", *self.arguments)
 
     def hook(self, moment: str) -> str:
-        """Should the program be gone one day, the agent's own work must go on: some take a failed hook as a no."""
+        """The hook's command. It exits with 0 even if the program is gone: some agents take a failed hook as a veto."""
         words = [*(self.hook_program or (self.program, "hook")), moment, *self.arguments]
         return f"{shlex.join(words)} || exit 0"
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What shall stand in one file: values at paths, and items in lists at paths."""
+    """What Trivet puts into one file: values at paths, and items of lists at paths."""
 
     file: Path
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
@@ -45,19 +45,11 @@ def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, h
     return [one for one in made if hooks or not one.items or one.values]
 
 
-def agents() -> Sequence[AgentName]:
-    return tuple(_AGENTS)
-
-
-def plugin_server(launch: Launch) -> dict[str, Any]:
-    return _server(launch)
-
-
 def plugin_hooks(launch: Launch) -> dict[str, Any]:
     return {path[-1]: [group] for path, group in _nested(launch, _CLAUDE_CODE)}
 
 
-# Our moments by the names of each agent's events. Those whose prompt event cannot add to the conversation have none.
+# Each agent's events and our moments. An agent whose prompt event cannot add text to the conversation has none.
 _CLAUDE_CODE = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
@@ -78,7 +70,7 @@ _WINDSURF = {"post_cascade_response": "stop"}
 
 
 def _claude_code(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
-    server = {"type": "stdio", **_server(launch)}
+    server = {"type": "stdio", **server_entry(launch)}
     folder = project / ".claude" if project else _from_environment("CLAUDE_CONFIG_DIR", home / ".claude")
     inside = os.environ.get("CLAUDE_CONFIG_DIR")
     servers = project / ".mcp.json" if project else (folder if inside else home) / ".claude.json"
@@ -92,7 +84,7 @@ def _cursor(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     folder = (project or home) / ".cursor"
     hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _CURSOR.items())
     return [
-        Wanted(folder / "mcp.json", ((("mcpServers", SERVER), _server(launch)),)),
+        Wanted(folder / "mcp.json", ((("mcpServers", SERVER), server_entry(launch)),)),
         Wanted(folder / "hooks.json", ((("version",), 1),), hooks),
     ]
 
@@ -100,33 +92,33 @@ def _cursor(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
 def _codex(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     folder = project / ".codex" if project else _from_environment("CODEX_HOME", home / ".codex")
     return [
-        Wanted(folder / "config.toml", ((("mcp_servers", SERVER), _server(launch)),)),
+        Wanted(folder / "config.toml", ((("mcp_servers", SERVER), server_entry(launch)),)),
         Wanted(folder / "hooks.json", (), _nested(launch, _CODEX)),
     ]
 
 
 def _gemini(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     file = (project or home) / ".gemini" / "settings.json"
-    return [Wanted(file, ((("mcpServers", SERVER), _server(launch)),), _nested(launch, _GEMINI, name=SERVER))]
+    return [Wanted(file, ((("mcpServers", SERVER), server_entry(launch)),), _nested(launch, _GEMINI, name=SERVER))]
 
 
 def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     folder = home / ".codeium" / "windsurf"
     hooks = tuple((("hooks", event), {"command": launch.hook(moment)}) for event, moment in _WINDSURF.items())
     return [
-        Wanted(folder / "mcp_config.json", ((("mcpServers", SERVER), _server(launch)),)),
+        Wanted(folder / "mcp_config.json", ((("mcpServers", SERVER), server_entry(launch)),)),
         Wanted(project / ".windsurf" / "hooks.json" if project else folder / "hooks.json", (), hooks),
     ]
 
 
 def _vscode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     folder = project / ".vscode" if project else _application(home, "Code") / "User"
-    return [Wanted(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **_server(launch)}),))]
+    return [Wanted(folder / "mcp.json", ((("servers", SERVER), {"type": "stdio", **server_entry(launch)}),))]
 
 
 def _zed(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     folder = project / ".zed" if project else _configuration(home) / "zed"
-    server = {"source": "custom", **_server(launch), "env": {}}
+    server = {"source": "custom", **server_entry(launch), "env": {}}
     return [Wanted(folder / "settings.json", ((("context_servers", SERVER), server),))]
 
 
@@ -150,12 +142,12 @@ _AGENTS: Mapping[AgentName, Any] = {
 }
 
 
-def _server(launch: Launch) -> dict[str, Any]:
+def server_entry(launch: Launch) -> dict[str, Any]:
     return {"command": launch.program, "args": list(launch.server)}
 
 
 def _nested(launch: Launch, events: Mapping[str, str], **more: str) -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Claude Code's way, which others have taken over: an event holds groups, a group holds hooks."""
+    """The form of Claude Code, which other agents use too: an event holds groups, a group holds hooks."""
     return tuple(
         (("hooks", event), {"hooks": [{**more, "type": "command", "command": launch.hook(moment)}]})
         for event, moment in events.items()

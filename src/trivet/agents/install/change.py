@@ -1,11 +1,9 @@
-"""Changes of settings files: planned first, for all files of an agent, and only then written, whole or not at all."""
+"""Changes of settings files: planned for all files of an agent first, then each is written atomically."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,11 +11,12 @@ import msgspec
 
 from trivet.agents.install.agents import Wanted
 from trivet.agents.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import Conflict, InvalidInput, StoreError
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A file as it is and as it shall be; None is a file that is not there."""
+    """A file's text before and after; None stands for a file that does not exist."""
 
     file: str
     before: str | None
@@ -35,8 +34,8 @@ class Change(msgspec.Struct, frozen=True):
         return "\n".join(rows)
 
 
-class Written(msgspec.Struct, frozen=True):
-    """What is kept of a change, so that it can be undone to the letter."""
+class ChangeRecord(msgspec.Struct, frozen=True):
+    """The record from which a change is undone exactly: the text before, and the digest of the text after."""
 
     file: str
     before: str | None
@@ -48,7 +47,7 @@ def plan_install(wanted: Sequence[Wanted]) -> list[Change]:
 
 
 def plan_uninstall(wanted: Sequence[Wanted], records: Path) -> list[Change]:
-    """To the letter, if the file is still as we left it; else ours is taken out of what it has become."""
+    """Restores the old text if the file is still as we left it, else removes our entries from the present one."""
     changes = []
     for one in wanted:
         record = _record(records, one.file)
@@ -70,7 +69,7 @@ def write(changes: Sequence[Change], records: Path, installing: bool) -> None:
                 f"{file} was changed meanwhile, by another program it seems. Nothing was written; try again."
             )
         if installing:
-            _keep(records, change)
+            _write_record(records, change)
         if change.after is None:
             file.resolve().unlink()
         else:
@@ -98,7 +97,7 @@ def _planned(wanted: Wanted, installing: bool) -> Change:
 
 def _taken_out(before: str | None, wanted: Wanted) -> str | None:
     if before is None or not has_ours(before, wanted):
-        return before  # what is empty there is none of our making
+        return before  # nothing of ours: empty lists in it are the user's
     after = without_ours(before, wanted)
     return None if after != before and is_empty(after, wanted) else after
 
@@ -115,43 +114,32 @@ def _read(file: Path) -> str | None:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Others see the old file until the new one is whole and on disk. Its rights stay as they are."""
+    """The file keeps its mode."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".partial")
-    except OSError as error:
-        raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
+        mode = file.stat().st_mode & 0o777 if file.exists() else OWNER_ONLY
+        with atomic_write(file, mode) as stream:
             stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.chmod(mode)
-        partial.replace(file)
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}. It was left as it is.") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
-def _keep(records: Path, change: Change) -> None:
-    """Settings may hold keys of other programs: the copy is for the owner alone."""
+def _write_record(records: Path, change: Change) -> None:
+    """Writes the record. Only its owner may read it: settings may hold keys of other programs."""
     records.mkdir(parents=True, exist_ok=True, mode=0o700)
     file = _record_file(records, Path(change.file))
     known = _record(records, Path(change.file))
     before = change.before
     if known is not None and before is not None and _digest(before) == known.after:
-        before = known.before  # installed again: the way back leads to where it began
+        before = known.before  # installed twice: undoing goes back to before the first time
     assert change.after is not None
-    record = Written(change.file, before, _digest(change.after))
+    record = ChangeRecord(change.file, before, _digest(change.after))
     _replace(file, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
-def _record(records: Path, file: Path) -> Written | None:
+def _record(records: Path, file: Path) -> ChangeRecord | None:
     try:
-        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=Written)
+        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=ChangeRecord)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -1,4 +1,4 @@
-"""The text of a settings file with what we want in it, or without what is ours."""
+"""The text of a settings file with Trivet's entries in it, or without them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from trivet.agents.install import jsonc
 from trivet.agents.install.agents import Wanted
 from trivet.errors import InvalidInput
 
-# A hook is ours by what it runs, wherever the program lies.
+# A hook is ours by the command it runs, wherever the program lies.
 _MOMENT = r"['\"]? (?:prompt|start|stop|compact|end)\b"
-# The script lay beside serve/ before.
+# Older versions had `resident` outside of `serve`.
 _SCRIPT = r"[/\\]trivet[/\\](?:serve[/\\])?resident[/\\]hook_client\.py"
 _OURS = re.compile(r"(?:^|[/\\ '\"])trivet(?:\.exe)?['\"]? hook" + _MOMENT + "|" + _SCRIPT + _MOMENT)
 
@@ -37,7 +37,7 @@ def with_ours(text: str, wanted: Wanted) -> str:
 
 
 def without_ours(text: str, wanted: Wanted) -> str:
-    """What is empty after that was made for us, or does nothing: it goes too."""
+    """Removes our entries, and objects and lists that are empty afterwards."""
     if wanted.file.suffix == ".toml":
         return _toml_without(text, wanted)
     for path, _ in wanted.items:
@@ -59,7 +59,7 @@ def has_ours(text: str, wanted: Wanted) -> bool:
 
 
 def is_empty(text: str, wanted: Wanted) -> bool:
-    """Whether nothing but our own marks is left in the file."""
+    """Whether nothing is left in the file but values that we set at its top level."""
     if wanted.file.suffix == ".toml":
         return not text.strip()
     left = jsonc.parse(text).value
@@ -126,7 +126,7 @@ def _toml(text: str) -> Any:
 
 
 def same_but_ours(before: str, after: str, wanted: Wanted) -> bool:
-    """A last look before writing: take ours out of both, and nothing else may differ."""
+    """A check before writing: without our entries, both texts must mean the same."""
     if wanted.file.suffix == ".toml":
         one, other = (_toml(without_ours(text, wanted)).unwrap() for text in (before, after))
     else:

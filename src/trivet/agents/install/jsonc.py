@@ -1,4 +1,4 @@
-"""JSON with comments, edited as text: what is not touched stays as it was, to the last blank and comment."""
+"""Edits JSON with comments as text: all that is not edited keeps its blanks and comments."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trivet.errors import InvalidInput
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-DEEPEST = 200
+DEEPEST = 200  # nested collections; deeper ones would exhaust the stack
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A value and where it stands in the text. `items` are the members of an object, with key, or of an array."""
+    """A value and its place in the text. `items`: key (empty in an array), start and node of each member."""
 
     value: Any
     start: int
@@ -73,7 +73,7 @@ def _last_index(node: Node, key: str) -> int | None:
 
 
 def _nearest(text: str, path: Sequence[str]) -> tuple[Node, int]:
-    """How far a path leads, which must be through objects."""
+    """The innermost node on a path that exists, and how many keys lead to it."""
     node = parse(text)
     for depth, key in enumerate(path):
         if not isinstance(node.value, dict):
@@ -128,7 +128,7 @@ def _without(text: str, node: Node, number: int) -> str:
 
 
 def _without_last(text: str, before: int, item: tuple[str, int, Node], after: int) -> str:
-    """The comma goes from before it, or, where the last one has a comma too, from after it. Comments stay."""
+    """Removes the comma before the last item, or a trailing comma after it. Comments stay."""
     trailing = text[after] == ","
     comma = _skip(text, before)
     kept = text[comma + 1 : item[1]].rstrip()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trivet import __version__
-from trivet.agents.install.agents import Launch, plugin_hooks, plugin_server
+from trivet.agents.install.agents import Launch, plugin_hooks, server_entry
 from trivet.errors import Conflict, StoreError
 
 MANIFEST = ".claude-plugin/plugin.json"
@@ -21,7 +21,7 @@ def write_plugin(folder: Path, launch: Launch) -> list[str]:
         raise Conflict(f"{folder} holds something else. Nothing was written; name a new folder.")
     contents = {
         MANIFEST: _json(_manifest()),
-        ".mcp.json": _json({"mcpServers": {"trivet": plugin_server(launch)}}),
+        ".mcp.json": _json({"mcpServers": {"trivet": server_entry(launch)}}),
         "hooks/hooks.json": _json({"hooks": plugin_hooks(launch)}),
         **_pages(resources.files("trivet.agents.install").joinpath("claude_code"), ""),
     }

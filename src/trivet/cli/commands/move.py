@@ -16,7 +16,7 @@ from trivet.cli.session import Session
 from trivet.cli.standard_input import open_lines
 from trivet.cli.views import memories as views
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.names import SystemName
+from trivet.sources.other_memories.foreign import SystemName
 
 
 @command(

@@ -15,7 +15,7 @@ from trivet.cli.output import Line, line, write_text
 from trivet.cli.session import Session
 from trivet.errors import Conflict, StoreError, TrivetError
 from trivet.settings import load_settings
-from trivet.settings.address import is_postgres, is_server
+from trivet.settings.address import is_file, is_server
 from trivet.types import Budget
 
 
@@ -155,7 +155,7 @@ def _told(found: Any, failed: Any) -> Iterator[Line]:
 def _budgets(session: Session) -> tuple[tuple[Budget, ...], str | None]:
     """Of a store that is there; to look at it must not make one, and a broken one must not hide the rest."""
     path = load_settings(path=session.path).path
-    if is_server(path) or (not is_postgres(path) and not Path(path).expanduser().exists()):
+    if is_server(path) or (is_file(path) and not Path(path).expanduser().exists()):
         return (), None
     try:
         used = session.memory.budgets()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trivet.cli.output import Line, line, one_line
 from trivet.cli.views.memories import DAY
-from trivet.graph.tree import Branch, tree_of
+from trivet.graph.draw import Branch, tree_of
 from trivet.types import Concept, ConceptPage, GraphEdge, GraphNode, Neighbourhood
 
 INDENT = 2

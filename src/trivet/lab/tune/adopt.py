@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.clock import now
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
 from trivet.lab.read_files import json_lines
@@ -44,21 +44,12 @@ def open_folder(store: Path) -> Path:
     return folder
 
 
-def write_whole(target: Path, data: bytes, mode: int = 0o600) -> None:
+def write_whole(target: Path, data: bytes, mode: int = OWNER_ONLY) -> None:
     """Replaces the file at once: readers see the old content or the new, never a part. A link stays a link."""
     target = target.resolve()
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
-        partial = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.chmod(mode)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with atomic_write(target, mode) as file:
+            file.write(data)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror}. Nothing was changed.") from None
 

@@ -19,7 +19,7 @@ from trivet.contract import MAX_QUERY_CHARACTERS
 from trivet.lab.read_files import json_lines
 from trivet.lab.tune.probes import ITSELF, Probe
 from trivet.memory.engine import Engine
-from trivet.settings.address import is_postgres
+from trivet.settings.address import is_file
 
 SUFFIX = ".feedback.jsonl"
 KIND = "feedback"
@@ -54,7 +54,7 @@ def read_feedback(path: Path) -> list[Feedback]:
 def all_feedback(engine: Engine) -> list[Feedback]:
     """The file's lines, then what was said to the store, of which the last word counts."""
     path = engine.settings.path
-    lines = [] if is_postgres(path) else read_feedback(feedback_file(Path(path).expanduser()))
+    lines = read_feedback(feedback_file(Path(path).expanduser())) if is_file(path) else []
     said = engine.store.usage.judged()
     return lines + [Feedback(query=one.query, id=one.id, useful=one.verdict == "useful", at=one.at) for one in said]
 

@@ -23,7 +23,7 @@ from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usa
 from trivet.lab.tune.rules import commonness
 from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
 from trivet.memory.engine import Engine
-from trivet.memory.upkeep import stats
+from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
 from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe

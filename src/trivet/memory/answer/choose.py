@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,8 +16,10 @@ from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
 from trivet.search.prior import exactness, importance_prior
 from trivet.search.recipe import Recipe
-from trivet.store.base import Store
 from trivet.types import Filter, Fused, Memory
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
 SPARE = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,13 +14,16 @@ from trivet.memory.passages import best_passages, estimate_tokens, excerpts, sto
 from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.registry import leg_named
 from trivet.secrets import masked
-from trivet.store.base import Backlog, Model, Store
+from trivet.store.records import Backlog, Model
 from trivet.types import Filter, Health, Hit, PathStep, Resolution, Why
 
 # A provider's error page must not fill the agent's context.
 LONGEST_ERROR = 300
 
 Path = tuple[PathStep, ...]
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 
 def present(

@@ -1,1 +1,1 @@
-"""Work that no caller waits for: embedding, reading for concepts, counting what was shown."""
+"""Work that no caller waits for: embedding, extraction of concepts, counting what recall showed."""

@@ -1,4 +1,4 @@
-"""Reading memories for their concepts: by the rules, and by a language model for triples where one is configured."""
+"""Extracts the concepts of memories: by rules, and triples by a language model where one is configured."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
-from trivet.graph.values import Mention
+from trivet.graph.mentions import Mention
 from trivet.secrets.placeholder import without_placeholders
-from trivet.store.base import Reading, Store
+from trivet.store.records import Reading
 
 if TYPE_CHECKING:
     from trivet.memory.background.triples.reader import Triples
+    from trivet.store import Store
 
-# Read and stored at a time, each batch one transaction of some tens of milliseconds.
+# Memories read and stored at a time; each batch is one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
-# A text that the rules failed on would fail again until they are mended.
+# A text that the rules failed on fails again until the rules change.
 UNREADABLE_RETRY_SECONDS = 86_400.0
 
 
@@ -28,7 +29,7 @@ def _mentions(reading: Reading) -> tuple[Mention, ...]:
 
 
 class Extraction:
-    """The rules need no model and no network: what they have read is in the graph."""
+    """Reads what waits for the graph. The rules need no model and no network."""
 
     def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
@@ -43,17 +44,17 @@ class Extraction:
                 break
             try:
                 self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
-            except TrivetError:  # a full disk, say: give them back, so that nobody has to wait for the lease to end
+            except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
                 self._store.graph.release("rules", readings)
                 raise
             done += len(readings)
         return done
 
     def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
-        """No text is known that the rules cannot read; should there be one, it must not stop the others."""
+        """The rules should read any text; if they fail on one, the others are read all the same."""
         try:
             return [(reading, _mentions(reading))]
-        except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` tells of it
+        except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
             self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
             return []
 

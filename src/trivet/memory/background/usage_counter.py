@@ -1,6 +1,6 @@
-"""Counts what recall shows, in memory, and writes it down now and then: a recall never waits for it.
+"""Counts in memory what recall shows, and writes the counts now and then: a recall never waits for it.
 
-What was not yet written when a process is killed is not counted, which nobody misses.
+Counts that were not written when a process is killed are lost, which does no harm.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from trivet.errors import StoreError
-from trivet.store.base import UsageCounts
+
+if TYPE_CHECKING:
+    from trivet.store.relational.usage import UsageCounts
 
 
-class Tally:
+class UsageCounter:
     def __init__(self, counts: UsageCounts, enabled: bool = True) -> None:
         self._counts = counts
         self._enabled = enabled
@@ -28,7 +31,7 @@ class Tally:
                 self._shown.update(ids)
 
     def write_down(self) -> None:
-        """A store that cannot be written, such as one on a read-only disk, still answers: its counts are given up."""
+        """Writes the counts. A store that cannot be written, as on a read-only disk, still answers; counts are lost."""
         with self._lock:
             shown, self._shown = self._shown, Counter()
         if not shown:

@@ -1,8 +1,7 @@
-"""The worker: reads memories for their concepts, cuts and embeds their passages. Never on the caller's time."""
+"""The worker: extracts concepts of memories, cuts them into passages and embeds these. Never on the caller's time."""
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -12,10 +11,11 @@ import msgspec
 
 from trivet.errors import EmbedderError, TrivetError
 from trivet.memory.background.extraction import Extraction
-from trivet.memory.background.usage_counter import Tally
+from trivet.memory.background.retry import batches, retry_after
+from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
-from trivet.store.base import Job, Model, Passage, Store
+from trivet.store.records import Job, Model, Passage
 from trivet.types import Progress
 
 if TYPE_CHECKING:
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.embed.base import Embedder
+    from trivet.store import Store
 
-# Memories taken at a time, and passages embedded and stored at a time: small enough to stop and to show progress.
+# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
 LEASED = 64
 PASSAGES_AT_ONCE = 64
-# Longer than what is taken may need (64 memories of 32 KiB, two minutes); if the process dies, another takes over then.
+# Longer than a lease needs (64 memories of 32 KiB take two minutes); if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
-# How soon a background worker sees jobs that another process left.
+# How often a background worker looks for jobs of other processes.
 POLL_SECONDS = 5.0
-# Then the embedder is taken to be down: the rest keep their lease and are tried later.
+# After so many failures the embedder counts as down; the remaining jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
 Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
@@ -44,13 +45,13 @@ Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
 class Worker:
     """Drains the queue on demand, or in a background thread that a write wakes.
 
-    A language model that reads for the graph has a thread of its own: while it thinks, or hangs, embedding goes on.
+    A language model that reads for the graph has its own thread: embedding goes on while it works or hangs.
     """
 
     def __init__(
-        self, store: Store, embedding: Embedding, triples: Triples | None = None, tally: Tally | None = None
+        self, store: Store, embedding: Embedding, triples: Triples | None = None, usage: UsageCounter | None = None
     ) -> None:
-        self._tally = tally
+        self._usage = usage
         self._store = store
         self._embedding = embedding
         self._extraction = Extraction(store, triples)
@@ -68,7 +69,7 @@ class Worker:
         return self._error or self._triples_error or (triples.last_error if triples else None)
 
     def start(self) -> None:
-        # A server may hang until its own time limit; its jobs are safe, so closing does not wait for it.
+        # A remote embedder may hang until its time limit. Its jobs are safe, so closing does not wait for it.
         self._start("trivet-worker", self._drain_in_background, None if self._embedding.local else 1.0)
         if self._extraction.triples is not None:
             self._start("trivet-triples", self._read_in_background, 1.0)
@@ -104,7 +105,7 @@ class Worker:
             self._extraction.drain(self._stop)
             try:
                 self._embedding.adopt()
-            except EmbedderError as error:  # no model, no jobs: everything waits until it can be adopted
+            except EmbedderError as error:  # without a model there are no jobs: memories wait until one is adopted
                 self._error = str(error)
                 return 0
             models = self._embedding.models() if self._embedding.enabled else ()
@@ -115,7 +116,7 @@ class Worker:
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
         try:
             embedder = self._embedding.embedder_of(model)
-        except EmbedderError as error:  # the maker of older vectors is gone: the new ones are made all the same
+        except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
@@ -142,7 +143,11 @@ class Worker:
             self._store.jobs.finish(_embedded(model, embedder, batch))
         except EmbedderError as error:
             self._error = str(error)
-            self._store.jobs.fail(jobs, str(error), {job.key: _retry_after(job.attempts) for job in jobs})
+            self._store.jobs.fail(
+                jobs,
+                str(error),
+                {job.key: retry_after(job.attempts, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS) for job in jobs},
+            )
             return False
         self._error = None
         return True
@@ -156,15 +161,15 @@ class Worker:
 
     def _run(self, work: Callable[[], None], wake: threading.Event) -> None:
         while True:
-            wake.clear()  # before the look at `stop`, so that stopping is never waited out
+            wake.clear()  # before `stop` is checked, so that a stop meanwhile is not slept through
             if self._stop.is_set():
                 return
             work()
             wake.wait(POLL_SECONDS)
 
     def _drain_in_background(self) -> None:
-        if self._tally is not None:
-            self._tally.write_down()
+        if self._usage is not None:
+            self._usage.write_down()
         try:
             self.drain()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
@@ -192,25 +197,14 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 def _cut(job: Job, embedder: Embedder) -> Cut:
-    room = embedder.window
+    window = embedder.window
     if job.title:
-        room = max(room // 2, room - embedder.count_tokens([job.title])[0])
-    return Cut(job, cut(job.content, embedder.count_tokens, room))
+        window = max(window // 2, window - embedder.count_tokens([job.title])[0])
+    return Cut(job, cut(job.content, embedder.count_tokens, window))
 
 
 def _batches(pieces: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
-    """First attempts by a few dozen passages; what has failed before alone, so that one bad text holds up no other."""
-    batch: list[Cut] = []
-    size = 0
-    for piece in (piece for piece in pieces if not piece.job.attempts):
-        if batch and size + len(piece.passages) > PASSAGES_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-        batch.append(piece)
-        size += len(piece.passages)
-    if batch:
-        yield batch
-    yield from ([piece] for piece in pieces if piece.job.attempts)
+    return batches(pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE)
 
 
 def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Embedded]:
@@ -225,9 +219,3 @@ def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Em
         (piece.job, piece.passages, vectors[start : start + len(piece.passages)])
         for piece, start in zip(batch, starts, strict=False)
     ]
-
-
-def _retry_after(attempts: int) -> float:
-    """Doubles from two seconds to ten minutes, with jitter so that many clients do not return at once."""
-    seconds = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0**attempts)
-    return seconds * random.uniform(0.8, 1.2)

@@ -15,7 +15,7 @@ from trivet.memory.engine import Engine, open_engine
 from trivet.memory.recall import follow
 from trivet.search.systems.reply import Raw, SystemFailed, SystemQuery
 from trivet.settings import Settings
-from trivet.settings.address import is_postgres, is_server
+from trivet.settings.address import is_file, is_server
 from trivet.settings.systems import OtherSystem
 from trivet.types import Answer, Hit
 
@@ -62,7 +62,7 @@ class OtherTrivet:
         with self._guard:
             if self._engine is None:
                 path = self._settings.path
-                if not is_postgres(path) and not Path(path).expanduser().exists():
+                if is_file(path) and not Path(path).expanduser().exists():
                     raise SystemFailed(f"there is no store at {path}")
                 self._engine = open_engine(self._settings)
             return self._engine

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from trivet.contract import Recall
 from trivet.search.systems.reply import Reply, SystemHit
 from trivet.settings.systems import OtherSystem
-from trivet.store.base import Sourced, Store
+from trivet.store.records import Sourced
 from trivet.types import Candidate, Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 
 class Foreign(msgspec.Struct, frozen=True):

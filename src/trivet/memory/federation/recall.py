@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 import msgspec
 
-from trivet.analyse import Question, analyse_query
+from trivet.analyse import STOP_WORDS, Question, analyse_query
 from trivet.contract import Recall
 from trivet.errors import InvalidInput
 from trivet.memory.answer.decision import Decision, Retrieved
@@ -28,7 +28,6 @@ from trivet.search.systems.reply import Reply, SystemQuery
 from trivet.search.systems.systems import SystemAnswer
 from trivet.secrets.placeholder import without_placeholders
 from trivet.settings.systems import OtherSystem
-from trivet.stopwords import STOP_WORDS
 from trivet.types import Answer, Filter, ForeignHit, Fused, Hit, Ranking
 
 # How much a foreign hit matters is not known, so it counts as much as a memory stored without an importance.

@@ -1,4 +1,4 @@
-"""Proposals that wait for somebody's word before they become memories."""
+"""Proposals that wait for their owner's decision before they become memories."""
 
 from trivet.memory.inbox.decide import accept, edit, reject
 from trivet.memory.inbox.propose import propose

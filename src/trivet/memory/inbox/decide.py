@@ -1,4 +1,4 @@
-"""What becomes of a proposal. Accepting keeps every old version: an update is a revision, a supersession a link."""
+"""Decisions on proposals. Accepting keeps every old version: an update is a revision, a supersession a link."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, LinkReque
 from trivet.errors import Conflict, Forbidden, InvalidInput
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
-from trivet.memory.inbox.propose import check_category, check_concerned
+from trivet.memory.inbox.propose import LONGEST_TAG, check_category, check_concerned
 from trivet.memory.lifecycle import link
 from trivet.memory.likeness import essence
 from trivet.memory.remember import edit as edit_memory
 from trivet.memory.remember import remember
 from trivet.types import LOCAL, Proposal
 
-# Taken from what somebody said in passing, so a little less sure than what was stored on purpose.
+# Of accepted proposals: said in passing, so a little less sure than what was stored on purpose.
 CONFIDENCE = 0.8
 
 
 def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
-    """In one transaction. What was accepted before stays as it is; what was rejected may be accepted after all."""
+    """Accepts all in one transaction. An accepted proposal stays as it is; a rejected one may still be accepted."""
     with engine.store.together():
         return tuple(_accept(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
 
@@ -34,7 +34,7 @@ def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
 
 
 def edit(engine: Engine, request: InboxEdit) -> Proposal:
-    """The secrets of new words are masked as those of the old ones were."""
+    """Changes a waiting proposal. Secrets in the new text are masked."""
     old = _own(engine, request.id)
     if old.state != "waiting":
         raise Conflict(f"Proposal {old.id} was {old.state} already. Nothing was changed.")
@@ -46,7 +46,7 @@ def edit(engine: Engine, request: InboxEdit) -> Proposal:
     if "content" in given:
         given["content"] = engine.guard.masked(given["content"])[0]
     if "tags" in given:
-        given["tags"] = tuple(dict.fromkeys(engine.guard.masked(tag)[0][:64] for tag in given["tags"]))
+        given["tags"] = tuple(dict.fromkeys(engine.guard.masked(tag)[0][:LONGEST_TAG] for tag in given["tags"]))
     new = msgspec.structs.replace(old, **given)
     if not new.content.strip():
         raise InvalidInput("content: nothing is left of it without its private part. Nothing was changed.")

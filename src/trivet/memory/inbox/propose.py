@@ -1,4 +1,4 @@
-"""A statement into the inbox, unless it is stored, waits or was rejected already. Secrets are masked on the way."""
+"""Puts a statement into the inbox, unless it is stored, waits or was rejected already. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from trivet.contract import InboxPropose
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
 from trivet.memory.engine import Engine
-from trivet.memory.inbox.near import Near, near
-from trivet.memory.inbox.same import replaces, says_the_same
+from trivet.memory.inbox.similar import NearMemory, near, replaces, says_the_same
 from trivet.memory.likeness import essence
 from trivet.types import LOCAL, Proposal, Proposed
 
 Known = Literal["stored already", "waits already", "rejected before"]
 
-# Among so many of the latest, other words for the same are looked for; the same words are known for ever.
+# Latest proposals in which the same statement in other words is searched; the same words are found among all.
 LATEST = 300
 _BECAME: dict[str, Known] = {
     "waiting": "waits already",
     "accepted": "stored already",
     "rejected": "rejected before",
 }
+LONGEST_TAG = 64
 MASKED = "A secret in it was left out and not kept."
 
 
 def propose(engine: Engine, request: InboxPropose) -> Proposed:
-    """The same statement again adds nothing; one that replaces a memory says which."""
+    """The same statement again adds nothing; one that would replace a memory names it."""
     check_category(engine, request.category)
     content, redacted = engine.guard.masked(request.content)
     if not content.strip():
         raise InvalidInput("content: nothing is left of it without its private part. Nothing was proposed.")
-    said = essence(content)
-    known = engine.store.inbox.same(said) or _reworded(engine, content)
+    words = essence(content)
+    known = engine.store.inbox.same(words) or _reworded(engine, content)
     if known is not None:
-        return _told(known, redacted)
-    close = near(engine, content)
-    stored = next((one for one in close if says_the_same(content, one.memory.content, one.cosine)), None)
+        return _known(known, redacted)
+    near_by = near(engine, content)
+    stored = next((one for one in near_by if says_the_same(content, one.memory.content, one.cosine)), None)
     if stored is not None:
         return Proposed(status="stored already", same_as=stored.memory.id, redacted=redacted)
-    proposal = _proposal(engine, request, content, close, bool(redacted))
-    with engine.store.together():  # two agents may have been told the same, and be here at the same time
-        known = engine.store.inbox.same(said)
+    proposal = _proposal(engine, request, content, near_by, bool(redacted))
+    with engine.store.together():  # two agents may propose the same at the same time
+        known = engine.store.inbox.same(words)
         if known is not None:
-            return _told(known, redacted)
-        engine.store.inbox.add(proposal, said)
+            return _known(known, redacted)
+        engine.store.inbox.add(proposal, words)
     return Proposed(status="waiting", id=proposal.id, same_as=proposal.memory, redacted=redacted)
 
 
-def _told(known: Proposal, redacted: dict[str, int]) -> Proposed:
+def _known(known: Proposal, redacted: dict[str, int]) -> Proposed:
     return Proposed(status=_BECAME[known.state], id=known.id, same_as=known.stored, redacted=redacted)
 
 
 def check_concerned(engine: Engine, proposal: Proposal) -> None:
-    """An update or a supersession is of a living memory that the proposer may see."""
+    """An update or a supersession needs a living memory that the proposer may see."""
     if proposal.action not in ("update", "supersede"):
         return
     if proposal.memory is None:
@@ -77,7 +77,9 @@ def _reworded(engine: Engine, content: str) -> Proposal | None:
     return next((one for one in latest if says_the_same(content, one.content)), None)
 
 
-def _proposal(engine: Engine, request: InboxPropose, content: str, close: Sequence[Near], masked: bool) -> Proposal:
+def _proposal(
+    engine: Engine, request: InboxPropose, content: str, near_by: Sequence[NearMemory], masked: bool
+) -> Proposal:
     tags = (engine.guard.masked(tag)[0] for tag in request.tags)
     proposal = Proposal(
         id=new_id(),
@@ -87,7 +89,7 @@ def _proposal(engine: Engine, request: InboxPropose, content: str, close: Sequen
         action=request.action,
         memory=request.memory,
         category=request.category,
-        tags=tuple(dict.fromkeys(tag[:64] for tag in tags)),
+        tags=tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in tags)),
         scope=request.scope or engine.settings.scope,
         source=engine.guard.masked(request.source)[0] if request.source else None,
         created_at=now(),
@@ -96,10 +98,10 @@ def _proposal(engine: Engine, request: InboxPropose, content: str, close: Sequen
     check_concerned(engine, proposal)
     if proposal.action != "add":
         return proposal
-    old = next((one for one in close if _is_own(engine, one) and replaces(content, one.memory.content)), None)
+    old = next((one for one in near_by if _is_own(engine, one) and replaces(content, one.memory.content)), None)
     return proposal if old is None else msgspec.structs.replace(proposal, action="supersede", memory=old.memory.id)
 
 
-def _is_own(engine: Engine, one: Near) -> bool:
-    """What a file says is changed in the file, and what others said is theirs."""
+def _is_own(engine: Engine, one: NearMemory) -> bool:
+    """Only own memories, and no sensitive ones, are proposed to be replaced."""
     return one.memory.owner == (engine.viewer or LOCAL) and not one.memory.sensitive

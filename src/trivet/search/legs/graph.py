@@ -12,7 +12,8 @@ from trivet.search.legs.leg import Leg, LegQuery
 from trivet.types import Contribution, PathStep, Ranking, Why
 
 if TYPE_CHECKING:
-    from trivet.store.base import Seeds, Store
+    from trivet.store import Store
+    from trivet.store.records import Seeds
 
 NAME = "graph"
 FLOOR = 0.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trivet.analyse import Question
     from trivet.search.embedding import Embedding
     from trivet.search.recipe import Recipe
-    from trivet.store.base import Store
+    from trivet.store import Store
     from trivet.types import Filter
 
 # What can be measured of a memory in the ranking of a leg; search/relevance/features.py says how.

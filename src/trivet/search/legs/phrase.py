@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse, contains_phrase, fold
 from trivet.search.legs.lexical import NAME as LEXICAL
 from trivet.search.recipe import Recipe
-from trivet.store.base import Store
 from trivet.types import Candidate, Filter, Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # How many memories with all words of the phrases are read to see whether they hold them as phrases.
 READ = 1_000

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trivet.analyse import analyse, tokens_of
 from trivet.graph.canonical import canonical, form, singular
-from trivet.graph.dates import dates_in
-from trivet.graph.marks import marks_in
+from trivet.graph.marks import dates_in, marks_in
 from trivet.graph.names import is_name
 from trivet.graph.walk import Walk
 from trivet.search.fuse.normalise import spread
 from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.registry import legs
-from trivet.store.base import Bm25, Named, Seeds, Store
+from trivet.store.records import Bm25, Named, Seeds
 from trivet.types import Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # A name has at most so many words; of a pasted page the first words are looked at.
 LONGEST_NAME = 7

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from trivet.analyse import Question
 from trivet.search.fuse.normalise import NORMALISERS
@@ -15,8 +16,10 @@ from trivet.search.legs.leg import Leg, Measure
 from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
 from trivet.search.relevance.wording import WORDING_FEATURES, Wording
-from trivet.store.base import Store
 from trivet.types import Filter, Fused, Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 # So many of the best are looked at together; later ones hardly ever belong to an answer.
 HEAD = 50

@@ -1,5 +1,5 @@
 """Finding secrets in a text: `find` says what kind each is and where it stands."""
 
-from trivet.secrets.detect.find import Found, find
+from trivet.secrets.detect.find import SecretSpan, find, without_secrets
 
-__all__ = ["Found", "find"]
+__all__ = ["SecretSpan", "find", "without_secrets"]

@@ -1,4 +1,4 @@
-"""Secrets told by the name they are given: `password=...`, `api_key: ...`, "the password is ...".
+"""Secrets recognised by the name before them: `password=...`, `api_key: ...`, "the password is ...".
 
 The form of such a value is free, so the name must say that it is a secret and the value must look like one.
 """
@@ -8,17 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trivet.secrets.detect.harmless import is_placeholder
-from trivet.secrets.detect.lazy_pattern import Late
-from trivet.secrets.detect.shape import is_password, is_token, is_word_like_password
+from trivet.secrets.detect.value_shape import (
+    LazyPattern,
+    is_password,
+    is_placeholder,
+    is_token,
+    is_word_like_password,
+    lazy_pattern,
+)
 
+AWS_SECRET_KEY_LENGTH = 40
 _PASSWORD = r"pass(?:word|wort|wd|phrase|code)?|pwd|psk|contrase(?:ñ|n)a|kennwort|mot de passe"
 _TOKEN = (
     r"api[-_ ]?key|access[-_ ]?key|secret[-_ ]?key|auth[-_ ]?key|signing[-_ ]?key|encryption[-_ ]?key|master[-_ ]?key|"
     r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"
 )
-# What makes a name speak about the secret rather than hold it: token_count, password_file, secret_name.
-_ABOUT = Late(
+# Ends of names that are about a secret and do not hold one: token_count, password_file, secret_name.
+_ABOUT = lazy_pattern(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
     r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
@@ -33,23 +39,23 @@ _JOIN = (
 _VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[^\s\"'`,;<>|)\]}]{4,400}))"
 
 
-def _compiled(words: str) -> Late:
-    return Late(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
+def _compiled(words: str) -> LazyPattern:
+    return lazy_pattern(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
 
 
-# Where a name may begin; only there is it worth to look closely.
-_NEAR = Late(
+# Where such a name may begin: the expensive patterns are tried only there.
+_NEAR = lazy_pattern(
     r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"
     r"token|cred",
     re.IGNORECASE,
 )
 _PASSWORDS = _compiled(_PASSWORD)
 _TOKENS = _compiled(_TOKEN)
-_PROSE = Late(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
+_PROSE = lazy_pattern(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 
 def assigned(text: str) -> Iterator[tuple[str, int, int]]:
-    """Kind, start and stop of each."""
+    """Kind, start and stop of each secret."""
     end = 0
     for near in _NEAR().finditer(text):
         if near.start() < end:
@@ -83,17 +89,14 @@ def _token(match: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _kind(match: re.Match[str]) -> str:
-    """Amazon's secret keys have no prefix: their name and their forty characters tell them."""
+    """Amazon's secret keys have no prefix: their name and their forty characters identify them."""
     name = match.string[max(0, match.start() - len("aws_")) : match.start("join")].lower()
     of_amazon = "aws" in name or "secretaccesskey" in name.replace("_", "")
     return "aws-secret-key" if of_amazon and len(_value(match)[0]) == AWS_SECRET_KEY_LENGTH else "token"
 
 
-AWS_SECRET_KEY_LENGTH = 40
-
-
 def _value(match: re.Match[str]) -> tuple[str, int]:
-    """The value without what ends a sentence rather than a secret."""
+    """The value and its start, without marks that end the sentence around it."""
     if match["quoted"] is not None:
         return match["quoted"], match.start("quoted")
     value = match["bare"]

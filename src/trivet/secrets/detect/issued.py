@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - one rule a line, as far as it goes
-"""Secrets whose issuer gave them a form: a prefix, a length, an armour. The form is the proof."""
+"""Secrets whose issuer gave them a form: a prefix, a length, an armour, check digits. The form is the proof."""
 
 from __future__ import annotations
 
@@ -7,10 +7,87 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Callable
 
-from trivet.secrets.detect.numbers import CARD, IBAN, is_card, is_iban
-from trivet.secrets.detect.rule import Rule, rule
-from trivet.secrets.detect.shape import classes, entropy, is_token
+import msgspec
+
+from trivet.secrets.detect.value_shape import (
+    LazyPattern,
+    classes,
+    entropy,
+    is_documented,
+    is_placeholder,
+    is_token,
+    lazy_pattern,
+)
+
+Check = Callable[[str], bool]
+
+
+def _any(value: str) -> bool:
+    return True
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Anchors, a pattern, and a check of what the pattern found.
+
+    `anchors`: lower-case texts of which one must occur for the pattern to be tried; most of the speed comes from them.
+
+    The secret is the group named `secret`, or the whole match.
+    """
+
+    kind: str
+    anchors: tuple[str, ...]
+    pattern: LazyPattern
+    check: Check = _any
+    may_be_placeholder: bool = True
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        pattern = self.pattern()
+        group = "secret" if "secret" in pattern.groupindex else 0
+        return [match.span(group) for match in pattern.finditer(text) if self._holds(match[group])]
+
+    def _holds(self, value: str) -> bool:
+        return self.check(value) and not (self.may_be_placeholder and is_placeholder(value))
+
+
+def rule(
+    kind: str, anchors: str, pattern: str, check: Check = _any, *, flags: int = 0, placeholder: bool = True
+) -> Rule:
+    return Rule(kind, tuple(anchors.split()), lazy_pattern(pattern, flags), check, placeholder)
+
+
+# Visa, Mastercard, American Express, Discover, Diners, JCB: first digits and lengths.
+_ISSUERS = lazy_pattern(
+    r"4\d{15}|4\d{18}|5[1-5]\d{14}|(?:222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|"
+    r"6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+)
+CARD = r"(?<![\w.+-])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{4}|3\d{3}([ -])\d{6}\2\d{4,5}|\d{14,19})(?![\w-]|\.\d)"
+IBAN = r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])"
+_IBAN_LENGTHS = {
+    "AD": 24, "AE": 23, "AL": 28, "AT": 20, "BE": 16, "BG": 22, "BR": 29, "CH": 21, "CY": 28, "CZ": 24, "DE": 22,
+    "DK": 18, "EE": 20, "ES": 24, "FI": 18, "FR": 27, "GB": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23,
+    "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28,
+    "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
+}  # fmt: skip
+
+
+def is_card(text: str) -> bool:
+    digits = text.replace(" ", "").replace("-", "")
+    return bool(_ISSUERS().fullmatch(digits)) and _luhn(digits) and len(set(digits)) > 3 and not is_documented(digits)
+
+
+def _luhn(digits: str) -> bool:
+    doubled = (int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits)))
+    return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+def is_iban(text: str) -> bool:
+    account = text.replace(" ", "")
+    if _IBAN_LENGTHS.get(account[:2]) != len(account) or is_documented(account):
+        return False
+    return int("".join(str(int(character, 36)) for character in account[4:] + account[:4])) % 97 == 1
+
 
 _START = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9])"

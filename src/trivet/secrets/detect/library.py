@@ -1,4 +1,4 @@
-"""The long tail that the library `detect-secrets` knows. Loaded only where one of its words occurs: it takes 140 ms.
+"""Rarer secrets, by patterns of the library `detect-secrets`, loaded only where one of its words occurs (140 ms).
 
 Only its patterns are used. Its own scan may verify what it finds by sending it to the issuer.
 """
@@ -11,7 +11,7 @@ from importlib import import_module
 
 import msgspec
 
-from trivet.secrets.detect.harmless import is_placeholder
+from trivet.secrets.detect.value_shape import is_placeholder
 
 
 class Plugin(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""All keys as one small document, the same in a file, a keyring or a vault."""
+"""All keys as one small JSON document, the same in a file, a keyring or a vault."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EMPTY = Keys("", {})
 
 
 class Place(Protocol):
-    """Where the document is kept. `write` changes it only if it is still `before`, and says whether it did."""
+    """Where the document is kept. `write` is a compare-and-set: it returns False if the document is not `before`."""
 
     @property
     def name(self) -> str: ...

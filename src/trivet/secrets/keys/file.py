@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import SecretError
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
 
 if sys.platform != "win32":
     import fcntl
-
-OWNER_ONLY = 0o600
 
 
 class FilePlace:
@@ -40,26 +39,20 @@ class FilePlace:
             raise SecretError(f"{self.name} cannot be read: {error.strerror}.") from None
 
     def write(self, before: Keys, after: Keys) -> bool:
-        """Whole or not at all, and on the disk before it returns: what is sealed next must be readable for ever."""
+        """Atomic, and on the disk before it returns: a lost key would make what it sealed unreadable."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._alone():
+            with self._locked():
                 if self.read() != before:
                     return False
-                self._put(encode(after))
+                self._replace(encode(after))
         except OSError as error:
             raise SecretError(f"{self.name} cannot be written: {error.strerror}.") from None
         return True
 
-    def _put(self, data: bytes) -> None:
-        partial = self._path.with_name(f"{self._path.name}.partial")
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._path)
+    def _replace(self, data: bytes) -> None:
+        with atomic_write(self._path) as stream:
+            stream.write(data)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -67,7 +60,7 @@ class FilePlace:
             os.close(folder)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         lock = self._path.with_name(f"{self._path.name}.lock")
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:

@@ -27,7 +27,7 @@ class KeyringPlace:
         return EMPTY if text is None else decode(text, self.name)
 
     def write(self, before: Keys, after: Keys) -> bool:
-        """A keyring has no compare-and-set: the window between the two calls is left, and read again afterwards."""
+        """A keyring has no compare-and-set: another process may write between the calls, so it is read again."""
         if self.read() != before:
             return False
         try:

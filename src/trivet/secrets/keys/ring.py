@@ -1,14 +1,22 @@
-"""The keys of all places: the first place that can hold keys makes new ones, every place is asked for old ones."""
+"""The keys of all places. The first place makes new keys; every place is asked for old ones."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from trivet.errors import SecretError
 from trivet.secrets.keys.document import Keys, Place
+from trivet.secrets.keys.file import FilePlace
+from trivet.secrets.keys.keyring import usable_keyring
+
+KEY_FILE = "secret-keys.json"
+# How often another process may change the keys first before we give up.
+TRIES = 5
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -20,7 +28,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class KeyRing:
-    """Asked for a key only when there is something to seal or to open; the places are found then."""
+    """Looks for its places when a key is first needed, which is when there is something to seal or to open."""
 
     def __init__(self, find_places: Callable[[], Sequence[Place]]) -> None:
         self._find_places = find_places
@@ -29,12 +37,12 @@ class KeyRing:
         self._lock = threading.Lock()
 
     def current(self) -> Key:
-        """The key that seals, made on first need. Read anew each time: another process may have rotated it."""
+        """The key that seals, made if there is none. Read again each time: another process may have rotated it."""
         with self._lock:
             return self._opened_current(self._change(lambda keys: keys if keys.current else keys.with_new()))
 
     def get(self, id: str) -> Key:
-        """The key with this id, wherever it is."""
+        """The key with this id, from the first place that has it."""
         with self._lock:
             for place in () if id in self._opened else self._places():
                 secret = place.read().secret(id)
@@ -83,5 +91,22 @@ class KeyRing:
         return self._found
 
 
-# How often another process may be faster before we give up.
-TRIES = 5
+def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
+    """A vault if one is configured, else the keyring if there is one, and a file: the first is preferred.
+
+    A configured vault that fails is an error, never a reason to use another place.
+    """
+    places: list[Place] = []
+    if vault:
+        from trivet.secrets.keys.vault import VaultPlace  # 30 ms, only where a vault is configured
+
+        token = os.environ.get("VAULT_TOKEN", "")
+        if not token:
+            raise SecretError(
+                "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and write there."
+            )
+        places.append(VaultPlace(vault, token))
+    if keyring and (found := usable_keyring()) is not None:
+        places.append(found)
+    places.append(FilePlace(folder / KEY_FILE))
+    return places

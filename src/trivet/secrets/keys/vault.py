@@ -1,4 +1,4 @@
-"""Keys in HashiCorp Vault's key-value store, version 2, which tells by version numbers who changed it first."""
+"""Keys in HashiCorp Vault's key-value store, version 2, whose version numbers allow compare-and-set."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class VaultPlace:
         try:
             self._ask("POST", body)
         except _Refused as refused:
-            if refused.status == 400:  # somebody was faster: read again
+            if refused.status == 400:  # another process wrote first: the caller reads again
                 return False
             raise
         return True

@@ -14,6 +14,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -23,8 +24,10 @@ from starlette.requests import Request
 from trivet.errors import InvalidInput, StoreError
 from trivet.serve.http.endpoint import Reply, ServerContext
 from trivet.serve.http.errors import Malformed, StillRunning
-from trivet.store.base import Once
 from trivet.trivet import Trivet
+
+if TYPE_CHECKING:
+    from trivet.store.relational.idempotency import Idempotency
 
 logger = logging.getLogger("trivet.serve.http")
 
@@ -83,7 +86,7 @@ def act_once(
 ) -> Reply:
     if repeatable is None:
         return act()
-    once = memory.engine.store.once
+    once = memory.engine.store.idempotency
     kept = once.begin(repeatable.name, repeatable.request, LEASE_TIMES * context.settings.server_request_seconds)
     if kept is None:
         return _act(once, repeatable, act)
@@ -94,7 +97,7 @@ def act_once(
     return msgspec.structs.replace(repeatable.opened(kept.answer), replayed=True)
 
 
-def _act(once: Once, repeatable: IdempotentRequest, act: Callable[[], Reply]) -> Reply:
+def _act(once: Idempotency, repeatable: IdempotentRequest, act: Callable[[], Reply]) -> Reply:
     try:
         reply = act()
     except BaseException:

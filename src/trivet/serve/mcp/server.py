@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
-from trivet.secrets.error_text import tellable
+from trivet.secrets.detect import without_secrets
 from trivet.serve.failures import log_failure
 from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.serve.mcp.prompts import PROMPTS, AgentPrompt, write_prompt
@@ -92,7 +92,7 @@ def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., A
     async def handle(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
         tool = tools.get(parameters.name)
         if tool is None:
-            named = tellable(repr(parameters.name))
+            named = without_secrets(repr(parameters.name))
             raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(tools)}.")
         try:
             reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}))
@@ -131,7 +131,7 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
 def _told(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
-        return tellable(str(error))
+        return without_secrets(str(error))
     log_failure(where, error)
     return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 

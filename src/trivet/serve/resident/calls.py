@@ -60,7 +60,7 @@ def message_of(settings: Settings, request: Request[Any]) -> bytes:
 def perform(memory: Trivet, call: Call) -> bytes:
     """Performs the verb, and gives the result as it is sent."""
     if VERBS[call.verb].request is DrainRequest:
-        from trivet.memory.upkeep import read_now  # not for the client, whose start it would slow
+        from trivet.memory.maintenance import read_now  # not for the client, whose start it would slow
 
         engine = memory.engine
         return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))

@@ -11,7 +11,7 @@ import msgspec
 
 from trivet.memory.engine import Shared, open_engine
 from trivet.settings import Settings
-from trivet.settings.address import is_postgres, is_server, without_password
+from trivet.settings.address import is_file, without_password
 from trivet.trivet import Trivet
 
 # Each has its vectors in memory. Beyond, the one unused for longest is closed.
@@ -76,7 +76,7 @@ class Stores:
             return found
 
     def _opened(self, settings: Settings) -> Trivet:
-        if is_server(settings.path) or is_postgres(settings.path):
+        if not is_file(settings.path):
             return Trivet.open(settings=settings)  # its connections are its own
         return Trivet.of(open_engine(settings, self._shared(settings)))
 

@@ -1,7 +1,7 @@
-"""What has changed in a vault since the store last looked, and taking it in.
+"""What has changed in a vault since the last run, and storing it.
 
-New files go first and those that are gone last, so that a part that has moved is never without a place: a process that
-is killed in between leaves a store from which the next run goes on.
+New files are stored first and missing ones forgotten last, so that a part that moved always has a file: if the process
+is killed in between, the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -14,98 +14,104 @@ import msgspec
 
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
-from trivet.sources.files.apply import Chosen, apply, apply_gone, work_of
-from trivet.sources.files.plan import Lost, Match, match_moved, match_within, new_id_of
-from trivet.sources.files.prepare import Opened, prepare, stamps
-from trivet.sources.files.settle_links import settle_links
-from trivet.sources.files.values import Ingested
+from trivet.sources.files.apply import AssignedPart, apply, apply_gone, plan_change
+from trivet.sources.files.links import update_links
+from trivet.sources.files.matching import Match, UnmatchedParts, match_moved, match_within, new_id_of
+from trivet.sources.files.parts import Ingested
+from trivet.sources.files.prepare import ParsedFile, prepare, stamps
 from trivet.sources.files.vault import Vault
-from trivet.sources.files.walk import Looked, Seen, read
-from trivet.store.base import KnownFile, KnownPart
+from trivet.sources.files.walk import FileStatus, Listing, read_text
+from trivet.store.records import KnownFile, KnownPart
 from trivet.types import Progress
 
 
-class Planned(msgspec.Struct, frozen=True):
-    """A file that was there before, with its parts; `left` are those that it no longer has."""
+class PlannedFile(msgspec.Struct, frozen=True):
+    """A file that was ingested before, with its parts; `left` are parts that it no longer has."""
 
-    opened: Opened
-    chosen: Sequence[Chosen]
+    parsed: ParsedFile
+    assigned: Sequence[AssignedPart]
     left: Sequence[KnownPart]
 
 
 class Changes:
-    def __init__(self, engine: Engine, vault: Vault, looked: Looked, dry_run: bool) -> None:
+    """The new, changed and missing files of a vault, compared with the ledger of the store."""
+
+    def __init__(self, engine: Engine, vault: Vault, listing: Listing, dry_run: bool) -> None:
         self._engine, self._vault, self._dry_run = engine, vault, dry_run
         self._parts: dict[str, list[KnownPart]] = defaultdict(list)
         for part in engine.store.vaults.parts(vault.name):
             self._parts[part.path].append(part)
-        self._taken: dict[str, KnownPart | None] = {part.id: part for parts in self._parts.values() for part in parts}
-        self._sort_files({file.path: file for file in engine.store.vaults.files(vault.name)}, looked)
+        self._ids_in_use: dict[str, KnownPart | None] = {
+            part.id: part for parts in self._parts.values() for part in parts
+        }
+        self._sort_files({file.path: file for file in engine.store.vaults.files(vault.name)}, listing)
         self._counts: Counter[str] = Counter()
         self._redacted: Counter[str] = Counter()
-        self._problems = [problem for problem in looked.problems if vault.covers(problem.partition(": ")[0])]
+        self._problems = [problem for problem in listing.problems if vault.covers(problem.partition(": ")[0])]
 
-    def _sort_files(self, known: dict[str, KnownFile], looked: Looked) -> None:
+    def _sort_files(self, known: dict[str, KnownFile], listing: Listing) -> None:
         current = stamps(self._vault.options)
-        self._seen = {file.path: file for file in looked.files if self._vault.covers(file.path)}
-        self._fresh = [file for file in self._seen.values() if file.path not in known]
+        self._present = {file.path: file for file in listing.files if self._vault.covers(file.path)}
+        self._new = [file for file in self._present.values() if file.path not in known]
         self._changed = [
             file
-            for path, file in self._seen.items()
+            for path, file in self._present.items()
             if path in known and (path == self._vault.under or not _same(file, known[path], current))
         ]
-        self._were_there = any(path in known for path in self._seen)
-        unknown = tuple("" if folder == "." else f"{folder}/" for folder in looked.unknown)
-        # Also of parts without a file: they are left from a run that came to grief on the file they had moved to.
+        self._any_known = any(path in known for path in self._present)
+        unknown = tuple("" if folder == "." else f"{folder}/" for folder in listing.unknown)
+        # Also paths of parts without a file entry, left by a run that failed on the file they had moved to.
         self._gone = [
             path
             for path in sorted({*known, *self._parts})
-            if self._vault.covers(path) and path not in self._seen and not path.startswith(unknown)
+            if self._vault.covers(path) and path not in self._present and not path.startswith(unknown)
         ]
 
     @property
     def to_read(self) -> int:
-        return len(self._fresh) + len(self._changed)
+        return len(self._new) + len(self._changed)
 
     @property
-    def nothing_there(self) -> bool:
-        """Neither now nor before: a folder that need not be remembered."""
-        return not self._seen and not self._parts
+    def is_empty(self) -> bool:
+        """No file now and none before: such a folder is not kept as a vault."""
+        return not self._present and not self._parts
 
-    def check_there(self) -> None:
-        """A disk that is not mounted looks like a folder from which everything was deleted."""
+    def check_not_missing(self) -> None:
+        """Refuses to go on if all known files are missing: an unmounted disk looks like that."""
         name, root = self._vault.name, self._vault.root
-        if not self._seen and (root / self._vault.under).is_file():
+        if not self._present and (root / self._vault.under).is_file():
             raise InvalidInput(
                 f"{root / self._vault.under} is of no kind that can be ingested. docs/ingest.md lists them."
             )
-        if self._gone and not self._seen:
+        if self._gone and not self._present:
             raise Conflict(
                 f"None of the {len(self._gone)} files that were ingested from {root} is there any more. Is it mounted? "
                 f"Nothing was changed; if they are really gone, say: trivet ingest --drop {name}"
             )
-        if self._vault.moved and not self._were_there:
+        if self._vault.moved and not self._any_known:
             raise Conflict(
                 f"There is a vault {name} already, which was at another place, and none of its files is in {root}. "
                 "Give this one another --name."
             )
 
-    def take(self, progress: Progress) -> None:
-        lost = Lost(part for path in self._gone for part in self._parts[path])
-        planned = self._plan(lost, progress)
-        for file in self._fresh:
-            self._take_fresh(file, lost)
+    def store(self, progress: Progress) -> None:
+        unmatched = UnmatchedParts(part for path in self._gone for part in self._parts[path])
+        planned = self._plan(unmatched, progress)
+        for file in self._new:
+            self._store_new(file, unmatched)
             progress(1)
-        nowhere = {part.id for part in lost.left}
-        where = {one.id: plan.opened.path for plan in planned for one in plan.chosen}
+        unmatched_ids = {part.id for part in unmatched.left}
+        where = {one.id: plan.parsed.path for plan in planned for one in plan.assigned}
         for plan in planned:
-            over = [msgspec.structs.replace(part, path=where[part.id]) for part in plan.left if part.id in where]
-            with self._forgiving(plan.opened.path):
-                self._write(plan.opened, plan.chosen, [part for part in plan.left if part.id in nowhere], over)
+            handed_over = [msgspec.structs.replace(part, path=where[part.id]) for part in plan.left if part.id in where]
+            with self._collecting_problems(plan.parsed.path):
+                self._write(
+                    plan.parsed, plan.assigned, [part for part in plan.left if part.id in unmatched_ids], handed_over
+                )
         for path in self._gone:
-            self._take_gone(path, [part for part in self._parts[path] if part.id in nowhere])
+            self._forget_gone(path, [part for part in self._parts[path] if part.id in unmatched_ids])
         if not self._dry_run:
-            settled = settle_links(self._engine, self._vault.name)
+            settled = update_links(self._engine, self._vault.name)
             self._counts.update(links_added=settled.added, links_removed=settled.removed)
             self._problems += settled.problems
 
@@ -113,85 +119,85 @@ class Changes:
         return Ingested(
             vault=self._vault.name,
             dry_run=self._dry_run,
-            files_unchanged=len(self._seen) - self.to_read,
+            files_unchanged=len(self._present) - self.to_read,
             redacted=dict(self._redacted),
             problems=tuple(self._problems),
             **self._counts,
         )
 
-    def _plan(self, lost: Lost, progress: Progress) -> list[Planned]:
-        """Files that were there before: first their own parts, in all of them, and then what came from elsewhere."""
+    def _plan(self, unmatched: UnmatchedParts, progress: Progress) -> list[PlannedFile]:
+        """Files that were ingested before: matches each with its own parts first, then with parts of other files."""
         matched = []
         for file in self._changed:
-            if opened := self._opened(file):
-                matches, left = match_within(file.path, opened.parts, self._parts[file.path])
-                matched.append((opened, matches, left))
-                lost.add(left)
+            if parsed := self._parsed(file):
+                matches, left = match_within(file.path, parsed.parts, self._parts[file.path])
+                matched.append((parsed, matches, left))
+                unmatched.add(left)
             progress(1)
         planned = []
-        for opened, matches, left in matched:
-            with self._forgiving(opened.path):
-                planned.append(Planned(opened, self._chosen(opened.path, match_moved(matches, lost)), left))
+        for parsed, matches, left in matched:
+            with self._collecting_problems(parsed.path):
+                planned.append(PlannedFile(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left))
         return planned
 
-    def _take_fresh(self, file: Seen, lost: Lost) -> None:
-        if opened := self._opened(file):
-            matches, left = match_within(file.path, opened.parts, self._parts[file.path])
-            with self._forgiving(file.path):
-                self._write(opened, self._chosen(opened.path, match_moved(matches, lost)), left)
+    def _store_new(self, file: FileStatus, unmatched: UnmatchedParts) -> None:
+        if parsed := self._parsed(file):
+            matches, left = match_within(file.path, parsed.parts, self._parts[file.path])
+            with self._collecting_problems(file.path):
+                self._write(parsed, self._assign(parsed.path, match_moved(matches, unmatched)), left)
 
-    def _opened(self, file: Seen) -> Opened | None:
-        opened = None
-        with self._forgiving(file.path):
-            opened = prepare(self._engine, file.path, read(self._vault.root, file.path), self._vault.options)
-            if not opened.format.takes and self._vault.under == file.path:
+    def _parsed(self, file: FileStatus) -> ParsedFile | None:
+        parsed = None
+        with self._collecting_problems(file.path):
+            parsed = prepare(self._engine, file.path, read_text(self._vault.root, file.path), self._vault.options)
+            if not parsed.format.takes and self._vault.under == file.path:
                 raise InvalidInput("no reader knows what is in it. docs/ingest.md lists what can be ingested")
-        return opened
+        return parsed
 
-    def _chosen(self, path: str, matches: Sequence[Match]) -> list[Chosen]:
-        chosen = []
+    def _assign(self, path: str, matches: Sequence[Match]) -> list[AssignedPart]:
+        assigned = []
         for match in matches:
             known = match.known or self._purged(path, match)
             own = known.id if known else str(match.prepared.part.fields.get("id", ""))
-            if not known and own in self._taken:
+            if not known and own in self._ids_in_use:
                 raise InvalidInput(f"another file of the vault is the memory {own} already. Take its id away")
-            id = own or new_id_of(self._vault.name, path, match.prepared.place, self._taken)
-            self._taken[id] = None
-            chosen.append(Chosen(id, match.prepared, known))
-        return chosen
+            id = own or new_id_of(self._vault.name, path, match.prepared.place, self._ids_in_use)
+            self._ids_in_use[id] = None
+            assigned.append(AssignedPart(id, match.prepared, known))
+        return assigned
 
     def _purged(self, path: str, match: Match) -> KnownPart | None:
-        """Of a memory that was purged by hand the ledger knows only the id, and that is made of the place."""
+        """The entry of a memory that a person purged. The ledger has only its id, which follows from the place."""
         own = str(match.prepared.part.fields.get("id", ""))
-        found = self._taken.get(own or new_id_of(self._vault.name, path, match.prepared.place, {}))
+        found = self._ids_in_use.get(own or new_id_of(self._vault.name, path, match.prepared.place, {}))
         return found if found is not None and not found.said else None
 
     def _write(
         self,
-        opened: Opened,
-        chosen: Sequence[Chosen],
+        parsed: ParsedFile,
+        assigned: Sequence[AssignedPart],
         gone: Sequence[KnownPart] = (),
         handed_over: Sequence[KnownPart] = (),
     ) -> None:
-        work = work_of(self._engine, self._vault, opened, chosen, gone, handed_over)
+        work = plan_change(self._engine, self._vault, parsed, assigned, gone, handed_over)
         if not self._dry_run:
             apply(self._engine, self._vault, work)
         self._counts.update(work.counts)
         self._counts["files_read"] += 1
         self._redacted.update(work.redacted)
 
-    def _take_gone(self, path: str, parts: Sequence[KnownPart]) -> None:
+    def _forget_gone(self, path: str, parts: Sequence[KnownPart]) -> None:
         forgotten = len(parts) if self._dry_run else apply_gone(self._engine, self._vault, path, parts)
         self._counts.update(forgotten=forgotten, files_gone=1)
 
     @contextmanager
-    def _forgiving(self, path: str) -> Iterator[None]:
-        """A bad file costs only itself. What befalls the store ends the run."""
+    def _collecting_problems(self, path: str) -> Iterator[None]:
+        """A bad file is reported and skipped. An error of the store ends the run."""
         try:
             yield
         except (InvalidInput, Conflict) as error:
             self._problems.append(self._engine.guard.without_secrets(f"{path}: {error}").rstrip("."))
 
 
-def _same(file: Seen, known: KnownFile, current: frozenset[str]) -> bool:
+def _same(file: FileStatus, known: KnownFile, current: frozenset[str]) -> bool:
     return (known.size, known.modified) == (file.size, file.modified) and known.reader in current

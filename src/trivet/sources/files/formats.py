@@ -1,4 +1,4 @@
-"""Which reader takes which file: by its name, and for JSON by what is in it."""
+"""Which reader reads which file: by its name, and for JSON by its content."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from trivet.sources.files.readers.agent_files import NAMES, read_agent_file
+from trivet.sources.files.parts import About, Part, cuts, pieces
 from trivet.sources.files.readers.chat_exports import conversations_in, read_chats
 from trivet.sources.files.readers.claude_code import is_claude_code, read_claude_code
 from trivet.sources.files.readers.codex import is_codex, read_codex
-from trivet.sources.files.readers.lines import first_object
-from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files.readers.plain import read_plain
-from trivet.sources.files.values import Part
+from trivet.sources.files.readers.conversations import first_object
+from trivet.sources.files.readers.markdown import AGENT_FILES, LONGEST_TITLE, read_agent_file, read_markdown
 
 Read = Callable[[str, str], Iterator[Part]]
 
 
 class Format(msgspec.Struct, frozen=True):
-    """A kind of file. A higher version reads every file of the kind anew; `category` is for those that name none."""
+    """A kind of file. A higher version reads every file of the kind again; `category` is for files that name none."""
 
     name: str
     read: Read
@@ -35,13 +33,25 @@ class Format(msgspec.Struct, frozen=True):
         return f"{self.name}/{self.version}"
 
 
+def read_plain(name: str, text: str) -> Iterator[Part]:
+    """A plain text: one part, or as many as its length needs."""
+    title = name.rpartition("/")[2].rpartition(".")[0]
+    position = 0
+    for number, (cut, piece) in enumerate(zip(cuts(text), pieces(text), strict=True), 1):
+        position = text.index(cut, position)
+        row = text.count("\n", 0, position) + 1
+        position += len(cut)
+        lines = (row, row + cut.count("\n"))
+        yield Part(str(number), piece, {"title": title[:LONGEST_TITLE]}, lines, About(note=title))
+
+
 MARKDOWN = Format("markdown", read_markdown, "references", version=2)
 AGENT_FILE = Format("agent-file", read_agent_file, "procedures", version=2)
 PLAIN = Format("text", read_plain, "references", version=2)
 CLAUDE_CODE = Format("claude-code", read_claude_code, "events", version=2)
 CODEX = Format("codex", read_codex, "events", version=2)
 CHATS = Format("chats", read_chats, "events", version=2)
-# JSON of some other kind, which lies about in many folders. It is noted, so that it is not read every time.
+# Other JSON, which many folders hold. The ledger notes it, so that it is not read at every run.
 NOTHING = Format("nothing", lambda name, text: iter(()), "facts")
 FORMATS = (MARKDOWN, AGENT_FILE, PLAIN, CLAUDE_CODE, CODEX, CHATS, NOTHING)
 
@@ -58,7 +68,7 @@ def is_readable(path: str) -> bool:
 
 def format_of(path: str, text: str) -> Format:
     name = path.rpartition("/")[2].lower()
-    if name in NAMES:
+    if name in AGENT_FILES:
         return AGENT_FILE
     if name.endswith(".jsonl"):
         first = first_object(text)
@@ -69,5 +79,5 @@ def format_of(path: str, text: str) -> Format:
 
 
 def _any_claude_code(first: dict[str, object], text: str) -> bool:
-    """Its first lines may be snapshots of files."""
+    """A transcript may begin with snapshots of files."""
     return is_claude_code(first) or (first.get("type") == "file-history-snapshot" and '"sessionId"' in text)

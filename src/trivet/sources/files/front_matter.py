@@ -1,4 +1,4 @@
-"""The YAML between two rows of hyphens that may stand before a note."""
+"""The YAML between two lines of hyphens that may begin a note."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
-    """The fields, the text after them and the number of lines before it. Values stay as they are written: `no` is no.
+    """The fields, the text after them, and the number of lines before it. Values stay texts: `no` is "no", not False.
 
-    A text that begins with a rule and no fields is just text.
+    A text that begins with a line of hyphens but has no fields is plain text.
     """
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None

@@ -1,4 +1,8 @@
-"""Which memory a link of a note means. All links of a vault are settled together, since a target may come later."""
+"""Links between notes: which memory each one means, and storing them.
+
+All links of a vault are resolved together after a run, since a target may be read after the link. Only links made here
+are removed again: the ledger tells them from those that people made.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from trivet.clock import now
+from trivet.errors import Conflict, NotFound
+from trivet.memory.engine import Engine
+from trivet.sources.files.parts import About
 from trivet.sources.files.readers.markdown import slug
-from trivet.sources.files.values import About
-from trivet.store.base import KnownLink, KnownPart
+from trivet.store.records import KnownLink, KnownPart
+from trivet.types import Link
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -18,8 +26,8 @@ class _Known(msgspec.Struct, frozen=True):
     about: About
 
 
-class Directory:
-    """The parts of a vault by the names that links use: path, file name, title and alias, in this order."""
+class LinkResolver:
+    """Finds parts of a vault by the names that links use: path, file name, title and alias, in this order."""
 
     def __init__(self, parts: Sequence[KnownPart]) -> None:
         self.parts = [_Known(part, msgspec.json.decode(part.about, type=About)) for part in parts]
@@ -70,3 +78,54 @@ class Directory:
 
 def _stem(path: str) -> str:
     return posixpath.basename(path).rpartition(".")[0] or posixpath.basename(path)
+
+
+class LinkChanges(msgspec.Struct, frozen=True):
+    added: int = 0
+    removed: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def update_links(engine: Engine, vault: str) -> LinkChanges:
+    """Runs after every ingest, also if no file changed: an earlier process may have been killed before this step."""
+    vaults = engine.store.vaults
+    wanted, known = set(LinkResolver(vaults.parts(vault)).links()), set(vaults.links(vault))
+    possible = sorted(_possible(engine, wanted - known), key=_order)
+    unwanted = sorted(known - wanted, key=_order)
+    if not possible and not unwanted:
+        return LinkChanges()
+    problems: list[str] = []
+    with engine.store.together():
+        made = [link for link in possible if _link(engine, link, problems)]
+        removed = sum(_unlink(engine, link) for link in unwanted)
+        vaults.note_links(vault, made, unwanted)
+    return LinkChanges(len(made), removed, tuple(problems))
+
+
+def _possible(engine: Engine, links: set[KnownLink]) -> list[KnownLink]:
+    """Links whose both ends exist; the others wait until they do."""
+    ids = sorted({id for link in links for id in (link.source, link.target)})
+    memories = engine.store.memories.get_many(ids) if ids else {}
+    living = {id for id, memory in memories.items() if memory.state != "deleted"}
+    return [link for link in links if link.source in living and link.target in living]
+
+
+def _link(engine: Engine, link: KnownLink, problems: list[str]) -> bool:
+    try:
+        engine.store.links.add(Link(kind=link.kind, source=link.source, target=link.target, created_at=now()))
+    except Conflict as error:
+        problems.append(f"a link was left out: {error}")
+        return False
+    return True
+
+
+def _unlink(engine: Engine, link: KnownLink) -> bool:
+    try:
+        engine.store.links.remove(link.source, link.kind, link.target)
+    except NotFound:  # a person removed it, or its memory was purged
+        return False
+    return True
+
+
+def _order(link: KnownLink) -> tuple[str, str, str]:
+    return link.source, link.kind, link.target

@@ -1,6 +1,6 @@
-"""Memories as a folder of Markdown files, kept up to date: what `ingest` reads back is what was written.
+"""Memories as a folder of Markdown files, kept up to date; `ingest` reads back exactly what was written.
 
-A file that somebody has edited is left alone, and told, until it is ingested.
+A file that a person has edited is left alone and reported until it is ingested.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trivet.errors import InvalidInput, StoreError
 from trivet.memory.export_import import LinkLine, MemoryLine
 from trivet.sources.files.front_matter import split_front_matter, text_of
 from trivet.sources.files.mirror_format import is_as_written, is_mirror, says_the_same, written
-from trivet.sources.files.walk import NOT_NOTES, look, read
+from trivet.sources.files.walk import NOT_NOTES, list_files, read_text
 from trivet.types import Link, Memory
 
 LONGEST_NAME = 60
@@ -35,8 +35,8 @@ class Mirrored(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
 
 
-class There(msgspec.Struct, frozen=True):
-    """A file of the folder that is a memory: where it is, what it says, whether it is as we wrote it."""
+class MirrorFile(msgspec.Struct, frozen=True):
+    """A file of the folder that is a memory: its path, its text, and whether it is as we wrote it."""
 
     path: str
     text: str
@@ -44,39 +44,39 @@ class There(msgspec.Struct, frozen=True):
 
 
 def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
-    """`lines` are those of an export; `write` puts a text into a file, whole or not at all."""
-    memories, links = _taken(lines)
+    """`lines` are those of an export; `write` writes a text to a file atomically."""
+    memories, links = _decode(lines)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         root = folder.resolve(strict=True)
-        return _brought_up(memories, links, root, write)
+        return _update(memories, links, root, write)
     except OSError as error:
         raise StoreError(
             f"{folder} cannot be written: {error.strerror} ({error.filename}). Name another folder."
         ) from None
 
 
-def _brought_up(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path, write: Write) -> Mirrored:
-    there, taken = _there(root)
+def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path, write: Write) -> Mirrored:
+    present, used_paths = _present(root)
     done = {"written": 0, "unchanged": 0, "removed": 0}
     left = []
     for memory in memories:
         text = written(memory, links[memory.id])
-        old = there.pop(memory.id, None)
+        old = present.pop(memory.id, None)
         if old is not None and old.text == text:
             done["unchanged"] += 1
             continue
         if old is not None and not old.as_written and not says_the_same(old.text, text):
             left.append(old.path)
             continue
-        name = old.path if old is not None and _suits(old.path, memory) else _name(memory, taken)
-        taken.add(name)
+        name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
+        used_paths.add(name)
         (root / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write(root / name, text)
         done["written"] += 1
         if old is not None and old.path != name:
             (root / old.path).unlink()
-    for old in there.values():
+    for old in present.values():
         if old.as_written:
             (root / old.path).unlink()
             done["removed"] += 1
@@ -85,7 +85,7 @@ def _brought_up(memories: Sequence[Memory], links: dict[str, list[Link]], root: 
     return Mirrored(folder=str(root), left=tuple(left), **done)
 
 
-def _taken(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
+def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
     memories: list[Memory] = []
     links: dict[str, list[Link]] = defaultdict(list)
     for row in lines:
@@ -98,28 +98,28 @@ def _taken(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
     return memories, links
 
 
-def _there(root: Path) -> tuple[dict[str, There], set[str]]:
-    """The memories in the folder by their ids, and every path that is taken, by whomever."""
-    found: dict[str, There] = {}
-    taken = set()
-    for seen in look(root, ()).files:
-        taken.add(seen.path)
-        if not seen.path.endswith(".md"):
+def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:
+    """The memories in the folder by their ids, and every path in use, also of files that are not ours."""
+    found: dict[str, MirrorFile] = {}
+    used_paths = set()
+    for file in list_files(root, ()).files:
+        used_paths.add(file.path)
+        if not file.path.endswith(".md"):
             continue
         try:
-            text = read(root, seen.path).text
+            text = read_text(root, file.path).text
             front, _, _ = split_front_matter(text)
-        except InvalidInput:  # not ours, then, and its path is taken
+        except InvalidInput:  # not ours; its path stays in use
             continue
         if is_mirror(front):
-            found[text_of(front["id"])] = There(seen.path, text, is_as_written(text))
-    return found, taken
+            found[text_of(front["id"])] = MirrorFile(file.path, text, is_as_written(text))
+    return found, used_paths
 
 
-def _name(memory: Memory, taken: set[str]) -> str:
+def _name(memory: Memory, used_paths: set[str]) -> str:
     for end in (memory.id[-8:], memory.id):
         name = f"{_folder(memory)}{_stem(memory)}-{end}.md"
-        if name not in taken:
+        if name not in used_paths:
             return name
     raise StoreError(f"{name} is there already and is not ours. Move it away, or name another folder.")
 
@@ -134,6 +134,6 @@ def _stem(memory: Memory) -> str:
 
 
 def _folder(memory: Memory) -> str:
-    """The scope as folders; none of them hidden, and none that leads upward."""
+    """The scope as folders, none of them hidden or leading upward."""
     parts = (f"_{part}" if part.startswith(".") or part in NOT_NOTES else part for part in memory.scope.split("/"))
     return "".join(f"{part}/" for part in parts)

@@ -11,20 +11,15 @@ import yaml
 
 from trivet.errors import InvalidInput
 from trivet.ids import check_id
+from trivet.memory_fields import FIELDS, Field, Kind
 from trivet.sources.files.front_matter import text_of, words
-from trivet.sources.files.values import About, Part
+from trivet.sources.files.parts import About, Part
 from trivet.types import Link, LinkKind, Memory
 
 FORMAT = "1"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _DIGEST = re.compile(r"^digest: [0-9a-f]{32}\n", re.MULTILINE)
-_TEXTS = ("title", "category", "scope", "valid_from", "valid_to", "source")
-_NUMBERS: Mapping[str, type[float] | type[int]] = {
-    "importance": float,
-    "confidence": float,
-    "start_line": int,
-    "end_line": int,
-}
+_LINES = ("start_line", "end_line")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -43,27 +38,12 @@ def is_mirror(front: Mapping[str, Any]) -> bool:
 
 
 def written(memory: Memory, links: Sequence[Link]) -> str:
-    fields: dict[str, Any] = {"trivet": FORMAT, "id": memory.id}
-    source = memory.source
-    values = {
-        "title": memory.title,
-        "category": memory.category,
-        "tags": list(memory.tags),
-        "keywords": list(memory.expanded_keywords),
-        "importance": memory.importance,
-        "confidence": memory.confidence,
-        "scope": memory.scope,
-        "source": source.uri if source else None,
-        "start_line": source.start_line if source else None,
-        "end_line": source.end_line if source else None,
-        "created": memory.created_at,
-        "valid_from": memory.valid_from,
-        "valid_to": memory.valid_to,
-        "state": "archived" if memory.state == "archived" else None,
-        "sensitive": "true" if memory.sensitive else None,
-        "links": [f"{link.kind} {link.target}" for link in links],
-    }
-    fields |= {name: value for name, value in values.items() if value not in (None, [])}
+    values: dict[str, Any] = {"trivet": FORMAT, "id": memory.id}
+    for field in FIELDS:
+        if field.front is not None:
+            values |= _to_front(field.front, field.kind, getattr(memory, field.name))
+    values["links"] = [f"{link.kind} {link.target}" for link in links]
+    fields = {name: value for name, value in values.items() if value not in (None, [])}
     body = memory.content
     if "\r" in body:  # reading a text takes it for a line end
         fields["content"], body = body, ""
@@ -72,7 +52,7 @@ def written(memory: Memory, links: Sequence[Link]) -> str:
 
 
 def sealed(text: str) -> str:
-    """With a digest of its own, which tells later whether somebody has edited it."""
+    """With a digest of its own, which tells later whether it was edited."""
     opening, _, rest = text.partition("\n---\n")
     return f"{opening}\ndigest: {_digest(text)}\n---\n{rest}"
 
@@ -92,27 +72,57 @@ def mirrored(front: Mapping[str, Any], body: str) -> Part:
         raise InvalidInput(
             f"it is a mirror of format {front['trivet']}, and this Trivet reads {FORMAT}. Upgrade Trivet"
         )
+    # What the file does not say of these two, the memory does not have.
     fields: dict[str, Any] = {"id": check_id(text_of(front["id"])), "source": None, "title": None}
-    fields |= {name: front[name] for name in _TEXTS if isinstance(front.get(name), str)}
-    fields |= {name: _number(name, front[name]) for name in _NUMBERS if name in front}
-    fields |= {"tags": _list(front, "tags"), "expanded_keywords": _list(front, "keywords")}
-    if created := text_of(front.get("created")):
-        fields["created_at"] = created
-    fields["sensitive"] = text_of(front.get("sensitive")) == "true"
-    fields["state"] = "archived" if text_of(front.get("state")) == "archived" else "active"
+    for field in FIELDS:
+        if field.front is not None:
+            fields |= _from_front(field, field.front, front)
     content = front["content"] if isinstance(front.get("content"), str) else body.removesuffix("\n")
     return Part("memory", content, fields, None, About(note=fields["title"] or "", ids=_links(front)))
 
 
-def _list(front: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """A list keeps its items as they are; a text that somebody wrote by hand is taken apart."""
+def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
+    """A field's entries in the front matter. None and the empty list are left out."""
+    match kind:
+        case "texts":
+            return {name: list(value)}
+        case "flag":
+            return {name: "true" if value else None}
+        case "state":  # that of a deleted or superseded memory is not the file's to say
+            return {name: value if value == "archived" else None}
+        case "source":
+            return {name: value.uri if value else None, **{line: getattr(value, line, None) for line in _LINES}}
+    return {name: value}
+
+
+def _from_front(field: Field, name: str, front: Mapping[str, Any]) -> dict[str, Any]:
+    """What the front matter says of a field, under the names that `remember` takes."""
     value = front.get(name)
+    match field.kind:
+        case "texts":
+            return {field.name: _list(value)}
+        case "number":
+            return {field.name: _number(name, value, float)} if name in front else {}
+        case "flag":
+            return {field.name: text_of(value) == "true"}
+        case "state":
+            return {field.name: "archived" if text_of(value) == "archived" else "active"}
+        case "source":
+            lines = {line: _number(line, front[line], int) for line in _LINES if line in front}
+            return {field.name: value, **lines} if isinstance(value, str) else lines
+        case "time" if field.bookkeeping:
+            return {field.name: text_of(value)} if text_of(value) else {}
+    return {field.name: value} if isinstance(value, str) else {}
+
+
+def _list(value: Any) -> tuple[str, ...]:
+    """A list keeps its items as they are; a text that was written by hand is taken apart."""
     return tuple(str(item) for item in value) if isinstance(value, list) else words(value)
 
 
-def _number(name: str, value: Any) -> float | int:
+def _number(name: str, value: Any, kind: type[float] | type[int]) -> float | int:
     try:
-        return _NUMBERS[name](value)
+        return kind(value)
     except (TypeError, ValueError):
         raise InvalidInput(f"{name}: {value!r} is not a number") from None
 

@@ -1,4 +1,4 @@
-"""From a reader's parts to what the store is asked: digests for the ledger, options, checked fields."""
+"""From a reader's parts to prepared ones: options applied, fields checked, digests for the ledger."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from trivet.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.memory.engine import Engine
 from trivet.sources.files.formats import FORMATS, Format, format_of
-from trivet.sources.files.plan import Prepared
-from trivet.sources.files.values import Options, Part
-from trivet.sources.files.walk import Text
+from trivet.sources.files.matching import PreparedPart
+from trivet.sources.files.parts import Options, Part
+from trivet.sources.files.walk import TextFile
 
-# What a reader may meet in a file that is not what it seems to be.
+MOST_TAGS = 50
+# What a reader may raise on a file that is not of the format it seems to have.
 _UNEXPECTED = (OverflowError, AttributeError, KeyError, TypeError, ValueError, IndexError)
 
 
-class Opened(msgspec.Struct, frozen=True):
-    """A file that was read: what took it, and its parts."""
+class ParsedFile(msgspec.Struct, frozen=True):
+    """A file that was read: its text, format and parts."""
 
     path: str
-    text: Text
+    text: TextFile
     format: Format
-    parts: tuple[Prepared, ...]
+    parts: tuple[PreparedPart, ...]
 
 
-def prepare(engine: Engine, path: str, text: Text, options: Options) -> Opened:
+def prepare(engine: Engine, path: str, text: TextFile, options: Options) -> ParsedFile:
     if engine.guard.spans(path):
         raise InvalidInput("its name looks like a secret, and names are shown everywhere. Rename it")
     try:
@@ -39,11 +40,11 @@ def prepare(engine: Engine, path: str, text: Text, options: Options) -> Opened:
         parts = tuple(numbered(format.read(path, text.text)))
     except _UNEXPECTED as error:
         raise InvalidInput(f"it is not what its first lines promise ({type(error).__name__}: {error})") from None
-    return Opened(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
+    return ParsedFile(path, text, format, tuple(_prepared(engine, part, options) for part in parts))
 
 
 def stamp_of(format: Format, options: Options) -> str:
-    """Another reader, or another way to ingest, reads every file anew."""
+    """Kept in the ledger: if the reader's version or the options change, every file is read again."""
     return f"{format.stamp} {_hash(msgspec.json.encode(options))[:12]}"
 
 
@@ -52,31 +53,31 @@ def stamps(options: Options) -> frozenset[str]:
 
 
 def numbered(parts: Iterator[Part]) -> Iterator[Part]:
-    """In their order, and no two in the same place: of headings that say the same, the second is `... (2)`."""
-    seen: Counter[str] = Counter()
+    """Numbers the parts, and makes their places unique: the second of two equal headings becomes `... (2)`."""
+    counts: Counter[str] = Counter()
     for order, part in enumerate(parts):
-        seen[part.place] += 1
-        place = part.place if seen[part.place] == 1 else f"{part.place} ({seen[part.place]})"
+        counts[part.place] += 1
+        place = part.place if counts[part.place] == 1 else f"{part.place} ({counts[part.place]})"
         about = msgspec.structs.replace(part.about, order=order)
         yield msgspec.structs.replace(part, place=place, about=about)
 
 
-def _prepared(engine: Engine, part: Part, options: Options) -> Prepared:
+def _prepared(engine: Engine, part: Part, options: Options) -> PreparedPart:
     fields = _fields(engine, part, options)
-    beside = msgspec.json.encode(sorted(fields.items())).decode()
+    other_fields = msgspec.json.encode(sorted(fields.items())).decode()
     clean = engine.guard.without_secrets
-    digest = _keyed(engine) if engine.guard.spans(part.content) or engine.guard.spans(beside) else _hash
-    return Prepared(
+    digest = _keyed(engine) if engine.guard.spans(part.content) or engine.guard.spans(other_fields) else _hash
+    return PreparedPart(
         part=msgspec.structs.replace(part, fields=fields),
         place=clean(part.place),
-        content=digest(part.content.encode()),
-        said=digest(f"{part.content}\n{beside}".encode()),
+        content_digest=digest(part.content.encode()),
+        whole_digest=digest(f"{part.content}\n{other_fields}".encode()),
         about=msgspec.json.encode(_cleaned(msgspec.to_builtins(part.about), clean)).decode(),
     )
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """Text by text: a private mark that is never closed reaches to the end of its own text, not of all of them."""
+    """Cleans each text by itself, so that a private mark that is never closed hides no other text."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -85,7 +86,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
-    """A note's front matter is written for other programs too: what it says in another sense than ours is left out."""
+    """The fields with the options applied. Front matter is written for other programs too: unusable values go."""
     fields = dict(part.fields)
     if "id" in fields:
         return fields
@@ -95,7 +96,7 @@ def _fields(engine: Engine, part: Part, options: Options) -> dict[str, Any]:
         fields.setdefault("category", options.category)
     if options.scope:
         fields["scope"] = options.scope
-    fields["tags"] = tuple(dict.fromkeys((*fields.get("tags", ()), *options.tags)))[:50]
+    fields["tags"] = tuple(dict.fromkeys((*fields.get("tags", ()), *options.tags)))[:MOST_TAGS]
     for name, read in (("importance", _importance), ("sensitive", _truth), ("created_at", _time)):
         if isinstance(fields.get(name), str) and (value := read(fields.pop(name))) is not None:
             fields[name] = value
@@ -122,7 +123,7 @@ def _time(text: str) -> str | None:
 
 
 def _keyed(engine: Engine) -> Callable[[bytes], str]:
-    """Of a text with secrets only our key can make a digest: it must not help to guess them."""
+    """A keyed digest for texts with secrets: a plain one would help to guess them."""
     key = engine.guard.keys.current().secret
     return lambda data: hmac.new(key, data, hashlib.sha256).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""An ingest from beginning to end: look -> read what changed -> find what moved -> a transaction a file -> links."""
+"""An ingest: list files -> read what changed -> match parts with memories -> one transaction a file -> links."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from trivet.errors import InvalidInput, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.apply import apply_gone
 from trivet.sources.files.changes import Changes
-from trivet.sources.files.values import Ingested, Options
-from trivet.sources.files.vault import Vault, settle
-from trivet.sources.files.walk import look
-from trivet.store.base import KnownVault
+from trivet.sources.files.parts import Ingested, Options
+from trivet.sources.files.vault import Vault, resolve_vault
+from trivet.sources.files.walk import list_files
+from trivet.store.records import KnownVault
 from trivet.trivet import Trivet
 from trivet.types import Progress
 
@@ -29,19 +29,19 @@ def ingest(
     begin: Callable[[int], None] | None = None,
     progress: Progress | None = None,
 ) -> Ingested:
-    """Brings the store up to what the files under `path` say. Told again, it reads only what has changed.
+    """Brings the store up to date with the files under `path`. A second run reads only what has changed.
 
-    `begin` is told how many files will be read, `progress` each time one is done.
+    `begin` is called with the number of files to read, `progress` after each of them.
     """
     engine = _engine(memory)
-    vault = settle(Path(path), name, options, engine.store.vaults.vaults())
-    changes = Changes(engine, vault, look(vault.root, vault.options.exclude), dry_run)
-    changes.check_there()
-    if not dry_run and not changes.nothing_there:
+    vault = resolve_vault(Path(path), name, options, engine.store.vaults.vaults())
+    changes = Changes(engine, vault, list_files(vault.root, vault.options.exclude), dry_run)
+    changes.check_not_missing()
+    if not dry_run and not changes.is_empty:
         engine.store.vaults.keep(vault.entry)
     if begin is not None:
         begin(changes.to_read)
-    changes.take(progress or (lambda _: None))
+    changes.store(progress or (lambda _: None))
     return changes.report()
 
 

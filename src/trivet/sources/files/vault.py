@@ -1,4 +1,4 @@
-"""Which vault a path belongs to: one that the store knows, or a new one under a name of its own."""
+"""Which vault a path belongs to: one that the store knows, or a new one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import Conflict, InvalidInput
-from trivet.sources.files.values import Options
-from trivet.store.base import KnownVault
+from trivet.sources.files.parts import Options
+from trivet.store.records import KnownVault
 
 _NOT_IN_NAME = re.compile(r"[^\w.-]+")
 
 
 class Vault(msgspec.Struct, frozen=True):
-    """A folder and the part of it that is asked for: a path from the root, or nothing for all of it."""
+    """A folder, and the part of it to ingest: a path from the root, or nothing for all of it."""
 
     name: str
     root: Path
@@ -32,7 +32,7 @@ class Vault(msgspec.Struct, frozen=True):
         return KnownVault(self.name, str(self.root), msgspec.json.encode(self.options).decode())
 
 
-def settle(path: Path, name: str | None, given: Options, known: Sequence[KnownVault]) -> Vault:
+def resolve_vault(path: Path, name: str | None, given: Options, known: Sequence[KnownVault]) -> Vault:
     asked = path.expanduser().resolve()
     if not asked.exists():
         raise InvalidInput(f"{path} is not there. Name a folder of notes, or a file.")
@@ -85,6 +85,6 @@ def _options(vault: KnownVault) -> Options:
 
 
 def _merged(known: Options, given: Options) -> Options:
-    """What is not said stays as it was."""
-    said = {name: value for name in Options.__struct_fields__ if (value := getattr(given, name))}
-    return msgspec.structs.replace(known, **said)
+    """Options that are not given stay as they were."""
+    changed = {name: value for name in Options.__struct_fields__ if (value := getattr(given, name))}
+    return msgspec.structs.replace(known, **changed)

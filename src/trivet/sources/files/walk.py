@@ -1,4 +1,4 @@
-"""Which files there are under a root, and reading one of them: never through a link, never outside."""
+"""Lists the files under a root and reads them: never through a symbolic link, never outside of the root."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.sources.files.formats import is_readable
 
-# Beside whatever begins with a dot: nobody's notes.
+# Skipped like hidden folders: they hold no notes.
 NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
 LARGEST_TEXT = 16 * 2**20
 LARGEST_JSON = 2 * 2**30
-# Not through a link that has come since, and not waiting for ever at a pipe.
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# Do not follow a link made since the listing, and do not wait for a writer at a pipe.
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """A file as a look at the folder shows it, by its path from the root with slashes."""
+class FileStatus(msgspec.Struct, frozen=True):
+    """A file in a listing, by its path from the root with slashes."""
 
     path: str
     size: int
     modified: int
 
 
-class Text(msgspec.Struct, frozen=True):
-    """What a file holds, and what it was like when reading it began."""
+class TextFile(msgspec.Struct, frozen=True):
+    """A file's text, with its size and time when reading began."""
 
     text: str
     size: int
     modified: int
 
 
-class Looked(msgspec.Struct, frozen=True):
-    """`unknown` are folders that could not be looked into: what was there before may still be there."""
+class Listing(msgspec.Struct, frozen=True):
+    """The files under a root. `unknown` are folders that cannot be read: their known files may still exist."""
 
-    files: tuple[Seen, ...]
+    files: tuple[FileStatus, ...]
     problems: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def look(root: Path, exclude: Sequence[str]) -> Looked:
-    """Every file that a reader could take, in order."""
-    files: list[Seen] = []
+def list_files(root: Path, exclude: Sequence[str]) -> Listing:
+    """Every file that has a reader, in order."""
+    files: list[FileStatus] = []
     problems: list[str] = []
     troubles: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=troubles.append):
@@ -66,16 +66,16 @@ def look(root: Path, exclude: Sequence[str]) -> Looked:
     problems += [
         f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
     ]
-    return Looked(tuple(files), tuple(problems), tuple(_from(root, Path(error.filename)) for error in troubles))
+    return Listing(tuple(files), tuple(problems), tuple(_from(root, Path(error.filename)) for error in troubles))
 
 
-def read(root: Path, path: str) -> Text:
-    """The text of a file under the root. The root itself may be anywhere; what lies below must really be there."""
+def read_text(root: Path, path: str) -> TextFile:
+    """The text of a file under the root. The root itself may be behind a link; nothing below it may."""
     whole = root / path
     if not Path(os.path.realpath(whole.parent)).is_relative_to(root):
         raise InvalidInput("it leads outside of the folder, so it is not read")
     try:
-        handle = os.open(whole, os.O_RDONLY | _CAREFULLY)
+        handle = os.open(whole, os.O_RDONLY | _SAFELY)
     except OSError as error:
         raise InvalidInput(f"it cannot be read ({error.strerror})") from None
     with os.fdopen(handle, "rb") as file:
@@ -85,7 +85,7 @@ def read(root: Path, path: str) -> Text:
         most = LARGEST_JSON if path.lower().endswith((".json", ".jsonl")) else LARGEST_TEXT
         if found.st_size > most:
             raise InvalidInput(f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it")
-        return Text(_decoded(file.read(most + 1)), found.st_size, found.st_mtime_ns)
+        return TextFile(_decoded(file.read(most + 1)), found.st_size, found.st_mtime_ns)
 
 
 def _decoded(data: bytes) -> str:
@@ -99,12 +99,12 @@ def _decoded(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _seen(file: Path, path: str) -> Seen | None:
+def _seen(file: Path, path: str) -> FileStatus | None:
     try:
         found = file.lstat()
     except FileNotFoundError:
         return None
-    return Seen(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return FileStatus(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def _problem(whole: Path, path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Ingesting again whenever files change, once they have been quiet for a moment."""
+"""Watches files for `ingest --watch`: signals a new run once changed files have been quiet for a moment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trivet.sources.files.formats import is_readable
 # Editors save in several steps, and a checkout changes hundreds of files: one run for all of them.
 QUIET_MILLISECONDS = 300
 LONGEST_MILLISECONDS = 3_000
-# How often the wait is interrupted to see whether it shall end.
+# How often the wait is interrupted to see whether it should stop.
 LOOK_UP_MILLISECONDS = 1_000
 
 
 def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yields once when the watch has begun, for what happened before that, and then after each burst of changes.
+    """Yields once when the watch has begun, for earlier changes, and then after each burst of changes.
 
-    Of a file its folder is watched: most programs save by putting another file in its place.
+    For a single file its folder is watched: most programs save by replacing the file.
     """
     begun = False
     for found in watch(
@@ -41,5 +41,5 @@ def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
 
 class _Notes(DefaultFilter):
     def __call__(self, change: Change, path: str) -> bool:
-        """Of folders we hear only that they moved or went, and their names have no ending."""
+        """Readable files, and names without an ending: for a moved or deleted folder only its own name is reported."""
         return super().__call__(change, path) and (is_readable(path) or "." not in Path(path).name)

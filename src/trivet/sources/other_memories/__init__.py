@@ -1,1 +1,1 @@
-"""What other memories keep, as lines that `import` takes in. Each system is one file; all of them only read."""
+"""Reads what other memory systems keep, as lines that `import` understands. One module a system; all only read."""

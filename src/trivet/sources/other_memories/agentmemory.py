@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.files import json_of, number, objects, texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.file_access import json_of, number, objects, texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 _CATEGORIES = {
     "preference": "preferences",
@@ -20,7 +20,7 @@ _CATEGORIES = {
 }
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     value = json_of(path)
     data = value.get("exportData", value) if isinstance(value, dict) else None
     if not isinstance(data, dict) or not isinstance(data.get("memories"), list):
@@ -30,39 +30,39 @@ def read(path: Path) -> Iterator[Found]:
         yield from _made("semantic memory", one, str(one.get("fact") or ""), "facts")
     for one in objects(data.get("proceduralMemories")):
         steps = [f"{count}. {step}" for count, step in enumerate(texts(one.get("steps")), 1)]
-        said = [str(one.get("triggerCondition") or ""), *steps, str(one.get("expectedOutcome") or "")]
-        yield from _made("procedure", one, "\n".join(text for text in said if text), "procedures")
+        lines = [str(one.get("triggerCondition") or ""), *steps, str(one.get("expectedOutcome") or "")]
+        yield from _made("procedure", one, "\n".join(text for text in lines if text), "procedures")
     for one in objects(data.get("lessons")):
-        said = [str(one.get("content") or ""), str(one.get("context") or "")]
-        yield from _made("lesson", one, "\n\n".join(text for text in said if text), "procedures")
+        lines = [str(one.get("content") or ""), str(one.get("context") or "")]
+        yield from _made("lesson", one, "\n\n".join(text for text in lines if text), "procedures")
     for one in objects(data.get("summaries")):
         decisions = [f"- {decision}" for decision in texts(one.get("keyDecisions"))]
-        said = [str(one.get("narrative") or ""), "\n".join(decisions)]
-        yield from _made("summary", {"id": one.get("sessionId"), **one}, "\n\n".join(said).strip(), "events")
+        lines = [str(one.get("narrative") or ""), "\n".join(decisions)]
+        yield from _made("summary", {"id": one.get("sessionId"), **one}, "\n\n".join(lines).strip(), "events")
     buckets = data.get("observations")
     for bucket in (buckets if isinstance(buckets, dict) else {}).values():
         for one in objects(bucket):
             facts = [f"- {fact}" for fact in texts(one.get("facts"))]
-            said = [str(one.get("narrative") or ""), "\n".join(facts)]
+            lines = [str(one.get("narrative") or ""), "\n".join(facts)]
             category = _CATEGORIES.get(str(one.get("type")), "events")
-            yield from _made("observation", one, "\n\n".join(text for text in said if text), category)
+            yield from _made("observation", one, "\n\n".join(text for text in lines if text), category)
 
 
-def _memory(one: dict[str, Any]) -> Iterator[Found]:
+def _memory(one: dict[str, Any]) -> Iterator[ForeignMemory]:
     links = [("supersedes", f"memory {id}") for id in texts(one.get("supersedes"))]
     links += [("see-also", f"memory {id}") for id in texts(one.get("relatedIds"))]
     category = _CATEGORIES.get(str(one.get("type")), "facts")
     yield from _made("memory", one, str(one.get("content") or ""), category, tuple(links))
 
 
-def _made(kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()) -> Iterator[Found]:
+def _made(kind: str, one: dict[str, Any], content: str, category: str, links: Any = ()) -> Iterator[ForeignMemory]:
     if not content.strip() or not one.get("id"):
         return
     project = (str(one["project"]),) if one.get("project") else ()
     type = (str(one["type"]),) if one.get("type") else ()
     weight = one.get("strength", one.get("importance"))
     created = one.get("createdAt") or one.get("timestamp")
-    yield Found(
+    yield ForeignMemory(
         kind=kind,
         key=f"{kind} {one['id']}",
         content=content,
@@ -78,7 +78,7 @@ def _made(kind: str, one: dict[str, Any], content: str, category: str, links: An
     )
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "agentmemory",
     "its export (JSON)",
     read,

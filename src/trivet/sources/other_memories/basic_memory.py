@@ -12,35 +12,34 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.secrets.private import private_spans
 from trivet.sources.files.front_matter import split_front_matter, text_of
-from trivet.sources.files.links import Directory
+from trivet.sources.files.links import LinkResolver
+from trivet.sources.files.parts import Part
 from trivet.sources.files.prepare import numbered
 from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files.values import Part
-from trivet.sources.files.walk import look
-from trivet.sources.files.walk import read as read_text
-from trivet.sources.other_memories.values import Foreign, Found
-from trivet.store.base import KnownPart
+from trivet.sources.files.walk import list_files, read_text
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
+from trivet.store.records import KnownPart
 
 _OBSERVATION = re.compile(r"^[ \t]*[-*] \[(?P<category>[^\[\]()\n]{2,40})\] (?P<text>\S.*)$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\S)#([\w/-]+)")
 _CHECKBOXES = frozenset(("x", "X", "-", " "))
 
 
-def read(path: Path) -> Iterator[Found]:
-    """A memory for each observation, and one for what else stands under each heading."""
+def read(path: Path) -> Iterator[ForeignMemory]:
+    """A memory for each observation, and one for the rest under each heading."""
     if not path.is_dir():
         raise InvalidInput(
             f"{path} is not a folder. Name the folder of a basic-memory project, such as ~/basic-memory."
         )
     root = path.resolve()
-    notes = [file.path for file in look(root, ()).files if file.path.endswith(".md")]
+    notes = [file.path for file in list_files(root, ()).files if file.path.endswith(".md")]
     found = [one for name in notes for one in _note(root, name)]
     links = _links(found)
     for key, memory, _ in found:
         yield msgspec.structs.replace(memory, links=tuple(("see-also", target) for target in links.get(key, ())))
 
 
-Piece = tuple[str, Found, KnownPart]
+Piece = tuple[str, ForeignMemory, KnownPart]
 
 
 def _note(root: Path, name: str) -> Iterator[Piece]:
@@ -56,7 +55,7 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
             about = msgspec.structs.replace(part.about, order=order, wiki=() if number else part.about.wiki)
             yield (
                 key,
-                Found(
+                ForeignMemory(
                     kind="observation" if tags else "text",
                     key=key,
                     content=content,
@@ -71,7 +70,7 @@ def _note(root: Path, name: str) -> Iterator[Piece]:
 
 
 def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """What is left beside observations comes first: relations are links, and say it in the note's own words too."""
+    """The rest beside the observations comes first. Relations stay in it as text, besides becoming links."""
     hidden = private_spans(part.content)
     observations = [
         one
@@ -89,7 +88,7 @@ def _pieces(part: Part) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def _links(found: list[Piece]) -> dict[str, list[str]]:
     links: dict[str, list[str]] = {}
-    for link in Directory([known for _, _, known in found]).links():
+    for link in LinkResolver([known for _, _, known in found]).links():
         links.setdefault(link.source, []).append(link.target)
     return links
 
@@ -99,7 +98,7 @@ def _category(tags: tuple[str, ...]) -> str:
     return {"decision": "decisions", "preference": "preferences", "problem": "problems"}.get(kind, "references")
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "basic-memory",
     "the folder of a project (Markdown)",
     read,

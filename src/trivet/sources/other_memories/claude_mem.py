@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.files import has_table, rows, texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.file_access import has_table, rows, texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 _CATEGORIES = {"bugfix": "problems", "decision": "decisions", "discovery": "facts", "feature": "projects"}
 _SUMMARY = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "observations"):
         raise InvalidInput(f"{path} has no table of observations. Name ~/.claude-mem/claude-mem.db.")
     for row in rows(path, "observations", ("id",), needed=("id", "type", "created_at")):
@@ -23,19 +23,19 @@ def read(path: Path) -> Iterator[Found]:
         yield from _summary(row)
     for row in rows(path, "directives", ("id",)):
         if row.get("status") == "active" and str(row.get("content") or "").strip():
-            yield Found(
+            yield ForeignMemory(
                 kind="directive", key=_key("directive", row), content=str(row["content"]), category="preferences",
                 importance=0.8, tags=_project(row), created_at=str(row["created_at"]),
             )  # fmt: skip
 
 
-def _observation(row: dict[str, Any]) -> Iterator[Found]:
+def _observation(row: dict[str, Any]) -> Iterator[ForeignMemory]:
     facts = [f"- {fact}" for fact in texts(row.get("facts"))]
     narrative = str(row.get("narrative") or row.get("text") or "").strip()
-    said = [text for text in (str(row.get("subtitle") or ""), narrative, "\n".join(facts)) if text]
-    content = "\n\n".join(said) or str(row.get("title") or "")
+    lines = [text for text in (str(row.get("subtitle") or ""), narrative, "\n".join(facts)) if text]
+    content = "\n\n".join(lines) or str(row.get("title") or "")
     if content.strip():
-        yield Found(
+        yield ForeignMemory(
             kind="observation",
             key=_key("observation", row),
             content=content,
@@ -46,11 +46,11 @@ def _observation(row: dict[str, Any]) -> Iterator[Found]:
         )
 
 
-def _summary(row: dict[str, Any]) -> Iterator[Found]:
-    said = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
-    if said:
-        yield Found(
-            kind="summary", key=_key("summary", row), content="\n\n".join(said), title=str(row.get("request") or ""),
+def _summary(row: dict[str, Any]) -> Iterator[ForeignMemory]:
+    lines = [f"{name.replace('_', ' ').capitalize()}: {row[name]}" for name in _SUMMARY if row.get(name)]
+    if lines:
+        yield ForeignMemory(
+            kind="summary", key=_key("summary", row), content="\n\n".join(lines), title=str(row.get("request") or ""),
             category="events", tags=("summary", *_project(row)), created_at=str(row["created_at"]),
         )  # fmt: skip
 
@@ -63,7 +63,7 @@ def _project(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["project"]),) if row.get("project") else ()
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "claude-mem",
     "claude-mem.db (SQLite)",
     read,

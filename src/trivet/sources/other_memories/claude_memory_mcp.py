@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.files import has_table, number, rows, texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.file_access import has_table, number, rows, texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     if not has_table(path, "memories"):
         raise InvalidInput(f"{path} has no table of memories. Name ~/.claude/claude-memory/memory/memory.db.")
     for row in rows(path, "memories", ("id",), needed=("id", "content", "created_at")):
         if row.get("deleted_at") or not str(row["content"]).strip():
             continue
-        yield Found(
+        yield ForeignMemory(
             kind="memory",
             key=f"{row['id']} {row['created_at']}",  # numbers begin again in a new file
             content=str(row["content"]),
@@ -30,7 +30,7 @@ def read(path: Path) -> Iterator[Found]:
         )
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "claude-memory-mcp",
     "memory.db (SQLite)",
     read,

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.files import has_table, is_sqlite, json_of, objects, rows, texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.file_access import has_table, is_sqlite, json_of, objects, rows, texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     yield from _history(path) if is_sqlite(path) else _results(path)
 
 
-def _results(path: Path) -> Iterator[Found]:
+def _results(path: Path) -> Iterator[ForeignMemory]:
     value = json_of(path)
     listed = value.get("results", value.get("memories")) if isinstance(value, dict) else value
     found = [one for one in objects(listed) if one.get("id") and (one.get("memory") or one.get("text"))]
@@ -25,7 +25,7 @@ def _results(path: Path) -> Iterator[Found]:
         metadata = one.get("metadata")
         inner: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
         whose = (str(one[name]) for name in ("user_id", "agent_id") if one.get(name))
-        yield Found(
+        yield ForeignMemory(
             kind="memory",
             key=str(one["id"]),
             content=str(one.get("memory") or one["text"]),
@@ -37,8 +37,8 @@ def _results(path: Path) -> Iterator[Found]:
         )
 
 
-def _history(path: Path) -> Iterator[Found]:
-    """The last word on each memory; what was deleted stays so."""
+def _history(path: Path) -> Iterator[ForeignMemory]:
+    """The last text of each memory; deleted ones are left out."""
     if not has_table(path, "history"):
         raise InvalidInput(f"{path} has no table of history. Name ~/.mem0/history.db, or a JSON export.")
     last: dict[str, dict[str, Any]] = {}
@@ -52,7 +52,7 @@ def _history(path: Path) -> Iterator[Found]:
         text = str(row["new_memory"] or "").strip()
         if row["event"] == "DELETE" or row.get("is_deleted") or not text:
             continue
-        yield Found(
+        yield ForeignMemory(
             kind="memory",
             key=key,
             content=text,
@@ -66,7 +66,7 @@ def _time(value: Any) -> str | None:
     return str(value) if value else None
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "mem0",
     "a JSON export, or history.db (SQLite)",
     read,

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.files.readers.lines import objects
-from trivet.sources.other_memories.files import texts
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.files.readers.conversations import json_lines
+from trivet.sources.other_memories.file_access import texts
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 
-def read(path: Path) -> Iterator[Found]:
+def read(path: Path) -> Iterator[ForeignMemory]:
     try:
         text = path.read_text(encoding="utf-8")
-        entries = list(objects(text))
+        entries = list(json_lines(text))
         moment = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}.") from None
@@ -36,15 +36,15 @@ def read(path: Path) -> Iterator[Found]:
 
 def _entity(
     name: str, entity: dict[str, Any], relations: list[dict[str, Any]], known: dict[str, Any], moment: str
-) -> Found:
+) -> ForeignMemory:
     kind = str(entity.get("entityType") or "entity")
-    said = [f"{name} ({kind})", *texts(entity.get("observations"))]
-    said += [f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}." for one in relations]
+    lines = [f"{name} ({kind})", *texts(entity.get("observations"))]
+    lines += [f"{name} {str(one.get('relationType')).replace('_', ' ')} {one.get('to')}." for one in relations]
     targets = dict.fromkeys(str(one.get("to")) for one in relations)
-    return Found(
+    return ForeignMemory(
         kind="entity",
         key=name,
-        content="\n".join(said),
+        content="\n".join(lines),
         title=name,
         category="people" if kind.lower() == "person" else "facts",
         tags=(kind,),
@@ -53,7 +53,7 @@ def _entity(
     )
 
 
-SYSTEM = Foreign(
+SYSTEM = ForeignSystem(
     "MCP reference memory server",
     "memory.json or memory.jsonl",
     read,

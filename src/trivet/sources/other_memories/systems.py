@@ -1,4 +1,4 @@
-"""The systems we can take over from, and their finds as lines of an import."""
+"""The systems that can be imported from, and their memories as lines of an import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from trivet.clock import now, parse_time
 from trivet.errors import InvalidInput
 from trivet.memory.export_import import LinkLine, MemoryLine
-from trivet.sources.files.cut import pieces
+from trivet.sources.files.parts import pieces
 from trivet.sources.other_memories import (
     agentmemory,
     basic_memory,
@@ -19,11 +19,10 @@ from trivet.sources.other_memories import (
     mem0,
     reference_server,
 )
-from trivet.sources.other_memories.names import SystemName
-from trivet.sources.other_memories.values import Foreign, Found
+from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem, SystemName
 from trivet.types import Link, LinkKind, Memory
 
-SYSTEMS: Mapping[SystemName, Foreign] = {
+SYSTEMS: Mapping[SystemName, ForeignSystem] = {
     "mcp-memory": reference_server.SYSTEM,
     "claude-memory-mcp": claude_memory_mcp.SYSTEM,
     "mem0": mem0.SYSTEM,
@@ -35,8 +34,10 @@ _IDS = uuid.uuid5(uuid.NAMESPACE_URL, "trivet-foreign")
 LONGEST_TITLE, LONGEST_TAG, MOST_TAGS = 300, 64, 50
 
 
-def lines_of(system: SystemName, found: Iterable[Found], scope: str, categories: Sequence[str]) -> Iterator[str]:
-    """The same finds give the same ids, so that an import can be repeated; a later change there is one here."""
+def lines_of(
+    system: SystemName, found: Iterable[ForeignMemory], scope: str, categories: Sequence[str]
+) -> Iterator[str]:
+    """Ids follow from the other system's, so that a repeated import adds nothing and carries changes over."""
     known: set[str] = set()
     links: list[Link] = []
     for one in found:
@@ -54,7 +55,9 @@ def lines_of(system: SystemName, found: Iterable[Found], scope: str, categories:
             yield msgspec.json.encode(LinkLine(link)).decode()
 
 
-def _memory(system: SystemName, one: Found, content: str, number: int, scope: str, categories: Sequence[str]) -> Memory:
+def _memory(
+    system: SystemName, one: ForeignMemory, content: str, number: int, scope: str, categories: Sequence[str]
+) -> Memory:
     created = _time(one.created_at) or now()
     tags = [*one.tags, *([one.category] if one.category not in categories else [])]
     return Memory(
@@ -74,13 +77,13 @@ def _memory(system: SystemName, one: Found, content: str, number: int, scope: st
     )
 
 
-def _link(system: SystemName, one: Found, kind: LinkKind, target: str) -> Link:
+def _link(system: SystemName, one: ForeignMemory, kind: LinkKind, target: str) -> Link:
     made = _time(one.created_at) or now()
     return Link(kind=kind, source=_id(system, one.key, 1), target=_id(system, target, 1), created_at=made)
 
 
 def _id(system: SystemName, key: str, number: int) -> str:
-    """Their own, where it is a UUID already."""
+    """Their own id where it is a UUID, else one made from their key."""
     try:
         own = str(uuid.UUID(key)) if number == 1 else ""
     except ValueError:

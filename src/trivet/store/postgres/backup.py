@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from trivet import memory_fields
 from trivet.store.postgres.connection import Transaction
 from trivet.store.sqlite import SqliteStore
 
 # In the order in which they refer to each other.
 TABLES = {
-    "memory": "key, id, content, title, category, tags, importance, confidence, expanded_keywords, scope, source_uri, "
-    "source_start_line, source_end_line, created_at, updated_at, valid_from, valid_to, state, sensitive, revision, "
-    "length, owner",
+    "memory": ", ".join(memory_fields.columns()),
     "memory_tag": "memory, tag",
     "revision": "memory, revision, changed_at, action, snapshot",
     "link": "source, kind, target, created_at",

@@ -1,4 +1,4 @@
-"""What a statement runs on: alone in a transaction of its own, or within one that somebody opened."""
+"""What a statement runs on: a transaction of its own, or one that the caller opened."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGconn
 from psycopg.waiting import Ready, Wait
 
-from trivet.store.postgres.pool import Connection
-from trivet.store.postgres.queries import QUERIES
+from trivet.memory_fields import as_json
+from trivet.store.postgres.connection_pool import Connection, Row
+from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.replicas import Replica
-from trivet.store.postgres.rows import Row
 from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import CHANGES_KEPT
 from trivet.store.relational.database import Numbered, Parameters
-from trivet.store.relational.rows import as_json
 
 NONE: Parameters = {}
 SetUp = Callable[[Connection], None]
@@ -35,8 +34,8 @@ def _set(connection: Connection, settings: Mapping[str, str]) -> None:
 
 
 def _sent(connection: Connection) -> None:
-    """Until all of a statement is on its way. psycopg waits for answers in a pipeline with a large one half sent, and
-    the server for the other half."""
+    """Waits until all of a statement is sent. In a pipeline psycopg would wait for answers with a large statement half
+    sent, and the server for the other half."""
     connection.wait(_sending(connection.pgconn))
 
 
@@ -50,7 +49,7 @@ def _sending(pgconn: PGconn) -> Generator[Wait, Ready | int, None]:
 
 
 class Choice:
-    """The standby that answers within a moment; none after it failed, or after something was written."""
+    """The standby that answers within a moment; None after it failed, or after the caller wrote something."""
 
     def __init__(self, replica: Replica | None) -> None:
         self.replica = replica
@@ -59,7 +58,7 @@ class Choice:
 class Reader:
     """Each statement is a transaction, sent in one go; a lost connection is tried again, for nothing was written.
 
-    What a pipeline sends before it waits is one transaction without being told so.
+    What a pipeline sends before it waits is one transaction, without BEGIN and COMMIT.
     """
 
     sql = QUERIES
@@ -114,7 +113,7 @@ class Reader:
 
 
 class Answer:
-    """What a statement gave, asked for only when it is looked at: until then the next statements are on their way."""
+    """The result of a statement, fetched when it is read: until then the next statements can be sent."""
 
     def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
         self._cursor = cursor
@@ -171,7 +170,7 @@ class Transaction:
         self._pipeline.sync()
 
     def commit(self, tells_position: bool) -> int:
-        """Where the log is after it, for standbys to reach; 0 where nobody asks."""
+        """Where the log is after it, for standbys to reach; 0 where the caller does not ask."""
         self._connection.execute("COMMIT")
         answer = self._connection.execute(_POSITION) if tells_position else None
         self._pipeline.sync()
@@ -189,7 +188,8 @@ class Writing(Transaction):
     """Holds the lock on the tenant's row from the start, so numbers taken here are in the order of commits.
 
     Rows that are put are gathered, and go out by one statement a kind before anything else is asked: to plan a
-    statement for each row takes several times as long as to write it.
+    statement for each row takes several times as long as to write it. So the queries that rows are put by are this
+    store's own, and take all of them as the JSON list :rows.
     """
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
@@ -220,7 +220,7 @@ class Writing(Transaction):
         """Each kind in the order in which it came first in this transaction: a row comes after what it refers to."""
         for (file, name), rows in self._gathered.items():
             if rows:
-                super().execute(self.sql(file)[f"{name}_many"], {"rows": as_json(rows)})
+                super().execute(self.sql(file)[name], {"rows": as_json(rows)})
                 rows.clear()
 
     def number(self, kind: Numbered) -> int:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import psycopg
@@ -19,10 +19,20 @@ from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
+from trivet.store.postgres.connection_pool import Row
+from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.errors import is_away, unknown_outcome
-from trivet.store.postgres.queries import QUERIES
-from trivet.store.postgres.rows import Row
 from trivet.store.postgres.server import Server, may_retry
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Weights
+from trivet.store.relational.ids import AllIds, Ids
+from trivet.store.relational.vector_index import VectorIndex
+from trivet.store.relational.viewer import ViewerDatabase
+from trivet.store.relational.visibility import Visibility
+from trivet.store.scoring import Postings
+
+if TYPE_CHECKING:
+    from trivet.store.postgres.maintenance import PostgresMaintenance
 
 _SETTINGS = """
 SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, true),
@@ -31,6 +41,11 @@ SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, tr
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
+# As the contract takes ids; what else a store may hold is looked up one by one.
+UUID_LENGTH = 36
+# More ids than this would take longer to read than many recalls.
+MOST_IDS = 1_000_000
+_FIELDS = ("content", "title", "keywords", "tags", "category")
 
 # By database, in each recall's own context.
 _choices: ContextVar[Mapping[Database, Choice]] = ContextVar("the standbys chosen", default=MappingProxyType({}))
@@ -76,9 +91,11 @@ class Database:
 
     @contextmanager
     def take(self) -> Iterator[Transaction]:
-        """What only takes jobs or gives them back waits for nobody."""
+        """What only takes jobs or gives them back waits for no other writer."""
         with self._transaction("BEGIN", Transaction) as transaction:
             yield transaction
+
+    erasing = write  # the server overwrites what was deleted when it vacuums
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
@@ -116,6 +133,42 @@ class Database:
         with self.errors():
             [row] = self.read().execute(packed).fetchall()
         return np.frombuffer(row[0] or b"", ">i8").astype(np.int64)
+
+    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
+        from trivet.store.postgres.vectors import PostgresVectorIndex
+
+        return PostgresVectorIndex(self, visibility, changes, ids)
+
+    def maintenance(self, vectors: VectorIndex) -> PostgresMaintenance:
+        from trivet.store.postgres.maintenance import PostgresMaintenance
+
+        return PostgresMaintenance(self, vectors)
+
+    def read_postings(self, term: str, weights: Weights) -> Postings:
+        parameters = {"term": term, **dict(zip(_FIELDS, weights, strict=True))}
+        with self.errors():
+            row = self.read().execute(self.sql("lexical")["postings"], parameters).fetchone()
+        keys, frequencies = row or (None, None)
+        return Postings(
+            np.frombuffer(keys or b"", ">i8").astype(np.int64),
+            np.frombuffer(frequencies or b"", ">f8").astype(np.float64),
+        )
+
+    def all_ids(self) -> AllIds:
+        """Packed: 36 bytes each, where to look one up would be a round trip a recall."""
+        with self.errors():
+            sql, limits = self.sql("memories")["all_ids"], {"length": UUID_LENGTH, "most": MOST_IDS}
+            [(keys, ids)] = self.read().execute(sql, limits).fetchall()
+        places = np.frombuffer(keys or b"", ">i8").astype(np.int64)
+        found = np.zeros(int(places.max(initial=0)) + 1, f"S{UUID_LENGTH}")
+        found[places] = np.frombuffer(ids or b"", f"S{UUID_LENGTH}")
+        return found
+
+    def encode_vector(self, vector: NDArray[np.float16]) -> str:
+        return str(vector.tolist())
+
+    def seen_by(self, user: str) -> TenantSeenByUser:
+        return TenantSeenByUser(self, user)
 
     def size(self) -> int:
         with self.errors():
@@ -177,5 +230,20 @@ class Database:
             raise
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
-        if choice:  # whoever wrote reads it where it was written
+        if choice:  # the caller reads what it wrote where it was written
             choice.replica = None
+
+
+class TenantSeenByUser(ViewerDatabase):
+    """A tenant as one of its users sees it: the server itself hides the words of memories that are not for them.
+
+    Writes are checked by the store in their transaction, which must also see what it never tells.
+    """
+
+    def __init__(self, whole: Database, viewer: str) -> None:
+        super().__init__(whole, viewer)
+        self._tenant = whole
+        self._reader = whole.reader(viewer)
+
+    def read(self) -> Reader | Transaction:
+        return self._tenant.current() or self._reader

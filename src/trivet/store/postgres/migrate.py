@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import errors
 
 from trivet.errors import StoreError
+from trivet.store.migrations import Step, latest, steps
 
-HEAD = "0008"
+FOLDER = Path(__file__).parent
+SCHEMA_VERSION = latest(FOLDER)
 LEAST_SERVER = 150000
 LEAST_VECTOR = (0, 8)
-# "trivet" as a number: the advisory lock of whoever migrates.
+# "trivet" as a number: the advisory lock of the process that migrates.
 MIGRATING = 0x747269766574
 # Another process may be building an index for minutes.
 PATIENCE = 600.0
 PAUSE = 0.2
 
-_MIGRATIONS = Path(__file__).with_name("migrations")
+_TABLES = "SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('alembic_version') IS NOT NULL"
+# An older Trivet kept the version in Alembic's table, as '0008' for 8. The table stays until the next step is taken, so
+# that until then the older one opens the database too.
+_RECORD = """
+CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL);
+DELETE FROM schema_version;
+INSERT INTO schema_version VALUES ({version});
+DROP TABLE IF EXISTS alembic_version
+"""
+_BROKEN = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND NOT indisvalid"
+_INDEX = re.compile(r"CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 
 
-def migrate(url: str, name: str, to: str = HEAD) -> int:
+def migrate(url: str, name: str, to: int = SCHEMA_VERSION) -> int:
     """The version of the schema after it."""
     with psycopg.connect(url, autocommit=True) as connection:
         if _version(connection) != to:
             _wait_for_turn(connection, name)
-            version = _version(connection)  # the one we waited for may have done it
+            version = _version(connection)  # another process may have done it meanwhile
             if version != to:
                 _check_newer(version, name, to)
-                _check_ground(connection, name)
-                _upgrade(url, name, version, to)
-    return int(to)
+                _check_requirements(connection, name)
+                _upgrade(connection, name, version, to)
+    return to
 
 
-def _version(connection: psycopg.Connection[Any]) -> str | None:
-    try:
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except errors.UndefinedTable:
-        return None
-    return str(row[0]) if row else None
+def _version(connection: psycopg.Connection[Any]) -> int:
+    """0 where there is no schema yet."""
+    ours, alembic = connection.execute(_TABLES).fetchone() or (False, False)
+    if ours:
+        row = connection.execute("SELECT version FROM schema_version").fetchone()
+    else:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone() if alembic else None
+    return int(row[0]) if row else 0
 
 
 def _wait_for_turn(connection: psycopg.Connection[Any], name: str) -> None:
@@ -58,15 +72,15 @@ def _take_turn(connection: psycopg.Connection[Any]) -> bool:
     return bool(row and row[0])
 
 
-def _check_newer(version: str | None, name: str, to: str) -> None:
-    if version is not None and version > to:
+def _check_newer(version: int, name: str, to: int) -> None:
+    if version > to:
         raise StoreError(
-            f"{name} was written by a newer Trivet (schema {version}, this one knows {to}). "
+            f"{name} was written by a newer Trivet (schema {version:04}, this one knows {to:04}). "
             "Nothing was changed; upgrade Trivet to open it."
         )
 
 
-def _check_ground(connection: psycopg.Connection[Any], name: str) -> None:
+def _check_requirements(connection: psycopg.Connection[Any], name: str) -> None:
     if connection.info.server_version < LEAST_SERVER:
         raise StoreError(f"{name} is PostgreSQL {connection.info.server_version // 10000}; Trivet needs 15 or newer.")
     try:
@@ -82,27 +96,35 @@ def _check_ground(connection: psycopg.Connection[Any], name: str) -> None:
         raise StoreError(f"{name} has pgvector {found}; Trivet needs 0.8 or newer: ALTER EXTENSION vector UPDATE.")
 
 
-def _upgrade(url: str, name: str, version: str | None, to: str) -> None:
-    # Here and not above: a database that is up to date, which is nearly always, needs neither.
-    from alembic import command
-    from alembic.config import Config
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import SQLAlchemyError
-    from sqlalchemy.pool import NullPool
-
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(url), poolclass=NullPool)
+def _upgrade(connection: psycopg.Connection[Any], name: str, version: int, to: int) -> None:
     try:
-        with engine.connect() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, to)
-    except (SQLAlchemyError, psycopg.Error) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        for step in steps(FOLDER, version, to):
+            _take(connection, step)
+    except psycopg.Error as error:
+        reason = str(error).strip().splitlines()[0]
+        began = f"{version:04}" if version else "none"
         raise StoreError(
-            f"The migration of {name} from schema {version or 'none'} to {to} failed: {reason}. The steps before it "
-            "are kept and the failed one left nothing; see to the cause and open the store again."
+            f"The migration of {name} from schema {began} to {to:04} failed: {reason}. "
+            "The steps before it are kept and the failed one left nothing; see to the cause and open the store again."
         ) from error
-    finally:
-        engine.dispose()
+
+
+def _take(connection: psycopg.Connection[Any], step: Step) -> None:
+    """A step and its number are one transaction. One that builds indexes is not: it goes on where it was broken off."""
+    if not step.in_transaction:
+        for statement in step.sql.split(";\n"):
+            _build_index(connection, statement)
+    with connection.transaction():
+        if step.in_transaction:
+            connection.execute(step.sql)
+        connection.execute(_RECORD.format(version=step.number))
+
+
+def _build_index(connection: psycopg.Connection[Any], statement: str) -> None:
+    """What a killed attempt left behind, which is no use, goes first."""
+    found = _INDEX.search(statement)
+    if found is None:
+        return
+    if connection.execute(_BROKEN, (found[1],)).fetchone():
+        connection.execute(f"DROP INDEX CONCURRENTLY {found[1]}")
+    connection.execute(statement)

@@ -1,7 +1,7 @@
 """Hot standbys that answer reads, each only while it is fresh enough and has what the asker knows already.
 
-How old a standby is cannot be told by the standby: it may not know that it hears nothing any more. So a thread notes
-how far the primary is, again and again; a standby that has replayed up to a note is at most as old as that note.
+A standby cannot say how old its data are: it may not notice that the primary no longer reaches it. So a thread notes
+again and again how far the primary's log is; a standby that has replayed up to a note is at most as old as that note.
 The same thread finds standbys that are there, so that no read ever waits for one that is not.
 """
 
@@ -16,8 +16,8 @@ from contextlib import contextmanager
 import msgspec
 import psycopg
 
-from trivet.store.postgres.ground import name_of, role_above_the_rules
-from trivet.store.postgres.pool import Connection, make_pool
+from trivet.store.postgres.connection_pool import Connection, make_pool
+from trivet.store.postgres.requirements import name_of, role_above_the_rules
 
 # How many times within the bound the primary is looked at, and how often at least.
 LOOKS = 4
@@ -36,7 +36,7 @@ SELECT pg_is_in_recovery(), coalesce(pg_last_wal_replay_lsn() - '0/0'::pg_lsn, 0
 
 
 class ReplicaState(msgspec.Struct, frozen=True):
-    """How a standby did, for whoever looks after it."""
+    """How a standby did, for the administrator."""
 
     name: str
     up: bool

@@ -5,17 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import psycopg
 
 from trivet.errors import StoreError
+from trivet.store.postgres.connection_pool import Connection, make_pool
 from trivet.store.postgres.errors import explain, is_away
-from trivet.store.postgres.ground import is_pooled, name_of, role_above_the_rules
 from trivet.store.postgres.migrate import migrate
-from trivet.store.postgres.pool import Connection, make_pool
 from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
-from trivet.store.relational.room import Room
+from trivet.store.postgres.requirements import is_pooled, name_of, role_above_the_rules
+from trivet.store.relational.vector_cache import MemoryLimit
+
+if TYPE_CHECKING:
+    from trivet.store.postgres.store import PostgresStore
 
 MOST_CONNECTIONS = 16
 # How long a read waits for a server that restarts, and a write for its turn.
@@ -48,7 +52,7 @@ class Server:
     ) -> None:
         self.patience = patience
         self.name = name_of(url)
-        self.room = Room(vector_bytes)
+        self.vector_memory = MemoryLimit(vector_bytes)
         self.age = 0
         self._timeline = ""
         with self.errors():
@@ -62,6 +66,14 @@ class Server:
     def connection(self) -> Iterator[Connection]:
         with self._pool.connection() as connection:
             yield connection
+
+    def store(self, tenant: str, closes_server: bool = False) -> PostgresStore:
+        from trivet.store.postgres.store import PostgresStore
+
+        return PostgresStore(self, tenant, closes_server)
+
+    def import_file(self, file: Path, tenant: str) -> None:
+        self.store(tenant).import_sqlite(file)
 
     def has_tenant(self, name: str) -> bool:
         with self.errors(), self.connection() as connection, connection.pipeline():

@@ -1,9 +1,9 @@
 """Vectors as pgvector's halfvec: those of most tenants are searched in memory, those of the largest by an index.
 
-A tenant's vectors are read into memory when they are first asked for, as far as the process has room (room.py). A model
-with too many for that gets a partial HNSW index over just its rows, so that no other tenant's vectors stand in its way
-and none of its questions passes through theirs. What filters hide is skipped during the scan, which goes on until the
-answer is full (hnsw.iterative_scan).
+A tenant's vectors are read into memory when they are first asked for, as far as the process may use memory for them
+(MemoryLimit). A model with too many for that gets a partial HNSW index over just its rows, so that no other tenant's
+vectors stand in its way and none of its questions passes through theirs. What filters hide is skipped during the scan,
+which goes on until the answer is full (hnsw.iterative_scan).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from psycopg import sql
 
 from trivet.clock import now
 from trivet.errors import StoreError
-from trivet.store.base import Model
+from trivet.memory_fields import as_json
 from trivet.store.postgres.database import Database
+from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.held_vectors import HeldVectors, Rows, check_dimension
-from trivet.store.relational.identity import Identities
+from trivet.store.relational.ids import Ids
 from trivet.store.relational.matrix import bytes_a_passage
-from trivet.store.relational.models import Models
-from trivet.store.relational.rows import as_json, filter_parameters
-from trivet.store.relational.visible import Visibility
+from trivet.store.relational.vector_cache import Rows, VectorCache, check_dimension
+from trivet.store.relational.vector_index import VectorIndex
+from trivet.store.relational.visibility import Visibility, filter_parameters
 from trivet.types import Candidate, Filter
 
 # Up to this many visible memories a scan of all their passages takes no longer than a walk through the index.
@@ -46,7 +46,7 @@ LIKELY_FACTOR = 2
 WIDER_BY = 4
 # A model grows slowly: whether it became large is looked at this often.
 LOOKED_AT_EVERY_SECONDS = 30.0
-# Of the room for vectors no model of a tenant takes more than this.
+# Of the memory for vectors no model of a tenant takes more than this.
 LARGEST_SHARE = 0.5
 # Read at once while they are loaded: some megabytes.
 MEMORIES_AT_ONCE = 10_000
@@ -62,18 +62,19 @@ _END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
 _STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)s)"
 
 
-class PostgresVectorIndex(Models):
+class PostgresVectorIndex(VectorIndex):
     def __init__(
         self,
         database: Database,
         visibility: Visibility,
         changes: Changes,
-        identities: Identities,
+        ids: Ids,
         exact_up_to: int = EXACT_UP_TO,
     ) -> None:
         super().__init__(database, changes)
-        self._held = HeldVectors(changes, identities, self._read, database.server.room, np.float16)
-        self.held_up_to = database.server.room.bytes * LARGEST_SHARE
+        memory = database.server.vector_memory
+        self._cache = VectorCache(changes, ids, self._read, memory, np.float16)
+        self.cached_up_to = memory.bytes * LARGEST_SHARE
         self._postgres = database
         self._visibility = visibility
         self.exact_up_to = exact_up_to
@@ -82,12 +83,11 @@ class PostgresVectorIndex(Models):
         self._looked_at: dict[int, float] = {}
         self._indexed: set[int] = set()
         self._building: threading.Thread | None = None
-        self.trouble: str | None = None  # why an index could not be built
 
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         check_dimension(model, vector)
         if self._fits(model):
-            return self._held.search(model, vector, self._visibility.of(filter).mask, depth)
+            return self._cache.search(model, vector, self._visibility.of(filter).mask, depth)
         how, parameters = self._way(model, filter)
         parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
@@ -100,7 +100,7 @@ class PostgresVectorIndex(Models):
 
     def close(self) -> None:
         self.wait()
-        self._held.forget()
+        self._cache.forget()
 
     def serve(self, model: Model) -> None:
         others = [other for other in self.models() if other.model != model.model]
@@ -163,7 +163,7 @@ class PostgresVectorIndex(Models):
             self.trouble = str(error)
 
     def _way(self, model: Model, filter: Filter) -> tuple[str, dict[str, Any]]:
-        """Which query finds the nearest, and what of the filter it is told."""
+        """Which query finds the nearest, and the parameters of the filter for it."""
         visible = self._visibility.of(filter)
         if visible.count <= self.named_up_to:
             return "nearest_among", {"keys": as_json(np.flatnonzero(visible.mask).tolist())}
@@ -171,7 +171,7 @@ class PostgresVectorIndex(Models):
         return "nearest_exact" if exact else "nearest_indexed", filter_parameters(filter, now())
 
     def _nearest(self, model: Model, how: str, parameters: Mapping[str, Any]) -> list[Any]:
-        query = self._postgres.sql.within("vectors", how).replace("{within}", _escaped(self._within(model, "p.")))
+        query = self._sql[how].replace("{within}", _escaped(self._within(model, "p.")))
         query = query.replace("{dimension}", str(model.dimension))
         settings = _SETTINGS if how == "nearest_indexed" else {}
         with self._postgres.errors():
@@ -190,9 +190,9 @@ class PostgresVectorIndex(Models):
         return model.dimension <= MOST_DIMENSIONS and self._passages(model) > self.exact_up_to
 
     def _fits(self, model: Model) -> bool:
-        """Whether there is room for all its vectors."""
-        held = self._held.bytes(model)
-        return (held or self._passages(model) * bytes_a_passage(model.dimension)) <= self.held_up_to
+        """Whether there is memory for all its vectors."""
+        held = self._cache.bytes(model)
+        return (held or self._passages(model) * bytes_a_passage(model.dimension)) <= self.cached_up_to
 
     def _passages(self, model: Model) -> int:
         """Counted now and then: counting many takes longer than searching them."""

@@ -1,1 +1,1 @@
-"""What every store over a relational database shares: the tables are alike, the SQL beside each store is its own."""
+"""The parts of a store, written once for every relational database."""

@@ -1,22 +1,18 @@
-"""Users of a server and the hashes of their keys. Only the server and whoever has the store come here."""
+"""Users of a server and the hashes of their keys. Only the server and the owner of the store come here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
-from trivet.store.base import KnownKey
+from trivet.memory_fields import as_json, texts
+from trivet.store.records import KnownKey
 from trivet.store.relational.audit import note
-from trivet.store.relational.database import Connection, Database, Row
-from trivet.store.relational.rows import as_json, strings
+from trivet.store.relational.database import Connection, Part, Row
 from trivet.types import AuditEntry, Key, Role, User
 
 
-class RelationalAccounts:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sql = database.sql("accounts")
+class Accounts(Part):
+    file = "accounts"
 
     def add_user(self, name: str, role: Role) -> User:
         user = User(name=name, role=role, created_at=now())
@@ -43,20 +39,16 @@ class RelationalAccounts:
             _note(connection, "remove user", name)
 
     def has(self, name: str) -> bool:
-        with self._database.errors():
-            return self._database.read().execute(self._sql["user"], {"name": name}).fetchone() is not None
+        return self._row("user", name=name) is not None
 
     def user(self, name: str) -> User:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["user"], {"name": name}).fetchone()
+        row = self._row("user", name=name)
         if row is None:
             raise NotFound(f"There is no user {name}. Add them first: `trivet user add {name}`.")
         return User(name=row[0], role=row[1], created_at=row[2])
 
     def users(self) -> tuple[User, ...]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["users"]).fetchall()
-        return tuple(User(name=row[0], role=row[1], created_at=row[2]) for row in rows)
+        return tuple(User(name=row[0], role=row[1], created_at=row[2]) for row in self._rows("users"))
 
     def add_key(self, key: Key, hash: bytes) -> None:
         with self._database.write() as connection:
@@ -76,14 +68,11 @@ class RelationalAccounts:
             _note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
 
     def key(self, id: str) -> KnownKey | None:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["key"], {"id": id}).fetchone()
+        row = self._row("key", id=id)
         return None if row is None else KnownKey(_key(row), bytes(row["hash"]), row["role"])
 
     def keys(self) -> tuple[Key, ...]:
-        with self._database.errors():
-            rows: Sequence[Row] = self._database.read().execute(self._sql["keys"]).fetchall()
-        return tuple(_key(row) for row in rows)
+        return tuple(_key(row) for row in self._rows("keys"))
 
     def revoke(self, id: str) -> None:
         with self._database.write() as connection:
@@ -104,7 +93,7 @@ def _key(row: Row) -> Key:
     return Key(
         id=row["id"],
         user=row["user"],
-        rights=strings(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
+        rights=texts(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
         label=row["label"],
         created_at=row["created_at"],
         expires_at=row["expires_at"],

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.clock import now
-from trivet.store.relational.database import Connection, Database, Row
+from trivet.store.relational.database import Connection, Database, Part, Row
 from trivet.types import AuditEntry
 
 _VERIFIED_AT_ONCE = 1000
 
 
-class RelationalAudit:
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class Audit(Part):
+    file = "audit"
 
     def note(self, act: str, memory: str | None, detail: str) -> None:
         """Within a transaction it is part of it: what was not noted was not done."""
@@ -27,12 +26,12 @@ class RelationalAudit:
         """The latest entries, newest first; those of one actor, if named."""
         with self._database.errors():
             parameters = {"limit": limit, "actor": actor}
-            rows = self._database.unseen().execute(self._database.sql("audit")["noted"], parameters).fetchall()
+            rows = self._database.unseen().execute(self._sql["noted"], parameters).fetchall()
         return tuple(_entry(row) for row in rows)
 
 
 def note_write(connection: Connection, viewer: str | None, act: str, ids: Sequence[str], detail: str = "") -> None:
-    """Writes of users are on the record. Whoever has the store needs none: revisions tell, and could be forged too."""
+    """Writes of users are on the record. The owner of the store needs none: revisions tell, and could be forged too."""
     if viewer is not None and ids:
         moment = now()
         note(connection, [AuditEntry(at=moment, actor=viewer, act=act, memory=id, detail=detail) for id in ids])

@@ -16,14 +16,14 @@ from trivet.store.relational.database import Database
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
 CHANGES_KEPT = 20_000
-# A database that lost its latest changes, as after a failover, counts them anew: caches then start a new age, and
-# what they are told are numbers of that age, so that none of before is taken for one of now.
+# After a failover a database may have lost its latest changes, and gives their numbers again. Caches then start a new
+# age, by which their numbers are offset, so that an old number is never taken for a new one.
 AGE = 1 << 40
 # The key of no memory: what changed are the models.
 MODELS = 0
 
-# By store, up to which change its caches may know within the moment. What others learn meanwhile is not for it: rows
-# that it reads may be older than that.
+# For each store within `moment`: the latest change that its caches may take in. Later ones, which another thread may
+# have read meanwhile, must wait, since rows that are read within the moment may be older.
 _moments: ContextVar[Mapping[Changes, int]] = ContextVar("moments of stores", default=MappingProxyType({}))
 
 
@@ -40,7 +40,7 @@ class Changes:
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """What the caches say within it is no older than its beginning, and they do not look again."""
+        """Within it the caches look at the database once, at the beginning."""
         if self in _moments.get():
             yield
             return
@@ -53,7 +53,7 @@ class Changes:
 
     @property
     def bound(self) -> int | None:
-        """Up to which change what is read within this moment is surely fresh; outside one nothing binds."""
+        """The latest change that may be taken in within this moment; None outside one."""
         return _moments.get().get(self)
 
     def last(self) -> int:
@@ -68,7 +68,7 @@ class Changes:
     def since(self, sequence: int) -> list[tuple[int, int]] | None:
         """(sequence, key) of each later change, oldest first; None when the record does not reach back so far.
 
-        A cache that knows more than this moment is asked for nothing.
+        A cache that is ahead of this moment gets an empty list.
         """
         last = self.last()
         with self._lock:
@@ -86,7 +86,7 @@ class Changes:
                 pass
 
     def _looked(self) -> bool:
-        """One look, without the lock while the database is asked. False where it turned out to be of another age."""
+        """Reads the record once, without the lock. False if the age changed meanwhile: then it must be read again."""
         age = self._database.age
         with self._lock:
             known = self._known if age == self._age else None

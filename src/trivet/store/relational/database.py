@@ -1,18 +1,31 @@
-"""What the shared parts of a store ask of its database."""
+"""The seam between the store and a database. Everything above it is written once; a folder such as sqlite/ fills it.
+
+`Database` is what the parts of a store ask while they work. `StoreDatabase` is what RelationalStore asks once, when it
+puts the parts together: the few things that each kind of database does its own way.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trivet.store.relational.queries import Queries
 
+if TYPE_CHECKING:
+    from trivet.store.relational.changes import Changes
+    from trivet.store.relational.ids import AllIds, Ids
+    from trivet.store.relational.maintenance import Maintenance
+    from trivet.store.relational.vector_index import VectorIndex
+    from trivet.store.relational.visibility import Visibility
+    from trivet.store.scoring import Postings
+
 Parameters = Mapping[str, Any]
 Numbered = Literal["memory", "concept"]
+Weights = tuple[float, ...]
 
 
 class Row(Protocol):
@@ -61,7 +74,7 @@ class Database(Protocol):
 
     @property
     def viewer(self) -> str | None:
-        """The user for whom it is read and written; None for whoever has the store."""
+        """The user of a server for whom it is read and written; None for the owner of the store."""
 
     def unseen(self) -> Connection:
         """Reads that no viewer limits: for what the store must know and never tells."""
@@ -89,3 +102,47 @@ class Database(Protocol):
 
     def size(self) -> int:
         """Bytes on disk."""
+
+    def erasing(self) -> AbstractContextManager[Connection]:
+        """A `write` after which what was deleted or overwritten cannot be read out of the files either."""
+
+
+class StoreDatabase(Database, Protocol):
+    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex: ...
+    def maintenance(self, vectors: VectorIndex) -> Maintenance: ...
+    def read_postings(self, term: str, weights: Weights) -> Postings:
+        """Which memories hold a term, and how often, weighted by field."""
+
+    def all_ids(self) -> AllIds | None:
+        """Every id at once; None where it costs little to look ids up one by one."""
+
+    def encode_vector(self, vector: NDArray[np.float16]) -> object:
+        """As the column of a passage takes it."""
+
+    def seen_by(self, user: str) -> Database:
+        """The same database for one user of a server."""
+
+    def close(self) -> None: ...
+
+
+class Part:
+    """A part of the store that has a file of queries."""
+
+    file: ClassVar[str]
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def _sql(self) -> Mapping[str, str]:
+        return self._database.sql(self.file)
+
+    def _rows(self, name: str, /, **values: Any) -> list[Any]:
+        """What one of the part's queries reads."""
+        with self._database.errors():
+            return self._database.read().execute(self._sql[name], values).fetchall()
+
+    def _row(self, name: str, /, **values: Any) -> Any:
+        """The first row of it, or None."""
+        with self._database.errors():
+            return self._database.read().execute(self._sql[name], values).fetchone()

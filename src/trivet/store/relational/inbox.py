@@ -9,15 +9,18 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, NotFound
-from trivet.store.relational.database import Database, Row
-from trivet.store.relational.rows import as_json, strings
+from trivet.memory_fields import as_json, texts
+from trivet.store.relational.budgets import Budget
+from trivet.store.relational.database import Database, Part, Row
 from trivet.types import LOCAL, Proposal, ProposalPage, ProposalState
 
 
-class RelationalInbox:
+class Inbox(Part):
+    file = "inbox"
+
     def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sql = database.sql("inbox")
+        super().__init__(database)
+        self._budget = Budget(database, "capture")
 
     def add(self, proposal: Proposal, said: Sequence[str]) -> None:
         with self._database.write() as connection:
@@ -25,19 +28,15 @@ class RelationalInbox:
             connection.execute(self._sql["insert"], {name: row[name] for name in _INSERTED})
 
     def get(self, id: str) -> Proposal:
-        values = {"id": id, "viewer": self._database.viewer}
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["by_id"], values).fetchone()
+        row = self._row("by_id", id=id, viewer=self._database.viewer)
         if row is None:
             raise NotFound(f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait.")
         return _proposal(row)
 
     def page(self, state: ProposalState, limit: int, offset: int) -> ProposalPage:
         values = {"state": state, "viewer": self._database.viewer}
-        with self._database.errors():
-            connection = self._database.read()
-            rows = connection.execute(self._sql["page"], {**values, "limit": limit, "offset": offset}).fetchall()
-            total = int(connection.execute(self._sql["total"], values).fetchone()[0])
+        rows = self._rows("page", **values, limit=limit, offset=offset)
+        total = int(self._row("total", **values)[0])
         return ProposalPage(proposals=tuple(_proposal(row) for row in rows), total=total, offset=offset)
 
     def decide(self, id: str, state: ProposalState, stored: str | None = None) -> Proposal:
@@ -56,35 +55,21 @@ class RelationalInbox:
 
     def same(self, said: Sequence[str]) -> Proposal | None:
         """The latest of the viewer's own that says the same, whatever became of it."""
-        values = {"owner": self._database.viewer or LOCAL, "said": digest(said)}
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["same"], values).fetchone()
+        row = self._row("same", owner=self._database.viewer or LOCAL, said=digest(said))
         return None if row is None else _proposal(row)
 
     def latest(self, limit: int) -> tuple[Proposal, ...]:
-        return self._some("latest", {"owner": self._database.viewer or LOCAL, "limit": limit})
+        rows = self._rows("latest", owner=self._database.viewer or LOCAL, limit=limit)
+        return tuple(_proposal(row) for row in rows)
 
     def uncurated(self, limit: int) -> tuple[Proposal, ...]:
-        return self._some("uncurated", {"viewer": self._database.viewer, "limit": limit})
+        return tuple(_proposal(row) for row in self._rows("uncurated", viewer=self._database.viewer, limit=limit))
 
     def spend(self, tokens: int, most: int) -> bool:
-        """Takes tokens out of today's budget, shared by all processes. False, and nothing taken, if they do not fit."""
-        if tokens > most:
-            return False
-        with self._database.write() as connection:
-            parameters = {"name": _today(), "tokens": tokens, "most": most}
-            taken = connection.execute(self._sql["spend"], parameters).rowcount > 0
-            connection.execute(self._sql["forget_earlier_days"], {"name": _today()})
-        return taken
+        return self._budget.spend(tokens, most)
 
     def spent(self) -> int:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["spent"], {"name": _today()}).fetchone()
-        return int(row[0]) if row else 0
-
-    def _some(self, name: str, values: dict[str, object]) -> tuple[Proposal, ...]:
-        with self._database.errors():
-            return tuple(_proposal(row) for row in self._database.read().execute(self._sql[name], values).fetchall())
+        return self._budget.spent()
 
 
 _REWRITTEN = ("id", "content", "reason", "action", "memory", "category", "tags", "curated_at", "said")
@@ -100,8 +85,4 @@ def digest(said: Sequence[str]) -> str:
 
 def _proposal(row: Row) -> Proposal:
     fields = {name: row[name] for name in Proposal.__struct_fields__}
-    return Proposal(**{**fields, "tags": strings(row["tags"])})
-
-
-def _today() -> str:
-    return f"capture tokens {now()[:10]}"
+    return Proposal(**{**fields, "tags": texts(row["tags"])})

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.store.base import Backlog, Job, Model, Passage
-from trivet.store.relational.database import Connection, Database
-from trivet.store.relational.rows import as_json
+from trivet.memory_fields import as_json
+from trivet.store.records import Backlog, Job, Model, Passage
+from trivet.store.relational.database import Connection, Part, StoreDatabase
 
 Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 
 
-class RelationalJobs:
-    def __init__(self, database: Database, encode: Callable[[NDArray[np.float16]], Any]) -> None:
-        self._database = database
-        self._encode = encode  # a vector as its column takes it
-        self._sql = database.sql("jobs")
+class Jobs(Part):
+    file = "jobs"
+
+    def __init__(self, database: StoreDatabase) -> None:
+        super().__init__(database)
+        self._encode = database.encode_vector
 
     def lease(self, model: Model, limit: int, seconds: float) -> tuple[Job, ...]:
         moment = time.time()
-        with self._database.errors():
-            due = self.seconds_until_due(model)
+        due = self.seconds_until_due(model)
         if due is None or due > 0:  # nothing to do must not cost a write transaction
             return ()
         with self._database.take() as connection:
@@ -75,13 +74,12 @@ class RelationalJobs:
                 connection.execute(self._sql["postpone"], values)
 
     def backlog(self, model: Model) -> Backlog:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["pending"], {"model": model.model}).fetchone()
+        row = self._row("pending", model=model.model)
         return Backlog(row[0], row[1], row[2])
 
     def backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["pending_with_readings"], {"model": model.model}).fetchone()
+        """And how many memories wait to be read by the rules, asked together: every answer tells both."""
+        row = self._row("pending_with_readings", model=model.model)
         return Backlog(row[0], row[1], row[2]), int(row[3])
 
     def retry_now(self) -> None:
@@ -89,6 +87,5 @@ class RelationalJobs:
             connection.execute(self._sql["retry_now"])
 
     def seconds_until_due(self, model: Model) -> float | None:
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["next_due"], {"model": model.model}).fetchone()
+        row = self._row("next_due", model=model.model)
         return None if row[0] is None else max(0.0, float(row[0]) - time.time())

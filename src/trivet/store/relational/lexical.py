@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.store.base import Bm25
-from trivet.store.relational.database import Database
-from trivet.store.relational.identity import Identities
-from trivet.store.relational.postings import PostingCache
-from trivet.store.relational.rows import as_json
-from trivet.store.relational.visible import Visibility
+from trivet.memory_fields import as_json
+from trivet.store.records import Bm25
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Part, StoreDatabase
+from trivet.store.relational.ids import Ids
+from trivet.store.relational.posting_cache import PostingCache
+from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import prefer_all_words, score, seen
 from trivet.types import Candidate, Filter
 
@@ -20,14 +21,14 @@ from trivet.types import Candidate, Filter
 SHORT_FINGERPRINT = 8
 
 
-class RelationalLexicalIndex:
-    def __init__(
-        self, database: Database, visibility: Visibility, postings: PostingCache, identities: Identities
-    ) -> None:
-        self._database = database
+class LexicalIndex(Part):
+    file = "lexical"
+
+    def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
+        super().__init__(database)
         self._visibility = visibility
-        self._postings = postings
-        self._identities = identities
+        self._postings = PostingCache(database, changes)
+        self._ids = ids
 
     def search(
         self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
@@ -48,9 +49,7 @@ class RelationalLexicalIndex:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
         shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
         parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit, "viewer": viewer}
-        with self._database.errors():
-            rows = self._database.read().execute(self._database.sql("lexical")["similar"], parameters).fetchall()
-        return [row[0] for row in rows]
+        return [row[0] for row in self._rows("similar", **parameters)]
 
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
         """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""
@@ -63,7 +62,7 @@ class RelationalLexicalIndex:
         if len(found) > depth:
             cut = np.partition(scores[found], len(found) - depth)[len(found) - depth]
             found = found[scores[found] >= cut]  # everything tied at the cut stays until ids decide
-        ids = self._identities.of(found.tolist())
+        ids = self._ids.of(found.tolist())
         ranked = [
             Candidate(id=ids[key], score=score)
             for key, score in zip(found.tolist(), scores[found].tolist(), strict=True)

@@ -5,20 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.errors import Conflict, Forbidden, NotFound
-from trivet.store.relational.any_links import AnyLinks
+from trivet.memory_fields import as_json
 from trivet.store.relational.audit import note_write
-from trivet.store.relational.database import Connection, Database
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Connection, Database, Part
 from trivet.store.relational.memories import restate
-from trivet.store.relational.rows import as_json
 from trivet.types import Link, LinkKind
 
 
-class RelationalLinks:
-    def __init__(self, database: Database, any_links: AnyLinks) -> None:
+class AnyLinks:
+    """Whether a store has links at all. Most have none, and then no answer need ask for them."""
+
+    def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
+        self._changes = changes
+        self._known: tuple[int, bool] | None = None  # as of which change
+
+    def __call__(self) -> bool:
+        """A link that is made or removed is a change of the memories at its ends."""
+        last, known = self._changes.last(), self._known
+        if known is None or self._changes.since(known[0]) != []:
+            with self._database.errors():
+                row = self._database.read().execute(self._database.sql("links")["any"]).fetchone()
+            known = self._known = (last, bool(row[0]))
+        return known[1]
+
+
+class Links(Part):
+    file = "links"
+
+    def __init__(self, database: Database, any_links: AnyLinks) -> None:
+        super().__init__(database)
         self._any_links = any_links
         self._viewer = database.viewer
-        self._sql = database.sql("links")
 
     def add(self, link: Link) -> bool:
         """Whether the link is new."""
@@ -48,22 +67,20 @@ class RelationalLinks:
             note_write(connection, self._viewer, "unlink", [source], f"{kind} {target}")
 
     def touching(self, ids: Sequence[str]) -> tuple[Link, ...]:
-        return self._select("touching", {"ids": as_json(ids)})
+        return self._select("touching", ids=as_json(ids))
 
     def to_targets(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
-        return self._select("to_targets", {"ids": as_json(ids), "kind": kind})
+        return self._select("to_targets", ids=as_json(ids), kind=kind)
 
     def from_sources(self, ids: Sequence[str], kind: LinkKind) -> tuple[Link, ...]:
-        return self._select("from_sources", {"ids": as_json(ids), "kind": kind}) if self._any_links() else ()
+        return self._select("from_sources", ids=as_json(ids), kind=kind) if self._any_links() else ()
 
     def everything(self) -> tuple[Link, ...]:
-        return self._select("everything", {})
+        return self._select("everything")
 
-    def _select(self, name: str, parameters: dict[str, str]) -> tuple[Link, ...]:
+    def _select(self, name: str, **values: str) -> tuple[Link, ...]:
         """Between memories that may both be seen."""
-        values = {**parameters, "viewer": self._viewer}
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql[name], values).fetchall()
+        rows = self._rows(name, **values, viewer=self._viewer)
         return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=row[3]) for row in rows)
 
     def _key(self, connection: Connection, id: str) -> int:

@@ -10,13 +10,13 @@ import msgspec
 
 from trivet.clock import now
 from trivet.errors import Conflict, Forbidden, NotFound
-from trivet.store.base import Added, Document, Entry, Sourced
+from trivet.memory_fields import as_json, to_memory, to_row
+from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
-from trivet.store.relational.database import Connection, Database, Row
-from trivet.store.relational.graph_traces import clear_graph
-from trivet.store.relational.rows import as_json, filter_parameters, to_memory, to_row
+from trivet.store.relational.database import Connection, Database, Part, Row
+from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
-from trivet.store.relational.visible import Visibility
+from trivet.store.relational.visibility import Visibility, filter_parameters
 from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, State, Stats
 
 _ORDERS: dict[Sort, str] = {
@@ -25,16 +25,18 @@ _ORDERS: dict[Sort, str] = {
     "importance": "m.importance DESC, m.created_at DESC, m.id DESC",
 }
 _EXPORT_BATCH = 500
+_COUNTED = ("links", "revisions", "sensitive", "passages", "concepts", "mentions", "statements")
 # Also of a memory that is shared for writing.
 _OWNERS_ALONE = ("forget", "restore", "purge", "import")
 
 
-class RelationalMemories:
+class Memories(Part):
+    file = "memories"
+
     def __init__(self, database: Database, visibility: Visibility) -> None:
-        self._database = database
+        super().__init__(database)
         self._visibility = visibility
         self._viewer = database.viewer
-        self._sql = database.sql("memories")
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
@@ -63,7 +65,7 @@ class RelationalMemories:
     def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
-            row = self._row(memory.id)
+            row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(
                     f"Memory {memory.id} is at revision {row['revision']} by now, and this change was made for "
@@ -72,7 +74,7 @@ class RelationalMemories:
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
-            connection.execute(self._sql["update"], {**to_row(following, document), "key": key})
+            connection.execute(self._sql["update"], {**to_row(following, document.length), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
             insert_secrets(connection, key, secrets)
             self._clear_derived(connection, key)
@@ -85,12 +87,12 @@ class RelationalMemories:
     def scrub(self, entry: Entry) -> None:
         """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
         memory = entry.memory
-        with self._database.write() as connection:
-            row = self._row(memory.id)
+        with self._database.erasing() as connection:
+            row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
             key: int = row["key"]
-            connection.execute(self._sql["update"], {**to_row(memory, entry.document), "key": key})
+            connection.execute(self._sql["update"], {**to_row(memory, entry.document.length), "key": key})
             for revision in entry.history:
                 snapshot = msgspec.json.encode(revision.memory).decode()
                 parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
@@ -100,8 +102,8 @@ class RelationalMemories:
             self._write_derived(connection, key, memory, entry.document)
 
     def purge(self, id: str) -> None:
-        with self._database.write() as connection:
-            row = self._row(id)
+        with self._database.erasing() as connection:
+            row = self._row_of(id)
             key = row["key"]
             self._check_rights(connection, row, None, "purge")
             targets = connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall()
@@ -117,18 +119,15 @@ class RelationalMemories:
             note_write(connection, self._viewer, "purge", [id])
 
     def get(self, id: str) -> Memory:
-        with self._database.errors():
-            return to_memory(self._row(id))
+        return to_memory(self._row_of(id))
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["seen_by_ids"], self._seen(ids=as_json(ids))).fetchall()
+        rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
         return {row["id"]: to_memory(row) for row in rows}
 
     def revisions(self, id: str) -> tuple[Revision, ...]:
-        with self._database.errors():
-            self._row(id)
-            rows = self._database.read().execute(self._sql["revisions"], self._seen(id=id)).fetchall()
+        self._row_of(id)
+        rows = self._rows("revisions", id=id, viewer=self._viewer)
         return tuple(
             Revision(
                 revision=row["revision"],
@@ -143,37 +142,25 @@ class RelationalMemories:
         parameters = {**filter_parameters(filter, now()), "limit": limit, "offset": offset}
         with self._database.errors():
             connection = self._database.read()
-            rows = connection.execute(self._database.sql.visible("page", _ORDERS[sort]), parameters).fetchall()
-            total = connection.execute(self._database.sql.visible("total"), parameters).fetchone()[0]
+            rows = connection.execute(connection.sql.ordered("visible", "page", _ORDERS[sort]), parameters).fetchall()
+            total = connection.execute(connection.sql("visible")["total"], parameters).fetchone()[0]
         return Page(memories=tuple(to_memory(row) for row in rows), total=total, offset=offset)
 
     def everything(self) -> Iterator[Memory]:
         key = 0
         while True:
-            with self._database.errors():
-                rows = (
-                    self._database.read()
-                    .execute(self._sql["after_key"], self._seen(key=key, limit=_EXPORT_BATCH))
-                    .fetchall()
-                )
+            rows = self._rows("after_key", key=key, limit=_EXPORT_BATCH, viewer=self._viewer)
             if not rows:
                 return
             yield from (to_memory(row) for row in rows)
             key = rows[-1]["key"]
 
     def is_visible(self, id: str, filter: Filter) -> bool:
-        with self._database.errors():
-            parameters = {**filter_parameters(filter, now()), "keys": as_json([self._row(id)["key"]])}
-            return (
-                self._database.read().execute(self._database.sql.visible("changed_keys"), parameters).fetchone()
-                is not None
-            )
+        return bool(self._visible("changed_keys", filter, keys=as_json([self._row_of(id)["key"]])))
 
     def of_sources(self, names: Sequence[str], filter: Filter) -> tuple[Sourced, ...]:
         """The memories, in any state, that came from one of these sources or have one of these ids."""
-        parameters = {**filter_parameters(filter, now()), "names": as_json(names)}
-        with self._database.errors():
-            rows = self._database.read().execute(self._database.sql.visible("of_sources"), parameters).fetchall()
+        rows = self._visible("of_sources", filter, names=as_json(names))
         return tuple(
             Sourced(
                 id=row["id"],
@@ -194,39 +181,32 @@ class RelationalMemories:
         return self._counts("categories", filter, 0)
 
     def _counts(self, name: str, filter: Filter, limit: int) -> tuple[Count, ...]:
-        parameters = {**filter_parameters(filter, now()), "limit": limit}
-        with self._database.errors():
-            rows = self._database.read().execute(self._database.sql.visible(name), parameters).fetchall()
+        rows = self._visible(name, filter, limit=limit)
         return tuple(Count(name=row[0], memories=row[1]) for row in rows)
+
+    def _visible(self, name: str, filter: Filter, **values: Any) -> list[Any]:
+        """What a query of visible.sql reads of the memories that the filter lets through now."""
+        parameters = {**filter_parameters(filter, now()), **values}
+        with self._database.errors():
+            return self._database.read().execute(self._database.sql("visible")[name], parameters).fetchall()
 
     def visible_count(self, filter: Filter) -> int:
         return self._visibility.of(filter).count
 
     def stats(self) -> Stats:
-        with self._database.errors():
-            connection = self._database.read()
-            other = (
-                connection.execute(self._sql["count_other"])
-                if self._viewer is None
-                else connection.execute(self._sql["count_other_seen"], self._seen())
-            ).fetchone()
-            counts = {
-                name: dict(tuple(row) for row in connection.execute(self._sql[f"count_by_{name}"], self._seen()))
-                for name in ("state", "category", "scope", "tag")
-            }
+        viewer = self._viewer
+        other = self._row("count_other") if viewer is None else self._row("count_other_seen", viewer=viewer)
+        counts = {
+            name: dict(tuple(row) for row in self._rows(f"count_by_{name}", viewer=viewer))
+            for name in ("state", "category", "scope", "tag")
+        }
         return Stats(
             path=self._database.name,
             memories=counts["state"],
             categories=counts["category"],
             scopes=counts["scope"],
             tags=counts["tag"],
-            links=other["links"],
-            revisions=other["revisions"],
-            sensitive=other["sensitive"],
-            passages=other["passages"],
-            concepts=other["concepts"],
-            mentions=other["mentions"],
-            statements=other["statements"],
+            **{name: other[name] for name in _COUNTED},
             not_embedded=0,
             failing_jobs=0,
             embedder=None,
@@ -234,14 +214,11 @@ class RelationalMemories:
             bytes=self._database.size() if self._viewer is None else None,
         )
 
-    def _row(self, id: str) -> Row:
-        row: Row | None = self._database.read().execute(self._sql["seen_by_id"], self._seen(id=id)).fetchone()
+    def _row_of(self, id: str) -> Row:
+        row: Row | None = self._row("seen_by_id", id=id, viewer=self._viewer)
         if row is None:
             raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
         return row
-
-    def _seen(self, **parameters: Any) -> dict[str, Any]:
-        return {**parameters, "viewer": self._viewer}
 
     def _check_rights(self, connection: Connection, row: Row, new: Memory | None, action: str) -> None:
         """Those with whom a memory is shared may at most change its text, and cannot show it to yet others."""
@@ -270,7 +247,7 @@ class RelationalMemories:
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))
-        key = self._insert(connection, to_row(memory, entry.document))
+        key = self._insert(connection, to_row(memory, entry.document.length))
         for revision in entry.history[:-1]:
             self._write_revision(connection, key, revision)
         action = entry.history[-1].action if entry.history else "remember"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from trivet.clock import now
 from trivet.errors import Forbidden, InvalidInput, NotFound
 from trivet.store.relational.audit import note_write
-from trivet.store.relational.database import Connection, Database
+from trivet.store.relational.database import Connection, Part
 from trivet.types import LOCAL, Permission, Share
 
 
-class RelationalShares:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sql = database.sql("shares")
+class Shares(Part):
+    file = "shares"
 
     def share_memory(self, id: str, user: str, permission: Permission) -> Share:
         with self._database.write() as connection:
@@ -52,12 +50,9 @@ class RelationalShares:
             note_write(connection, self._database.viewer, "unshare", [f"tag {tag}"], user)
 
     def all(self) -> tuple[Share, ...]:
-        """Those that the viewer made or has; without a viewer, everybody's."""
-        viewer = {"viewer": self._database.viewer}
-        with self._database.errors():
-            connection = self._database.read()
-            memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
-            tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
+        """Those that the viewer made or has; without a viewer, those of all users."""
+        memories = self._rows("of_memories", viewer=self._database.viewer)
+        tags = self._rows("of_tags", viewer=self._database.viewer)
         return (
             *(Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in memories),
             *(Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in tags),

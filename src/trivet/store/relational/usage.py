@@ -6,18 +6,16 @@ from collections.abc import Mapping
 
 from trivet.clock import now
 from trivet.errors import NotFound
-from trivet.store.base import Judged
-from trivet.store.relational.database import Database
+from trivet.store.records import Judged
+from trivet.store.relational.database import Part
 from trivet.types import LOCAL, Usage, Usefulness
 
 
-class RelationalUsage:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sql = database.sql("usage")
+class UsageCounts(Part):
+    file = "usage"
 
     def note(self, shown: Mapping[str, int]) -> None:
-        """So many more times each. A memory that is gone by now is nobody's loss."""
+        """So many more times each. A memory that is gone by now is left out."""
         moment = now()
         with self._database.take() as connection:
             connection.execute(self._sql["begin"], {"at": moment})
@@ -26,15 +24,12 @@ class RelationalUsage:
 
     def since(self) -> str | None:
         """From when on it is counted."""
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["since"]).fetchone()
+        row = self._row("since")
         return str(row[0]) if row else None
 
     def of(self, id: str) -> Usage:
         """The counts of a memory; of feedback only what the viewer said."""
-        values = {"id": id, "viewer": self._database.viewer}
-        with self._database.errors():
-            row = self._database.read().execute(self._sql["of"], values).fetchone()
+        row = self._row("of", id=id, viewer=self._database.viewer)
         if row is None:
             raise NotFound(f"There is no memory {id} in this store. `list` shows the ids there are.")
         return Usage(
@@ -47,8 +42,7 @@ class RelationalUsage:
 
     def shown(self) -> frozenset[str]:
         """The memories that were shown at least once."""
-        with self._database.errors():
-            return frozenset(row[0] for row in self._database.read().execute(self._sql["shown"]).fetchall())
+        return frozenset(row[0] for row in self._rows("shown"))
 
     def judge(self, id: str, query: str, verdict: Usefulness) -> None:
         """The last word on the same memory and query counts."""
@@ -58,5 +52,4 @@ class RelationalUsage:
 
     def judged(self) -> tuple[Judged, ...]:
         """What was said of memories where the query was named."""
-        with self._database.errors():
-            return tuple(Judged(*row) for row in self._database.read().execute(self._sql["judged"]).fetchall())
+        return tuple(Judged(*row) for row in self._rows("judged"))

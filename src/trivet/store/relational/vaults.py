@@ -6,18 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.store.base import KnownFile, KnownLink, KnownPart, KnownVault
-from trivet.store.relational.database import Database
+from trivet.store.records import KnownFile, KnownLink, KnownPart, KnownVault
+from trivet.store.relational.database import Part
 
 
-class RelationalVaults:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._sql = database.sql("vaults")
+class Vaults(Part):
+    file = "vaults"
 
     def vaults(self) -> tuple[KnownVault, ...]:
-        with self._database.errors():
-            return tuple(KnownVault(*row) for row in self._database.read().execute(self._sql["vaults"]).fetchall())
+        return tuple(KnownVault(*row) for row in self._rows("vaults"))
 
     def keep(self, vault: KnownVault) -> None:
         with self._database.write() as connection:
@@ -28,14 +25,10 @@ class RelationalVaults:
             connection.execute(self._sql["delete_vault"], {"name": name})
 
     def files(self, vault: str) -> tuple[KnownFile, ...]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["files"], {"vault": vault}).fetchall()
-        return tuple(KnownFile(*row) for row in rows)
+        return tuple(KnownFile(*row) for row in self._rows("files", vault=vault))
 
     def parts(self, vault: str) -> tuple[KnownPart, ...]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["parts"], {"vault": vault}).fetchall()
-        return tuple(KnownPart(*row) for row in rows)
+        return tuple(KnownPart(*row) for row in self._rows("parts", vault=vault))
 
     def note_file(self, vault: str, file: KnownFile, parts: Sequence[KnownPart], gone: Sequence[str]) -> None:
         """A file as it is now. Of the parts that are gone, those that another file has taken over stay."""
@@ -58,9 +51,7 @@ class RelationalVaults:
             connection.execute(self._sql["set_lines"], {"id": id, "start": start, "stop": stop})
 
     def links(self, vault: str) -> tuple[KnownLink, ...]:
-        with self._database.errors():
-            rows = self._database.read().execute(self._sql["links"], {"vault": vault}).fetchall()
-        return tuple(KnownLink(*row) for row in rows)
+        return tuple(KnownLink(*row) for row in self._rows("links", vault=vault))
 
     def note_links(self, vault: str, added: Sequence[KnownLink], removed: Sequence[KnownLink]) -> None:
         with self._database.write() as connection:

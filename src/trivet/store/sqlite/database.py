@@ -1,27 +1,62 @@
-"""Connections to one SQLite file: a reader for each thread, one writer at a time, and clear errors."""
+"""One SQLite file as a store's database: a reader for each thread, one writer at a time, and clear errors."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import StoreError
-from trivet.store.relational.changes import CHANGES_KEPT
-from trivet.store.relational.database import Numbered, Parameters
-from trivet.store.sqlite.queries import QUERIES, migration
+from trivet.store.migrations import latest, steps
+from trivet.store.relational.changes import CHANGES_KEPT, Changes
+from trivet.store.relational.database import Numbered, Parameters, Weights
+from trivet.store.relational.ids import Ids
+from trivet.store.relational.queries import Dialect, Queries
+from trivet.store.relational.vector_index import VectorIndex
+from trivet.store.relational.viewer import ViewerDatabase
+from trivet.store.relational.visibility import Visibility
+from trivet.store.scoring import Postings
+from trivet.store.sqlite.vectors import SqliteVectorIndex
 
-SCHEMA_VERSION = 7
+if TYPE_CHECKING:
+    from trivet.store.sqlite.maintenance import SqliteMaintenance
+
+FOLDER = Path(__file__).parent
+SCHEMA_VERSION = latest(FOLDER)
 # "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
 APPLICATION_ID = 0x54525654
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
+
+_cast = re.compile(r"::[a-z0-9]+")
+_LISTED = "(SELECT value FROM json_each(:{}))"
+# Lists travel as JSON. One writer at a time needs no locks on rows, and a parameter no type.
+DIALECT = Dialect(
+    folder=FOLDER,
+    spellings={
+        "in_keys": f"IN {_LISTED}",
+        "in_texts": f"IN {_LISTED}",
+        "not_in_keys": f"NOT IN {_LISTED}",
+        "each_key": "json_each(:{}) AS wanted",
+        "each_text": "json_each(:{}) AS wanted",
+        "position": "instr",
+        "skip_locked": "",
+        "tenant": "",
+    },
+    translate=lambda sql: _cast.sub("", sql),
+)
+QUERIES = Queries(DIALECT)
+
+
+NONE: Parameters = {}
 
 
 class Connection(sqlite3.Connection):
@@ -92,6 +127,15 @@ class Database:
     take = write
 
     @contextmanager
+    def erasing(self) -> Iterator[Connection]:
+        with self.write() as connection:
+            yield connection
+            # Merging the index segments is what drops the words of the purged text from the file.
+            connection.execute(self.sql("lexical")["optimize"])
+        with self.errors():  # nor must they live on in the write-ahead log
+            self.read().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """Everything as it is at one moment, whatever is written meanwhile."""
         with self.errors():
@@ -128,10 +172,40 @@ class Database:
             return None
         return (found.st_dev, found.st_ino)
 
-    def integers(self, sql: str) -> NDArray[np.int64]:
+    def integers(self, sql: str, parameters: Parameters = NONE) -> NDArray[np.int64]:
         with self.errors():
-            rows = self.read().execute(sql).fetchall()
+            rows = self.read().execute(sql, parameters).fetchall()
         return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+
+    def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
+        return SqliteVectorIndex(self, visibility, changes, ids)
+
+    def maintenance(self, vectors: VectorIndex) -> SqliteMaintenance:
+        from trivet.store.sqlite.maintenance import SqliteMaintenance
+
+        return SqliteMaintenance(self)
+
+    def read_postings(self, term: str, weights: Weights) -> Postings:
+        """Out of FTS5, which keeps the index on disk and in the transaction of each write.
+
+        Its own bm25() has fixed constants, clamps the IDF of common words and scores every match in 20 to 90 ms at
+        100,000 memories; lists read once are scored in memory. Each row is key * 8 + field: one integer a row is the
+        cheapest thing to carry out of SQLite.
+        """
+        occurrences = self.integers(self.sql("lexical")["postings"], {"term": term})
+        keys, positions = np.unique(occurrences >> 3, return_inverse=True)
+        frequencies = np.bincount(positions, weights=np.asarray(weights)[occurrences & 7], minlength=len(keys))
+        held = frequencies > 0  # a field of weight 0 does not hold the term
+        return Postings(keys[held], frequencies[held].astype(np.float64))
+
+    def all_ids(self) -> None:
+        """To look ids up costs microseconds here."""
+
+    def encode_vector(self, vector: NDArray[np.float16]) -> bytes:
+        return vector.tobytes()
+
+    def seen_by(self, user: str) -> ViewerDatabase:
+        return ViewerDatabase(self, user)
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""
@@ -220,12 +294,12 @@ class Database:
         return version
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Each step and its version number are one transaction, so a killed migration leaves a whole store."""
+        """All steps and the version number are one transaction, so a killed migration leaves a whole store."""
         connection.execute("BEGIN IMMEDIATE")
         try:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            for step in range(version + 1, SCHEMA_VERSION + 1):
-                for statement in _statements(migration(step)):
+            for step in steps(FOLDER, version, SCHEMA_VERSION):
+                for statement in _statements(step.sql):
                     connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

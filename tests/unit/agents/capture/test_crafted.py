@@ -9,7 +9,7 @@ import pytest
 
 from trivet.agents.capture.rules import statements
 from trivet.agents.capture.user_words import LONGEST, LONGEST_MESSAGE, own_words
-from trivet.memory.inbox.same import particulars
+from trivet.memory.inbox.similar import particulars
 from trivet.secrets.private import private_spans
 from trivet.sources.files.readers.claude_code import turns_in
 

@@ -13,7 +13,7 @@ from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.errors import Forbidden
 from trivet.ids import new_id
 from trivet.memory.engine import Engine
-from trivet.memory.inbox.near import Near
+from trivet.memory.inbox.similar import NearMemory
 from trivet.types import Caller
 
 propose = importlib.import_module("trivet.memory.inbox.propose")  # the package has a function of this name
@@ -193,10 +193,10 @@ def test_the_same_proposed_twice_at_once_waits_once(opened: Opened, monkeypatch:
     memory, other = opened(), opened()
     near = propose.near
 
-    def meanwhile(engine: Engine, text: str) -> tuple[Near, ...]:
+    def meanwhile(engine: Engine, text: str) -> tuple[NearMemory, ...]:
         monkeypatch.setattr(propose, "near", near)
         assert other.inbox_propose(PORT).status == "waiting"
-        found: tuple[Near, ...] = near(engine, text)
+        found: tuple[NearMemory, ...] = near(engine, text)
         return found
 
     monkeypatch.setattr(propose, "near", meanwhile)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from trivet.graph.canonical import canonical
-from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one
+from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one
 from trivet.models.embed import load
 
 PAIRS = Path(__file__).with_name("name_pairs.tsv")

@@ -13,8 +13,7 @@ import pytest
 from support.opened import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
-from trivet.memory.background.triples.alike import could_be_one
-from trivet.memory.background.triples.initials import spelled_out
+from trivet.memory.background.triples.names import could_be_one, spelled_out
 
 Aliases = Callable[[], set[tuple[str, str]]]
 CORP, CORPORATION = "Acme Corp builds rockets for Nasa.", "Later the Acme Corporation bought Globex."

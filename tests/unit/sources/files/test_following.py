@@ -34,7 +34,7 @@ def test_nothing_is_read_again_that_has_not_changed(
     write("deploys.md", NOTE)
     write("other.txt", "Plain words.")
     take()
-    monkeypatch.setattr("trivet.sources.files.changes.read", lambda *_: pytest.fail("a file was read"))
+    monkeypatch.setattr("trivet.sources.files.changes.read_text", lambda *_: pytest.fail("a file was read"))
     again = take()
     assert (again.files_unchanged, again.files_read, again.changed) == (2, 0, False)
 

@@ -9,9 +9,8 @@ import pytest
 
 from support.notes import Take, Write, everything
 from trivet import Trivet
-from trivet.sources.files.cut import pieces
 from trivet.sources.files.formats import format_of
-from trivet.sources.files.values import Part
+from trivet.sources.files.parts import Part, pieces
 
 
 def read(name: str, text: str) -> list[Part]:

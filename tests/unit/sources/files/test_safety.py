@@ -16,8 +16,8 @@ from trivet.errors import InvalidInput
 from trivet.sources.files import Options, ingest
 from trivet.sources.files.changes import Changes
 from trivet.sources.files.readers.markdown import read_markdown
-from trivet.sources.files.vault import settle
-from trivet.sources.files.walk import Looked, look
+from trivet.sources.files.vault import resolve_vault
+from trivet.sources.files.walk import Listing, list_files
 
 SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
 
@@ -125,13 +125,13 @@ def test_a_folder_that_cannot_be_looked_into_is_not_a_deletion(
     write("closed/a.md", "inside")
     write("open.md", "outside")
     take()
-    whole = look(vault, ())
+    whole = list_files(vault, ())
     seen = tuple(file for file in whole.files if file.path == "open.md")
-    settled = settle(vault, None, Options(), memory.engine.store.vaults.vaults())
+    settled = resolve_vault(vault, None, Options(), memory.engine.store.vaults.vaults())
     for unknown in ("closed", "."):
-        Changes(memory.engine, settled, Looked(seen, (), (unknown,)), False).take(lambda _: None)
+        Changes(memory.engine, settled, Listing(seen, (), (unknown,)), False).store(lambda _: None)
         assert len(everything(memory)) == 2
-    Changes(memory.engine, settled, Looked(seen, (), ()), False).take(lambda _: None)
+    Changes(memory.engine, settled, Listing(seen, (), ()), False).store(lambda _: None)
     assert set(everything(memory)) == {"outside"}
 
 

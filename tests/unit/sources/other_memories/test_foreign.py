@@ -13,7 +13,7 @@ import pytest
 from support.command_line import CommandLine
 from trivet import Trivet
 from trivet.secrets.private import without_private
-from trivet.sources.other_memories.names import SystemName
+from trivet.sources.other_memories.foreign import SystemName
 from trivet.sources.other_memories.systems import SYSTEMS
 from trivet.types import Memory
 

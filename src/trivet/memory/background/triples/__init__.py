@@ -1,1 +1,1 @@
-"""Triples from a language model: what memories say to hold between concepts, read off the caller's path."""
+"""Triples by a language model: statements of memories on how concepts are connected, read in the background."""

@@ -1,4 +1,4 @@
-"""From a model's answer to statements. A broken or hostile answer costs only itself: what is skipped is counted."""
+"""Turns a model's answer into statements. Broken or hostile parts of it are skipped and counted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trivet.analyse import fold
 from trivet.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.graph.canonical import LONGEST_NAME, canonical
+from trivet.graph.mentions import Triple
 from trivet.graph.names import NOT_NAMES
-from trivet.graph.values import Triple
-from trivet.memory.background.triples.name_in_text import Written
+from trivet.memory.background.triples.names import SearchableText
 from trivet.models.chat import BadAnswer
 
 MOST_TRIPLES = 30
@@ -28,11 +28,11 @@ _invisible = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 class Skip(Exception):
-    """Why one statement is not taken."""
+    """The reason why one statement is skipped."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """The statements by place of their memory, for each the answer spoke of; and what was skipped, by reason."""
+    """The statements of each memory in the answer, by its place; and how many were skipped, by reason."""
 
     triples: Mapping[int, tuple[Triple, ...]]
     skipped: Counter[str]
@@ -54,7 +54,7 @@ def parse(answer: Any, texts: Sequence[str]) -> Parsed:
         elif not isinstance(entry.get("triples"), list):
             skipped["no list of statements"] += 1
         else:
-            triples[place] = _statements(entry["triples"], Written(texts[place]), skipped)
+            triples[place] = _statements(entry["triples"], SearchableText(texts[place]), skipped)
     return Parsed(triples, skipped)
 
 
@@ -65,11 +65,11 @@ def _place(entry: Any, count: int) -> int | None:
     return number - 1
 
 
-def _statements(given: Sequence[Any], written: Written, skipped: Counter[str]) -> tuple[Triple, ...]:
+def _statements(given: Sequence[Any], text: SearchableText, skipped: Counter[str]) -> tuple[Triple, ...]:
     found: dict[tuple[str, str, str], Triple] = {}
     for value in given[:MOST_TRIPLES]:
         try:
-            triple = _statement(value, written, skipped)
+            triple = _statement(value, text, skipped)
         except Skip as reason:
             skipped[str(reason)] += 1
             continue
@@ -79,10 +79,10 @@ def _statements(given: Sequence[Any], written: Written, skipped: Counter[str]) -
     return tuple(found.values())
 
 
-def _statement(value: Any, written: Written, skipped: Counter[str]) -> Triple:
+def _statement(value: Any, text: SearchableText, skipped: Counter[str]) -> Triple:
     if not isinstance(value, dict) or not isinstance(value.get("single", False), bool):
         raise Skip("not of the shape asked for")
-    subject, object_ = _end(value.get("subject"), written), _end(value.get("object"), written)
+    subject, object_ = _end(value.get("subject"), text), _end(value.get("object"), text)
     if canonical(subject) == canonical(object_):
         raise Skip("subject and object are the same")
     valid_from, valid_to = _time(value.get("valid_from"), skipped), _time(value.get("valid_to"), skipped)
@@ -99,13 +99,13 @@ def _statement(value: Any, written: Written, skipped: Counter[str]) -> Triple:
     )
 
 
-def _end(value: Any, written: Written) -> str:
-    """A subject or object as written. The model may only name what stands in the text: it can invent no concept."""
+def _end(value: Any, text: SearchableText) -> str:
+    """A subject or object as the text writes it. The model cannot invent concepts: the text must contain the name."""
     label = _plain_text(value, LONGEST_NAME)
     name = canonical(label)
     if len(name) < 2 or name.isdigit() or (name in NOT_NAMES and not label.isupper()):  # "who", but not "WHO"
         raise Skip("an end that is no name")
-    if not written.holds(label):
+    if not text.contains(label):
         raise Skip("an end that the memory does not name")
     return label
 
@@ -132,7 +132,7 @@ def _plain_text(value: Any, longest: int) -> str:
 
 
 def _time(value: Any, skipped: Counter[str]) -> str | None:
-    """A time as it is stored. A bad one is left out, the statement stays."""
+    """A time as it is stored. A bad one is dropped; the statement stays."""
     if value is None or value == "":
         return None
     if not isinstance(value, str) or len(value) > 40:

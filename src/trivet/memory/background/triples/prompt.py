@@ -1,4 +1,4 @@
-"""What a language model is asked: the statements of a few memories at once, or whether two names mean the same."""
+"""The prompts: for the statements of a few memories at once, and for whether two names mean the same."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from trivet.secrets.placeholder import without_placeholders
-from trivet.store.base import Reading
+from trivet.store.records import Reading
 
-# What a small local model can take in together with its answer; the rest of a longer memory is left to the rules.
+# Characters of a memory that a small local model can read; only the rules read the rest of a longer one.
 LONGEST_TEXT = 8_000
-# How much is sent at once: more per request is cheaper, and costs more when the answer is broken.
+# How much one request holds: more is cheaper, and loses more when the answer is broken.
 MEMORIES_AT_ONCE = 8
 CHARACTERS_AT_ONCE = 8_000
-# Room for an answer of some ten statements a memory.
+# Tokens for an answer of some ten statements a memory.
 ANSWER_TOKENS = 4_000
 ANSWER_TOKENS_OF_ONE = 300
 
@@ -50,7 +50,7 @@ relatives, branches and parts are not the same. If in doubt, leave the number ou
 
 
 def text_of(reading: Reading) -> str:
-    """What of a memory is sent: its title and its text, cut to what is read."""
+    """The title and text of a memory as they are sent."""
     text = f"{reading.title}\n{reading.content}" if reading.title else reading.content
     return without_placeholders(text)[:LONGEST_TEXT]
 

@@ -1,8 +1,9 @@
-"""Which concept a name means: one the graph knows under it, one of a nearly equal name, or a new one. In doubt, new."""
+"""Which concept a name means: one of that name in the graph, one of a nearly equal name, or else a new one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -10,23 +11,24 @@ import numpy as np
 from trivet.analyse import analyse
 from trivet.errors import EmbedderError
 from trivet.graph.canonical import canonical, form, singular
-from trivet.graph.values import Triple
-from trivet.memory.background.triples.alike import DIFFERENT, SAME, could_be_one, words_of
-from trivet.memory.background.triples.initials import spelled_out
+from trivet.graph.mentions import Triple
+from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, spelled_out, words_of
 from trivet.models.embed.base import Embedder
-from trivet.store.base import GraphIndex
 
-# Names that are compared with one name, those that share most of its words first.
+if TYPE_CHECKING:
+    from trivet.store.relational.graph import GraphIndex
+
+# Names compared with one name: those that share most of its words.
 CANDIDATES = 8
 # Pairs that a language model is asked about in one request.
 MOST_ASKED = 20
 CONTEXT_CHARACTERS = 200
 
-# Told the doubtful pairs (name, other name, text around it), says which are the same by place.
+# Gets doubtful pairs (name, other name, text around it) and returns the places of those that mean the same.
 Ask = Callable[[Sequence[tuple[str, str, str]]], frozenset[int]]
 
 
-class Near(msgspec.Struct, frozen=True):
+class NearestName(msgspec.Struct, frozen=True):
     """A name, the nearest name of a known concept, and how near it is."""
 
     label: str
@@ -38,12 +40,12 @@ class Near(msgspec.Struct, frozen=True):
 def resolve(
     graph: GraphIndex, embedder: Embedder, found: Sequence[tuple[str, Sequence[Triple]]], ask: Ask
 ) -> list[tuple[Triple, ...]]:
-    """The triples of each text with the concepts their ends mean. `ask` is called at most once."""
+    """The triples of each text with the concepts that their ends mean. `ask` is called at most once."""
     texts = {label: text for text, triples in found for one in triples for label in (one.subject, one.object)}
     known = graph.means(list(texts))
     near = _neighbours(graph, embedder, [label for label in texts if label not in known])
     decided = _decided(near, texts, ask)
-    plurals = {label: canonical(singular(label)) for label in texts}  # as the rules take them
+    plurals = {label: canonical(singular(label)) for label in texts}  # as the rules do
     return [
         tuple(_resolved(triple, {**plurals, **decided, **known, **_spelled_out(text)}) for triple in triples)
         for text, triples in found
@@ -66,7 +68,7 @@ def _spelled_out(text: str) -> dict[str, str]:
     return {short: canonical(long) for short, long in spelled_out(text) if canonical(long)}
 
 
-def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) -> list[Near]:
+def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) -> list[NearestName]:
     terms = sorted({term for label in labels for term in analyse(label)})
     names = graph.names_with(terms) if terms else ()
     compared = {label: _candidates(label, names) for label in labels}
@@ -76,12 +78,12 @@ def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) ->
     written = sorted({*compared, *(other for candidates in compared.values() for other, _ in candidates)})
     try:
         vectors = dict(zip(written, embedder.embed_documents(written), strict=True))
-    except EmbedderError:  # without vectors nothing is near; the names stay as they are
+    except EmbedderError:  # without vectors no name is near another
         return []
     return [
         max(
             (
-                Near(label, other, concept, float(np.dot(vectors[label], vectors[other])))
+                NearestName(label, other, concept, float(np.dot(vectors[label], vectors[other])))
                 for other, concept in candidates
             ),
             key=lambda one: (one.cosine, one.concept),
@@ -105,8 +107,8 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other)
 
 
-def _decided(near: Sequence[Near], texts: Mapping[str, str], ask: Ask) -> dict[str, str]:
-    """A name that another one was just found to mean is that concept itself, so that no two change places."""
+def _decided(near: Sequence[NearestName], texts: Mapping[str, str], ask: Ask) -> dict[str, str]:
+    """Concepts by name. A name that another one was found to mean stays itself, so that no two swap."""
     doubtful = sorted((one for one in near if DIFFERENT <= one.cosine < SAME), key=lambda one: (-one.cosine, one.label))
     doubtful = doubtful[:MOST_ASKED]
     yes = ask([(one.label, one.other, _around(texts[one.label], one.label)) for one in doubtful]) if doubtful else ()

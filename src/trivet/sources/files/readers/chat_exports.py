@@ -1,4 +1,4 @@
-"""What ChatGPT and Claude hand out when their users ask for their data: conversations.json, a list of them."""
+"""The data exports of ChatGPT and Claude: conversations.json, a list of conversations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.sources.files.readers.turns import Turn, joined, parts_of_turns
-from trivet.sources.files.values import Part
+from trivet.sources.files.parts import Part
+from trivet.sources.files.readers.conversations import Turn, joined, parts_of_turns
 
 
 def conversations_in(text: str) -> list[dict[str, Any]] | None:
-    """None if it is something else."""
+    """The conversations in the JSON; None if it is something else."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -35,7 +35,7 @@ def read_chats(name: str, text: str) -> Iterator[Part]:
 
 
 def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
-    """A tree of messages: the branch that ends in the current node is the conversation as it was left."""
+    """ChatGPT stores a tree of messages: the branch to the current node is the conversation as the user left it."""
     mapping = conversation["mapping"]
     for id in reversed(_branch(mapping, conversation.get("current_node"))):
         message = mapping[id].get("message") or {}
@@ -48,18 +48,18 @@ def _chatgpt(conversation: dict[str, Any]) -> Iterator[Turn]:
             or content.get("content_type") not in ("text", "multimodal_text")
         ):
             continue
-        said = "\n\n".join(part for part in content.get("parts") or () if isinstance(part, str)).strip()
-        if said:
-            yield Turn(id, "User" if role == "user" else "ChatGPT", said, _moment(message.get("create_time")))
+        spoken = "\n\n".join(part for part in content.get("parts") or () if isinstance(part, str)).strip()
+        if spoken:
+            yield Turn(id, "User" if role == "user" else "ChatGPT", spoken, _moment(message.get("create_time")))
 
 
 def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
-    if node not in mapping:  # older exports do not name it: the last leaf, then
+    if node not in mapping:  # older exports do not name the current node: take the last leaf
         node = next((id for id in reversed(mapping) if not mapping[id].get("children")), None)
     branch: list[str] = []
-    seen: set[str] = set()
-    while node in mapping and node not in seen:
-        seen.add(node)
+    visited: set[str] = set()
+    while node in mapping and node not in visited:
+        visited.add(node)
         branch.append(node)
         node = mapping[node].get("parent")
     return branch
@@ -67,10 +67,10 @@ def _branch(mapping: dict[str, Any], node: Any) -> list[str]:
 
 def _claude(conversation: dict[str, Any]) -> Iterator[Turn]:
     for message in conversation["chat_messages"] or ():
-        said = str(message.get("text") or "").strip() or _blocks(message.get("content"))
-        if said:
+        spoken = str(message.get("text") or "").strip() or _blocks(message.get("content"))
+        if spoken:
             speaker = "User" if message.get("sender") == "human" else "Claude"
-            yield Turn(str(message.get("uuid")), speaker, said, message.get("created_at"))
+            yield Turn(str(message.get("uuid")), speaker, spoken, message.get("created_at"))
 
 
 def _blocks(content: Any) -> str:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trivet.sources.files.readers.lines import objects
-from trivet.sources.files.readers.turns import Turn, joined, parts_of_turns
-from trivet.sources.files.values import Part
+from trivet.sources.files.parts import Part
+from trivet.sources.files.readers.conversations import Turn, joined, json_lines, parts_of_turns
 
 SPEAKERS = {"user": "User", "assistant": "Claude"}
-# What the program puts into a user's message, and what commands print: nobody said it.
-_NOT_SAID = re.compile(
+# Marks around text that the program adds to a user's message, such as the output of commands.
+_PROGRAM_MARKS = re.compile(
     r"<(?P<end>/?)"
     r"(?P<name>system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>"
 )
@@ -25,7 +24,7 @@ def is_claude_code(first: dict[str, Any]) -> bool:
 
 
 def read_claude_code(name: str, text: str) -> Iterator[Part]:
-    events = list(objects(text))
+    events = list(json_lines(text))
     turns = list(joined(turns_in(events)))
     summary = next((str(event["summary"]) for event in events if event.get("type") == "summary"), "")
     project = next((str(event["cwd"]) for event in events if event.get("cwd")), "").rstrip("/\\")
@@ -35,7 +34,7 @@ def read_claude_code(name: str, text: str) -> Iterator[Part]:
 
 
 def turns_in(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    """What people and the agent said, in order."""
+    """The turns of the user and the agent, in order."""
     for event in events:
         speaker = SPEAKERS.get(str(event.get("type")))
         message = event.get("message")
@@ -43,15 +42,15 @@ def turns_in(events: list[dict[str, Any]]) -> Iterator[Turn]:
             continue
         if event.get("isCompactSummary"):
             continue  # it repeats what the turns before it say
-        said = _INTERRUPTED.sub("", _said(_text(message.get("content")))).strip()
-        if said:
-            yield Turn(str(event.get("uuid") or message.get("id")), speaker, said, event.get("timestamp"))
+        spoken = _INTERRUPTED.sub("", _spoken(_text(message.get("content")))).strip()
+        if spoken:
+            yield Turn(str(event.get("uuid") or message.get("id")), speaker, spoken, event.get("timestamp"))
 
 
-def _said(text: str) -> str:
-    """Without what stands between marks of the program, in one pass: a mark that is never closed encloses nothing."""
+def _spoken(text: str) -> str:
+    """The text without what stands between the program's marks, in one pass; a mark never closed encloses nothing."""
     ends: dict[str, list[re.Match[str]]] = {}
-    marks = list(_NOT_SAID.finditer(text))
+    marks = list(_PROGRAM_MARKS.finditer(text))
     for mark in reversed(marks):
         if mark["end"]:
             ends.setdefault(mark["name"], []).append(mark)

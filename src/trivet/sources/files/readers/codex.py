@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trivet.sources.files.readers.lines import objects
-from trivet.sources.files.readers.turns import Turn, joined, parts_of_turns
-from trivet.sources.files.values import Part
+from trivet.sources.files.parts import Part
+from trivet.sources.files.readers.conversations import Turn, joined, json_lines, parts_of_turns
 
 SPEAKERS = {"user": "User", "assistant": "Codex", "user_message": "User", "agent_message": "Codex"}
-# What the program tells the model in the user's name.
-_NOT_SAID = ("<environment_context>", "<user_instructions>", "<turn_aborted>", "# AGENTS.md instructions")
+# Beginnings of messages that the program sends to the model in the user's name.
+_BY_PROGRAM = ("<environment_context>", "<user_instructions>", "<turn_aborted>", "# AGENTS.md instructions")
 _TITLE = 80
 
 
@@ -20,7 +19,7 @@ def is_codex(first: dict[str, Any]) -> bool:
 
 
 def read_codex(name: str, text: str) -> Iterator[Part]:
-    lines = list(objects(text))
+    lines = list(json_lines(text))
     turns = list(joined(turns_in(lines)))
     meta = next((_payload(line) for line in lines if line.get("type") == "session_meta"), {})
     opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
@@ -30,22 +29,22 @@ def read_codex(name: str, text: str) -> Iterator[Part]:
 
 
 def turns_in(lines: list[dict[str, Any]]) -> list[Turn]:
-    """What people and the agent said, in order."""
+    """The turns of the user and the agent, in order."""
     return _spoken(lines) or _items(lines)
 
 
 def _spoken(lines: list[dict[str, Any]]) -> list[Turn]:
-    """What was shown to people, where the transcript has it."""
+    """Messages as the user saw them, where the transcript has such events."""
     found = []
     for number, line in enumerate(lines):
         payload = _payload(line)
         if line.get("type") == "event_msg" and payload.get("type") in ("user_message", "agent_message"):
             found.append(Turn(str(number), SPEAKERS[payload["type"]], str(payload.get("message", "")), _time(line)))
-    return [turn for turn in found if not turn.text.startswith(_NOT_SAID)]
+    return [turn for turn in found if not turn.text.startswith(_BY_PROGRAM)]
 
 
 def _items(lines: list[dict[str, Any]]) -> list[Turn]:
-    """Else what went to the model and came back."""
+    """Messages to and from the model, for transcripts without such events."""
     found = []
     for number, line in enumerate(lines):
         payload = _payload(line)
@@ -54,11 +53,11 @@ def _items(lines: list[dict[str, Any]]) -> list[Turn]:
             blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
             text = "\n\n".join(str(block["text"]) for block in blocks if isinstance(block.get("text"), str))
             found.append(Turn(str(number), SPEAKERS[payload["role"]], text, _time(line)))
-    return [turn for turn in found if not turn.text.lstrip().startswith(_NOT_SAID)]
+    return [turn for turn in found if not turn.text.lstrip().startswith(_BY_PROGRAM)]
 
 
 def _payload(line: dict[str, Any]) -> dict[str, Any]:
-    """Early transcripts have no envelope."""
+    """Early transcripts have no envelope around the payload."""
     payload = line.get("payload", line)
     return payload if isinstance(payload, dict) else {}
 

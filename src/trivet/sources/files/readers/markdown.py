@@ -1,4 +1,4 @@
-"""A note: its front matter, and a part for each heading."""
+"""Notes and agents' files in Markdown: a part for each heading, and in agents' files one for each list item."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from trivet.errors import InvalidInput
 from trivet.secrets.private import open_marks, private_spans, without_private
-from trivet.sources.files.cut import pieces
 from trivet.sources.files.front_matter import split_front_matter, text_of, words
 from trivet.sources.files.mirror_format import is_mirror, mirrored
-from trivet.sources.files.values import About, Part
+from trivet.sources.files.parts import About, Part, pieces
 
 LONGEST_TITLE = 300
 LONGEST_TAG = 64
@@ -40,9 +40,9 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """A note taken apart. Lines count from 0 in `rows`, which come after `offset` lines of front matter.
+    """A parsed note. Lines count from 0 in `rows`, which come after `offset` lines of front matter.
 
-    `starts` are the lines of `inline`, in order: a note may have many thousands of sections.
+    `starts` are the lines of `inline`, for a binary search: a note may have many thousands of sections.
     """
 
     title: str
@@ -60,7 +60,7 @@ def read_markdown(name: str, text: str) -> Iterator[Part]:
     if is_mirror(front):
         yield mirrored(front, body)
         return
-    note = take_apart(name, front, body, offset)
+    note = parse_note(name, front, body, offset)
     depth = 0
     for section in note.sections:
         above = open_marks("<private>" * depth + _text(note, section.start, section.body))
@@ -71,12 +71,12 @@ def read_markdown(name: str, text: str) -> Iterator[Part]:
 
 
 def _without_heading(part: Part) -> Part:
-    """A section that begins within a private span: its heading, tags and links are private as well."""
+    """For a section that begins within a private span: its heading, tags and links are private too."""
     fields = {**part.fields, "title": part.about.note[:LONGEST_TITLE], "tags": ()}
     return Part("private", part.content, fields, part.lines, About(note=part.about.note))
 
 
-def take_apart(name: str, front: Mapping[str, Any], body: str, offset: int) -> Note:
+def parse_note(name: str, front: Mapping[str, Any], body: str, offset: int) -> Note:
     tokens = _parser().parse(body)
     rows = body.splitlines()
     headings = list(_headings(tokens))
@@ -89,9 +89,9 @@ def take_apart(name: str, front: Mapping[str, Any], body: str, offset: int) -> N
 
 
 def parts_of(note: Note, section: Section, text: str, mark: str, lines: tuple[int, int]) -> Iterator[Part]:
-    """A text of a section as one part, or more if it is long. `mark` tells it from others of the same section."""
+    """A text of a section as one part, or more if it is long. `mark` distinguishes it within its section."""
     inline = note.inline[bisect_left(note.starts, lines[0]) : bisect_left(note.starts, lines[1])]
-    if private_spans(text):  # tags and links are looked for in what is left of the section without them
+    if private_spans(text):  # then tags and links come from the rest of the section only
         inline = _in_lines(_parser().parse(without_private(text)))
     about = _about(note, section, inline)
     fields = _fields(note, section, inline)
@@ -102,14 +102,14 @@ def parts_of(note: Note, section: Section, text: str, mark: str, lines: tuple[in
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int, int]]:
-    """Level, text, first line and line after; only those that stand by themselves, not in a list or a quotation."""
+    """Level, text, first line and line after of each heading outside of lists and quotations."""
     for token, inner in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             yield int(token.tag[1]), _plain(inner), token.map[0], token.map[1]
 
 
 def _sections(headings: Sequence[tuple[int, str, int, int]], count: int, titled: bool) -> Iterator[Section]:
-    """A first heading of level one is the note's title, and belongs to no path."""
+    """The sections. With `titled` the first heading is the note's title and belongs to no path."""
     stops = [start for _, _, start, _ in headings[1:]] + [count]
     if not headings:
         yield Section((), 0, 0, count)
@@ -151,7 +151,7 @@ def _tags(front: Mapping[str, Any], inline: Sequence[Token]) -> tuple[str, ...]:
 
 
 def _listed(tag: str) -> list[str]:
-    """`tags: #one #two` is two tags; without the marks a blank belongs to the tag."""
+    """`tags: #one #two` is two tags; without # a blank belongs to the tag."""
     return tag.split() if tag.startswith("#") else [tag]
 
 
@@ -168,12 +168,12 @@ def _about(note: Note, section: Section, inline: Sequence[Token]) -> About:
 
 
 def slug(heading: str) -> str:
-    """A heading as the anchors of links write it."""
+    """A heading as it is written in the anchor of a link."""
     return _NOT_IN_SLUG.sub("", heading.strip().lower()).replace(" ", "-")
 
 
 def _texts(token: Token) -> Iterator[str]:
-    """Prose alone: what stands in code is no tag and no link."""
+    """Prose only: tags and links in code do not count."""
     return (child.content for child in token.children or () if child.type == "text")
 
 
@@ -182,11 +182,11 @@ def _hrefs(token: Token) -> Iterator[str]:
 
 
 def _plain(token: Token) -> str:
-    """Without marks, other than those of private parts, which are taken out later with what they enclose."""
-    return "".join(child.content for child in token.children or () if _is_said(child)).strip()
+    """The text of a heading without markup; marks of private parts stay, and are removed later with their content."""
+    return "".join(child.content for child in token.children or () if _is_text(child)).strip()
 
 
-def _is_said(child: Token) -> bool:
+def _is_text(child: Token) -> bool:
     return child.type in ("text", "code_inline") or (child.type == "html_inline" and "private" in child.content.lower())
 
 
@@ -205,3 +205,36 @@ def _text(note: Note, start: int, stop: int) -> str:
 @cache
 def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
+
+
+# Files in which agents keep instructions and notes: each list item is a fact.
+AGENT_FILES = ("memory.md", "claude.md", "claude.local.md", "agents.md", "gemini.md")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+
+
+def read_agent_file(name: str, text: str) -> Iterator[Part]:
+    """A file such as CLAUDE.md or MEMORY.md: a part for each list item, and one for the prose of each section."""
+    front, body, offset = split_front_matter(text)
+    if any("\n" in body[start:stop] for start, stop in private_spans(body)):
+        raise InvalidInput("a private part goes over several lines, which are memories of their own. Mark each of them")
+    note = parse_note(name, front, body, offset)
+    for section in note.sections:
+        points = list(_points(note, section))
+        prose = "\n".join(
+            row
+            for number, row in enumerate(note.rows[section.body : section.stop], section.body)
+            if not any(start <= number < stop for start, stop in points)
+        )
+        if prose.strip():
+            yield from parts_of(note, section, prose, "", (section.start, section.stop))
+        for number, (start, stop) in enumerate(points, 1):
+            text = "\n".join([_BULLET.sub("", note.rows[start], count=1), *note.rows[start + 1 : stop]])
+            yield from parts_of(note, section, text, f" • {number}", (start, stop))
+
+
+def _points(note: Note, section: Section) -> Iterator[tuple[int, int]]:
+    for token in note.tokens:
+        if token.type == "list_item_open" and token.level == 1 and token.map:
+            start, stop = token.map
+            if section.body <= start < section.stop:
+                yield start, min(stop, section.stop)

@@ -1,19 +1,3 @@
--- name: models
-SELECT model, identity, spec, dimension, serving FROM embedding_model ORDER BY model;
-
--- name: insert_model
-INSERT INTO embedding_model (identity, spec, dimension, serving) VALUES (:identity, :spec, :dimension, :serving)
-RETURNING model;
-
--- name: serve_model
-UPDATE embedding_model SET serving = (model = :model);
-
--- name: update_spec
-UPDATE embedding_model SET spec = :spec WHERE model = :model;
-
--- name: delete_model
-DELETE FROM embedding_model WHERE model = :model;
-
 -- name: passages
 SELECT count(*) FROM passage WHERE model = :model;
 
@@ -64,23 +48,4 @@ ORDER BY p.ordinal;
 
 -- name: insert_passage
 INSERT INTO passage (memory, model, ordinal, start, stop, vector)
-VALUES (:memory, :model, :ordinal, :start, :stop, :vector::text::halfvec);
-
--- name: insert_passage_many
-INSERT INTO passage (memory, model, ordinal, start, stop, vector)
 SELECT memory, model, ordinal, start, stop, vector FROM json_populate_recordset(NULL::passage, :rows);
-
--- name: delete_passages
-DELETE FROM passage WHERE memory = :memory;
-
--- name: delete_passages_of_model
-DELETE FROM passage WHERE memory = ANY (as_keys(:keys)) AND model = :model;
-
--- name: orphans
-SELECT count(*) FROM passage AS p JOIN memory AS m ON m.key = p.memory WHERE m.state = 'deleted' OR m.sensitive;
-
--- name: unaccounted
-SELECT count(*) FROM memory AS m, embedding_model AS e
-WHERE m.state != 'deleted' AND NOT m.sensitive
-  AND NOT EXISTS (SELECT 1 FROM passage AS p WHERE p.memory = m.key AND p.model = e.model)
-  AND NOT EXISTS (SELECT 1 FROM job AS j WHERE j.memory = m.key AND j.model = e.model);

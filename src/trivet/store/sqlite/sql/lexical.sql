@@ -13,20 +13,6 @@ FROM lexical_term WHERE term = :term;
 -- name: document
 SELECT content, title, keywords, tags, category FROM lexical WHERE rowid = :key;
 
--- name: insert_fingerprint
-INSERT OR IGNORE INTO fingerprint (hash, memory) SELECT value, :key FROM json_each(:hashes);
-
--- name: delete_fingerprint
-DELETE FROM fingerprint WHERE memory = :key;
-
--- name: similar
-SELECT m.id FROM fingerprint AS f JOIN memory AS m ON m.key = f.memory
-WHERE f.hash IN (SELECT value FROM json_each(:hashes)) AND m.id != :id AND {readable}
-GROUP BY f.memory HAVING count(*) >= :shared ORDER BY count(*) DESC, f.memory LIMIT :limit;
-
--- name: clear_fingerprints
-DELETE FROM fingerprint;
-
 -- name: clear
 DELETE FROM lexical;
 

@@ -1,0 +1,140 @@
+"""What a value looks like: generated at random, an ordinary word, or a stand-in that opens nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+# Call it to get the compiled pattern.
+LazyPattern = Callable[[], re.Pattern[str]]
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> LazyPattern:
+    """A pattern compiled when it is first needed: all of them take 25 ms, and most texts need three."""
+    return cache(lambda: re.compile(pattern, flags))
+
+
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 6, 200
+SHORTEST_TOKEN = 16
+_WORDS_JOINED = lazy_pattern(r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*")
+_METHODS = lazy_pattern(
+    r"(?:argon2(?:id?)?|sha-?(?:1|224|256|384|512)|md5|pbkdf2|base64|oauth-?2|utf-?8|1password|http2|hs256|rs256|es256|"
+    r"ed25519|x25519|p256|bip39|aes-?(?:128|192|256)(?:-[a-z]+)?)\W*",
+    re.IGNORECASE,
+)
+_IDENTIFIER = lazy_pattern(r"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}")
+_VERSION = lazy_pattern(r"[v^~=<>]*\d+(?:\.\d+)+(?:[-+.][\w.]+)?")
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?:[T_]?[\d:.]*Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_SIZE = lazy_pattern(r"[\d.,]+(?:%|[A-Za-z]{1,7})?")
+_PATH = lazy_pattern(
+    r"(?:[\w.@-]+/)+[\w.@-]*|[\w-]+\.(?:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|sh|com|org|net|io|dev)\b.*"
+)
+_VOWELLED = lazy_pattern(r"[aeiouy]", re.IGNORECASE)
+
+
+def entropy(value: str) -> float:
+    """Shannon entropy in bits a character."""
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+
+
+def is_wordy(value: str) -> bool:
+    """Words, identifiers, versions, dates, sizes, paths: ordinary values after `key:`."""
+    patterns = (_WORDS_JOINED, _METHODS, _IDENTIFIER, _VERSION, _DATE, _SIZE, _PATH)
+    return any(pattern().fullmatch(value) for pattern in patterns)
+
+
+def classes(value: str) -> int:
+    """How many of small letters, capitals, digits and marks it has."""
+    kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
+    return sum(any(map(kind, value)) for kind in kinds)
+
+
+def is_password(value: str) -> bool:
+    """What may follow `password:`. Short values count, since people choose such; plain words do not."""
+    return (
+        SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD
+        and classes(value) >= 2
+        and not is_wordy(value)
+        and _has_letter(value)
+    )
+
+
+def is_word_like_password(value: str) -> bool:
+    """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
+    plain = any(pattern().fullmatch(value) for pattern in (_METHODS, _VERSION, _DATE, _PATH))
+    mixed = classes(value) >= 2 and any(map(str.isdigit, value)) and not plain
+    return SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD and (is_password(value) or mixed)
+
+
+def is_token(value: str) -> bool:
+    """A generated value: long, mixed and with no more order than chance gives."""
+    if len(value) < SHORTEST_TOKEN or is_wordy(value) or not _has_letter(value):
+        return False
+    digits = sum(map(str.isdigit, value))
+    return digits >= 2 and entropy(value) >= _least_entropy(value) and not _is_hyphenated_words(value)
+
+
+def _least_entropy(value: str) -> float:
+    """Hexadecimal has 4 bits a character at most, others reach 4 only when longer."""
+    return 2.8 if len(value) < 24 else 3.0
+
+
+def _is_hyphenated_words(value: str) -> bool:
+    """use-middleware-refactor-plan-2: most of its parts are words."""
+    parts = [part for part in re.split(r"[-_./:]", value) if part]
+    words = [part for part in parts if part.isalpha() and _VOWELLED().search(part)]
+    return len(parts) >= 3 and len(words) >= len(parts) - 1 and sum(map(len, words)) >= 0.7 * sum(map(len, parts))
+
+
+def _has_letter(value: str) -> bool:
+    return any(map(str.isalpha, value))
+
+
+# Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
+_WORDS = lazy_pattern(
+    r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
+    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|fake|my[-_](?:secret|token|key|pass)|"
+    r"12345678|abcdefgh|deadbeef|goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
+    re.IGNORECASE,
+)
+# <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
+_REFERENCE = lazy_pattern(
+    r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
+    r"settings\.|secrets?\.|vault\.|var\.|data\.|import\.meta|request\.|req\.|ctx\.|this\.|args\.|params\.).*|"
+    r"(?:op|vault|arn|ssm|secretsmanager|keyring|file|https?|gcp|aws|sops|ref|projects)[:/].*|(?:\.{0,2}|~)/.*|!\w+.*|"
+    r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$"
+)
+# Published by their makers as examples; they open nothing.
+_DOCUMENTED = frozenset(
+    {
+        "4eC39HqLyjWDarjtT1zdp7dc",  # Stripe's
+        "4242424242424242", "4000056655665556", "5555555555554444", "2223003122003222", "5200828282828210",
+        "5105105105105100", "378282246310005", "371449635398431", "6011111111111117", "6011000990139424",
+        "3056930009020004", "36227206271667", "30569309025904", "38520000023237", "3566002020360505",
+        "6200000000000005", "4111111111111111", "4012888888881881", "4222222222222", "4000000000000002",
+        "DE89370400440532013000", "GB82WEST12345698765432", "GB29NWBK60161331926819", "GB33BUKB20201555555555",
+        "FR1420041010050500013M02606", "CH9300762011623852957", "NL91ABNA0417164300", "ES9121000418450200051332",
+        "AT611904300234573201", "BE68539007547034", "IT60X0542811101000000123456",
+    }
+)  # fmt: skip
+_DOCUMENTED_PARTS = (
+    "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9l",  # the token on jwt.io
+    "QWxhZGRpbjpvcGVuIHNlc2FtZQ",  # Aladdin:open sesame, of RFC 7617
+)
+FEWEST_DIFFERENT = 5
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether it opens nothing: a stand-in, a reference to where the secret is, or a key out of documentation."""
+    if len(set(value)) < FEWEST_DIFFERENT or _WORDS().search(value) or _REFERENCE().match(value):
+        return True
+    return is_documented(value)
+
+
+def is_documented(value: str) -> bool:
+    bare = value.replace(" ", "").replace("-", "")
+    tail = value.rpartition("_")[2]
+    return bare in _DOCUMENTED or tail in _DOCUMENTED or any(part in value for part in _DOCUMENTED_PARTS)

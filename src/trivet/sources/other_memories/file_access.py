@@ -1,0 +1,84 @@
+"""Opens other systems' files read-only, with errors that say what was expected."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trivet.errors import InvalidInput
+
+
+def json_of(path: Path) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON ({error}). Nothing was imported.") from None
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, also where it is stored in a column as JSON or with commas."""
+    if isinstance(value, str):
+        try:
+            decoded = msgspec.json.decode(value) if value.lstrip().startswith("[") else value.split(",")
+        except (msgspec.DecodeError, RecursionError):
+            decoded = value.split(",")
+        value = decoded
+    items = value if isinstance(value, list) else []
+    return tuple(text for item in items if isinstance(item, (str, int, float)) and (text := str(item).strip()))
+
+
+def number(value: Any, otherwise: float) -> float:
+    """A number on 0..1; some systems count to 10."""
+    if not isinstance(value, (int, float)) or value != value or value < 0:
+        return otherwise
+    return min(value if value <= 1 else value / 10, 1.0)
+
+
+def is_sqlite(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\x00"
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def rows(path: Path, table: str, order: Sequence[str], needed: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """The rows of a table; none if this version of the other program has no such table.
+
+    `order` and `needed` name columns; a table without a needed one is an error.
+    """
+    if not is_sqlite(path):
+        raise InvalidInput(f"{path} is not an SQLite file. Nothing was imported.")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            columns = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if missing := [name for name in needed if columns and name not in columns]:
+                raise InvalidInput(f"{path}: the table {table} has no {missing[0]}. Is it a file of that program?")
+            if columns:
+                by = ", ".join(name for name in order if name in columns) or "rowid"
+                for row in connection.execute(f"SELECT * FROM {table} ORDER BY {by}"):
+                    yield dict(row)
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{path} cannot be read as SQLite ({error}). Nothing was imported.") from None
+
+
+def has_table(path: Path, table: str) -> bool:
+    if not is_sqlite(path):
+        return False
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            return connection.execute(f"PRAGMA table_info({table})").fetchone() is not None
+    except sqlite3.Error as error:
+        raise InvalidInput(f"{path} cannot be read as SQLite ({error}). Nothing was imported.") from None

@@ -1,0 +1,42 @@
+"""The other systems by name, and what a reader finds in their files. The command line loads it for its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from trivet.types import LinkKind
+
+
+class ForeignMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """One memory of the other system. `key` is its id there; links name the keys of others."""
+
+    kind: str
+    key: str
+    content: str
+    title: str = ""
+    category: str = "facts"
+    tags: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    created_at: str | None = None
+    updated_at: str | None = None
+    valid_to: str | None = None
+    sensitive: bool = False
+    links: tuple[tuple[LinkKind, str], ...] = ()
+
+
+class ForeignSystem(msgspec.Struct, frozen=True):
+    """Another system: how its files are read, and a mapping of fields that the user sees before importing."""
+
+    label: str
+    reads: str
+    read: Callable[[Path], Iterator[ForeignMemory]]
+    mapping: tuple[tuple[str, str], ...]
+
+
+SystemName = Literal["mcp-memory", "claude-memory-mcp", "mem0", "basic-memory", "claude-mem", "agentmemory"]

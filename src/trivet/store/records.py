@@ -1,0 +1,197 @@
+"""The values that go into the store and come out of it, beside those of trivet/types.py that callers see too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from trivet.types import Key, LinkKind, Memory, Revision, Role, Sealed, Usefulness
+
+# What made the derived data of a store; another version of it makes them anew.
+Maker = Literal["analyser", "extraction"]
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A memory's terms by field, as the lexical index takes them, and its fingerprint (see likeness.py)."""
+
+    content: tuple[str, ...]
+    title: tuple[str, ...]
+    keywords: tuple[str, ...]
+    tags: tuple[str, ...]
+    category: tuple[str, ...]
+    fingerprint: tuple[int, ...] = ()
+
+    @property
+    def length(self) -> int:
+        return len(self.content) + len(self.title)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A memory to add, the earlier revisions it brings along from another store, and the secrets taken out of them."""
+
+    memory: Memory
+    document: Document
+    history: tuple[Revision, ...] = ()
+    secrets: tuple[Sealed, ...] = ()
+
+
+class KnownKey(NamedTuple):
+    """A key as the store knows it, and the role of its user."""
+
+    key: Key
+    hash: bytes
+    role: Role
+
+
+class KnownVault(msgspec.Struct, frozen=True):
+    """A folder whose files were ingested, and how: `options` are the ingester's own."""
+
+    name: str
+    root: str
+    options: str
+
+
+class KnownFile(msgspec.Struct, frozen=True):
+    """A file as it was when it was read, and what read it."""
+
+    path: str
+    size: int
+    modified: int
+    reader: str
+
+
+class KnownPart(msgspec.Struct, frozen=True):
+    """Which memory is which part of a file. `content` and `said` are digests: of the text, and of all it said."""
+
+    id: str
+    path: str
+    place: str
+    content: str
+    said: str
+    about: str
+
+
+class KnownLink(msgspec.Struct, frozen=True):
+    """A link that was made because a file says so."""
+
+    source: str
+    kind: LinkKind
+    target: str
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What a caller said of a memory that came for a query."""
+
+    id: str
+    query: str
+    verdict: Usefulness
+    at: str
+
+
+class Added(msgspec.Struct, frozen=True):
+    """`unchanged` when the same id and content were there already, at that revision."""
+
+    status: Literal["stored", "unchanged"]
+    revision: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a request that was sent before; None while it is being worked on."""
+
+    request: bytes
+    answer: bytes | None = None
+
+
+class Bm25(msgspec.Struct, frozen=True):
+    """BM25's constants and the weight of each field."""
+
+    k1: float
+    b: float
+    content: float
+    title: float
+    keywords: float
+    tags: float
+    category: float
+
+    @property
+    def field_weights(self) -> tuple[float, float, float, float, float]:
+        return (self.content, self.title, self.keywords, self.tags, self.category)
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A window of a memory's content, by character positions."""
+
+    ordinal: int
+    start: int
+    stop: int
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A memory waiting to be embedded by a model."""
+
+    key: int
+    model: int
+    revision: int
+    attempts: int
+    title: str | None
+    content: str
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """A memory waiting to be read for its concepts."""
+
+    key: int
+    revision: int
+    attempts: int
+    title: str | None
+    content: str
+    tags: tuple[str, ...]
+    since: str  # when what it says began to hold, as far as we know
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A concept that a query names: how many visible memories mention it, and what the walk would give it."""
+
+    concept: int
+    form: str
+    held: int
+    weight: float
+
+
+class Seeds(msgspec.Struct, frozen=True):
+    """Where a walk starts: memories by id and concepts by key, each with its share of the start."""
+
+    memories: Mapping[str, float]
+    concepts: Mapping[int, float]
+
+
+class Model(msgspec.Struct, frozen=True):
+    """An embedding model whose vectors the store holds. One serves; another may be filling up beside it."""
+
+    model: int
+    identity: str
+    spec: str
+    dimension: int
+    serving: bool
+
+
+class Backlog(msgspec.Struct, frozen=True):
+    """How much of a model's work is waiting, and what went wrong last."""
+
+    waiting: int
+    failing: int
+    last_error: str | None
+
+
+class Sourced(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory by where it came from. `shown`: the filter it was asked with lets it through."""
+
+    id: str
+    source: str | None
+    start_line: int | None
+    end_line: int | None
+    deleted: bool
+    sensitive: bool
+    shown: bool

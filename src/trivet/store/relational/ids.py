@@ -1,0 +1,77 @@
+"""From keys, which never leave the store, to ids, which callers know, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.memory_fields import as_json
+from trivet.store.relational.database import StoreDatabase
+
+# About 200 bytes an entry.
+IDS_KEPT = 200_000
+
+# By key; empty where there is none, or one that is no UUID.
+AllIds = NDArray[np.bytes_]
+
+
+class Ids:
+    """Keys are never reused and never change their id, so what is known stays true until the memory is purged;
+    a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest
+    changes gives their keys again."""
+
+    def __init__(self, database: StoreDatabase) -> None:
+        self._database = database
+        self._known = _Known(database.age)
+
+    def of(self, keys: Sequence[int]) -> dict[int, str]:
+        known = self._kept()
+        missing = [key for key in keys if known.id(key) is None]
+        if missing and known.all is None:
+            known.all = self._database.all_ids()
+            missing = [key for key in missing if known.id(key) is None]
+        if missing:
+            known.learn((row[0], row[1]) for row in self._read("ids_of_keys", keys=missing))
+        found = {key: id for key in keys if (id := known.id(key)) is not None}
+        known.keys.update((id, key) for key, id in found.items() if key >= known.keys.get(id, 0))
+        return found
+
+    def keys(self, ids: Sequence[str]) -> dict[str, int]:
+        """Of ids that were found just now, which are known by then; others are looked up."""
+        known = self._kept()
+        missing = [id for id in ids if id not in known.keys]
+        if missing:
+            known.learn((row[1], row[0]) for row in self._read("keys_of_ids", ids=missing))
+        return {id: known.keys[id] for id in ids if id in known.keys}
+
+    def _kept(self) -> _Known:
+        """Empty again where it grew too large, or the database is of another age. A call under way keeps its own."""
+        if self._known.age != self._database.age or len(self._known.keys) > IDS_KEPT:
+            self._known = _Known(self._database.age)
+        return self._known
+
+    def _read(self, name: str, **listed: Sequence[object]) -> list[Any]:
+        values = {parameter: as_json(given) for parameter, given in listed.items()}
+        with self._database.errors():
+            return self._database.read().execute(self._database.sql("memories")[name], values).fetchall()
+
+
+class _Known:
+    def __init__(self, age: int) -> None:
+        self.age = age
+        self.all: AllIds | None = None
+        self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
+        self._ids: dict[int, str] = {}
+
+    def id(self, key: int) -> str | None:
+        if self.all is not None and key < len(self.all) and (found := self.all[key]):
+            return str(found, "ascii")
+        return self._ids.get(key)
+
+    def learn(self, pairs: Iterable[tuple[int, str]]) -> None:
+        for key, id in pairs:
+            self._ids[key] = id
+            self.keys[id] = key

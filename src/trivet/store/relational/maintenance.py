@@ -1,0 +1,91 @@
+"""Rebuilding of derived data, and the checks behind `doctor` that every store makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from trivet.store.records import Document, Maker
+from trivet.store.relational.audit import broken_links
+from trivet.store.relational.database import Part
+from trivet.store.relational.memories import write_lexical
+from trivet.types import Finding, Memory
+
+REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
+_LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
+_RESTORE = "Run `trivet backup --restore FILE` with a backup."
+_REINDEX_GRAPH = "Run `trivet reindex --graph`."
+_REINDEX_VECTORS = "Run `trivet reindex --vectors`."
+
+
+class Maintenance(Part):
+    file = "maintenance"
+
+    def backup(self, target: Path) -> None:
+        """Everything into a file of the embedded store. The target appears only when it is whole."""
+        raise NotImplementedError
+
+    def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
+        """Everything in one transaction: recalls go on with the old index until it is committed."""
+        count = 0
+        with self._database.write() as connection:
+            connection.execute(connection.sql("lexical")["clear"])
+            connection.execute(connection.sql("lexical")["clear_fingerprints"])
+            for memory, document in documents:
+                key = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
+                connection.execute(self._sql["set_length"], {"key": key, "length": document.length})
+                if memory.state != "deleted":
+                    write_lexical(connection, key, document)
+                connection.note_change(key)
+                count += 1
+        return count
+
+    def rebuild_vectors(self) -> int:
+        """Asks for every vector anew. The old ones answer until each is replaced."""
+        with self._database.write() as connection:
+            for row in connection.execute(connection.sql("vectors")["models"]).fetchall():
+                connection.execute(connection.sql("jobs")["enqueue_model"], {"model": row["model"]})
+            return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
+
+    def rebuild_graph(self) -> int:
+        """Asks for every memory to be read anew; says how many. Statements of a language model stay."""
+        with self._database.write() as connection:
+            for name in ("forget_hidden_mentions", "forget_hidden_statements", "forget_orphans"):
+                connection.execute(connection.sql("graph")[name])
+            connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
+            return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
+
+    def set_version(self, maker: Maker, version: int) -> None:
+        with self._database.write() as connection:
+            connection.execute(self._sql["set_meta"], {"name": maker, "value": str(version)})
+
+    def version(self, maker: Maker) -> int:
+        row = self._row("get_meta", name=maker)
+        return int(row[0]) if row else 0
+
+    def findings(self) -> tuple[Finding, ...]:
+        with self._database.errors():
+            return (
+                self._count("lexical", "missing", "memories missing from the lexical index", REINDEX_LEXICAL),
+                self._count("lexical", "orphans", "entries of gone memories in the lexical index", REINDEX_LEXICAL),
+                self._count("vectors", "orphans", "vectors of deleted or sensitive memories", _REINDEX_VECTORS),
+                self._count("vectors", "unaccounted", "memories with neither vector nor job", _REINDEX_VECTORS),
+                self._count("graph", "orphans", "concepts of deleted or sensitive memories", _REINDEX_GRAPH),
+                self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
+                self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
+                self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
+                self._count("maintenance", "without_revision", "memories without their revision", _RESTORE),
+                self._audit(),
+            )
+
+    def _audit(self) -> Finding:
+        broken = broken_links(self._database)
+        detail = f"{broken} entries were changed or removed" if broken else "unbroken"
+        remedy = "Compare with a backup: somebody wrote into the database by hand." if broken else None
+        return Finding(check="audit record", ok=not broken, detail=detail, remedy=remedy)
+
+    def _count(self, file: str, name: str, what: str, remedy: str) -> Finding:
+        count = int(self._database.read().execute(self._database.sql(file)[name]).fetchone()[0])
+        return Finding(
+            check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
+        )

@@ -1,0 +1,94 @@
+"""The embedding models a store knows, which passages each has made, and the search among their vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trivet.errors import EmbedderError
+from trivet.memory_fields import as_json
+from trivet.store.records import Model, Passage
+from trivet.store.relational.changes import MODELS, Changes
+from trivet.store.relational.database import Connection, Database, Part
+from trivet.types import Candidate, Filter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class VectorIndex(Part):
+    """What all stores share. Each database searches its vectors its own way."""
+
+    file = "vectors"
+    trouble: str | None = None  # why an index over many vectors could not be built
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        super().__init__(database)
+        self._changes = changes
+        self._models: tuple[int, tuple[Model, ...]] | None = None  # as of which change
+
+    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
+        """The memories whose best passage is nearest to the vector, best first."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Ends what works beside the caller."""
+
+    def models(self) -> tuple[Model, ...]:
+        known = self._models
+        last = self._changes.last()
+        changed = self._changes.since(known[0]) if known else None
+        if known is None or changed is None or any(key == MODELS for _, key in changed):
+            with self._database.errors():
+                known = (last, self._stored(self._database.read()))
+        self._models = (last, known[1])
+        return known[1]
+
+    def adopt(self, identity: str, spec: str, dimension: int) -> Model:
+        """The model of that identity, made known if it is new. The first serves at once; a later one fills up first."""
+        with self._database.write() as connection:
+            known = {model.identity: model for model in self._stored(connection)}
+            if identity in known:
+                return self._known(connection, spec, dimension, known[identity])
+            values = {"identity": identity, "spec": spec, "dimension": dimension, "serving": not known}
+            number = int(connection.execute(self._sql["insert_model"], values).fetchone()[0])
+            connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
+            connection.note_change(MODELS)
+        return Model(number, identity, spec, dimension, not known)
+
+    def serve(self, model: Model) -> None:
+        """Lets a filled model answer and drops the vectors of the others."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["serve_model"], {"model": model.model})
+            for other in self._stored(connection):
+                if other.model != model.model:
+                    connection.execute(self._sql["delete_model"], {"model": other.model})
+            connection.note_change(MODELS)
+
+    def remove(self, model: Model) -> None:
+        """Drops a model with its vectors and jobs."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["delete_model"], {"model": model.model})
+            connection.note_change(MODELS)
+
+    def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
+        spans: dict[str, list[Passage]] = {}
+        for row in self._rows("spans", model=model.model, ids=as_json(ids)):
+            spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
+        return {id: tuple(passages) for id, passages in spans.items()}
+
+    def _stored(self, connection: Connection) -> tuple[Model, ...]:
+        rows = connection.execute(self._sql["models"]).fetchall()
+        return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)
+
+    def _known(self, connection: Connection, spec: str, dimension: int, model: Model) -> Model:
+        if model.dimension != dimension:
+            raise EmbedderError(
+                f"{model.identity} now makes vectors of {dimension} dimensions, and the stored ones have "
+                f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
+            )
+        if model.spec != spec:
+            connection.execute(self._sql["update_spec"], {"spec": spec, "model": model.model})
+            connection.note_change(MODELS)
+        return model

@@ -1,0 +1,196 @@
+"""Which memories a filter lets through, as an array over keys, kept fresh as memories change.
+
+The SQL predicate is evaluated once for a filter and then only for the memories that changed, so both indexes can
+filter while they search and a selective filter still fills the answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.clock import now
+from trivet.memory_fields import as_json
+from trivet.store.relational.changes import Changes
+from trivet.store.relational.database import Database, Row
+from trivet.store.scoring import Visible
+from trivet.types import Filter
+
+# An agent recalls within one or two scopes; a server within dozens. Each costs five bytes a memory.
+FILTERS_KEPT = 64
+
+Keys = NDArray[np.int64]
+
+
+def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, Any]:
+    """The parameters of the visibility predicate. Without an `as_of`, `moment` is when a memory must be valid."""
+    return {
+        "moment": moment if filter.as_of is None else None,
+        "scope": filter.scope,
+        "categories": as_json(filter.categories) if filter.categories else None,
+        "tags": as_json(sorted(set(filter.tags))) if filter.tags else None,
+        "states": as_json(filter.states),
+        "source": filter.source,
+        "created_after": filter.created_after,
+        "created_before": filter.created_before,
+        "as_of": filter.as_of,
+        "viewer": filter.viewer,
+    }
+
+
+class _Entry(msgspec.Struct):
+    sequence: int
+    mask: NDArray[np.bool_]
+    lengths: NDArray[np.float32]
+    summary: tuple[int, float] | None = None
+
+
+class Visibility:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._validity = Validity(database, changes)
+        self._entries: OrderedDict[Filter, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, filter: Filter) -> Visible:
+        with self._lock:
+            entry = self._fresh(filter)
+            if entry.summary is None:
+                count = int(entry.mask.sum())
+                entry.summary = (count, float(entry.lengths[entry.mask].mean()) if count else 0.0)
+            count, mean_length = entry.summary
+            hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
+            if not len(hidden):
+                return Visible(entry.mask, entry.lengths, count, mean_length)
+            mask = entry.mask.copy()
+            mask[hidden] = False
+            return Visible(mask, entry.lengths, count - len(hidden), mean_length)
+
+    def _fresh(self, filter: Filter) -> _Entry:
+        sequence = self._changes.last()
+        entry = self._entries.get(filter)
+        if entry is None or not self._catch_up(filter, entry):
+            entry = self._load(filter, sequence)
+            self._entries[filter] = entry
+        self._entries.move_to_end(filter)
+        while len(self._entries) > FILTERS_KEPT:
+            self._entries.popitem(last=False)
+        return entry
+
+    def _load(self, filter: Filter, sequence: int) -> _Entry:
+        with self._database.errors():
+            sql = self._database.sql("visible")["keys"]
+            rows = self._database.read().execute(sql, filter_parameters(filter)).fetchall()
+        entry = _Entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32))
+        self._show(entry, [tuple(row) for row in rows])
+        return entry
+
+    def _catch_up(self, filter: Filter, entry: _Entry) -> bool:
+        changed = self._changes.since(entry.sequence)
+        if changed is None:
+            return False
+        if changed:
+            keys = {key for _, key in changed}
+            parameters = {**filter_parameters(filter), "keys": as_json(keys)}
+            with self._database.errors():
+                sql = self._database.sql("visible")["changed_keys"]
+                rows = self._database.read().execute(sql, parameters).fetchall()
+            known = [key for key in keys if key < len(entry.mask)]
+            entry.mask = entry.mask.copy()  # a search in another thread may still be reading the old one
+            entry.mask[known] = False
+            self._show(entry, [tuple(row) for row in rows])
+            entry.sequence = changed[-1][0]
+        return True
+
+    def _show(self, entry: _Entry, rows: list[tuple[int, int]]) -> None:
+        entry.summary = None
+        if not rows:
+            return
+        keys, lengths = np.array(rows, dtype=np.int64).T
+        size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
+        if size > len(entry.mask):
+            grown = max(size, len(entry.mask) * 3 // 2)
+            entry.mask = np.concatenate([entry.mask, np.zeros(grown - len(entry.mask), bool)])
+            entry.lengths = np.concatenate([entry.lengths, np.zeros(grown - len(entry.lengths), np.float32)])
+        entry.mask[keys] = True
+        entry.lengths[keys] = lengths
+
+    def _out_of_time(self, mask: NDArray[np.bool_]) -> Keys:
+        """Which of the memories shown are not valid now."""
+        keys = self._validity.out_of_time(now())
+        keys = keys[: np.searchsorted(keys, len(mask))]
+        return keys[mask[keys]]
+
+
+class _Sorted(msgspec.Struct, frozen=True):
+    """Moments in order, and whose they are."""
+
+    moments: list[str]
+    keys: Keys
+
+
+class _Bounds(msgspec.Struct, frozen=True):
+    sequence: int
+    by_key: dict[int, tuple[str | None, str | None]]
+    starts: _Sorted
+    ends: _Sorted
+
+
+class Validity:
+    """Which memories are out of their time now. Few have bounds, so all of those are kept in memory, sorted."""
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._lock = threading.Lock()
+        self._bounds: _Bounds | None = None
+
+    def out_of_time(self, moment: str) -> Keys:
+        """The keys of memories that are not valid yet, or no longer, rising."""
+        with self._lock:
+            bounds = self._bounds = self._fresh()
+        starts, ends = bounds.starts, bounds.ends
+        not_yet = starts.keys[bisect_right(starts.moments, moment) :]
+        no_longer = ends.keys[: bisect_right(ends.moments, moment)]
+        return np.union1d(not_yet, no_longer)
+
+    def _fresh(self) -> _Bounds:
+        known, last = self._bounds, self._changes.last()
+        changed = self._changes.since(known.sequence) if known else None
+        if known is None or changed is None:
+            return _bounds(last, self._read("bounds"))
+        if not changed:
+            return known
+        keys = {key for _, key in changed}
+        rows = self._read("bounds_of", keys)
+        kept = {key: bounds for key, bounds in known.by_key.items() if key not in keys}
+        if not rows and len(kept) == len(known.by_key):
+            return msgspec.structs.replace(known, sequence=changed[-1][0])
+        return _bounds(changed[-1][0], rows, kept)
+
+    def _read(self, name: str, keys: Iterable[int] = ()) -> list[Row]:
+        with self._database.errors():
+            sql = self._database.sql("visible")[name]
+            return self._database.read().execute(sql, {"keys": as_json(keys)}).fetchall()
+
+
+def _bounds(
+    sequence: int, rows: Iterable[Row], kept: dict[int, tuple[str | None, str | None]] | None = None
+) -> _Bounds:
+    by_key = {**(kept or {}), **{row[0]: (row[1], row[2]) for row in rows}}
+    starts = [(start, key) for key, (start, _) in by_key.items() if start is not None]
+    ends = [(end, key) for key, (_, end) in by_key.items() if end is not None]
+    return _Bounds(sequence, by_key, _sorted(starts), _sorted(ends))
+
+
+def _sorted(pairs: list[tuple[str, int]]) -> _Sorted:
+    pairs.sort()
+    return _Sorted([moment for moment, _ in pairs], np.array([key for _, key in pairs], np.int64))

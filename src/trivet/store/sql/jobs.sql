@@ -1,0 +1,48 @@
+-- name: enqueue
+INSERT INTO job (memory, model, revision)
+SELECT m.key, e.model, m.revision FROM memory AS m, embedding_model AS e
+WHERE m.key = :key AND m.state != 'deleted' AND NOT m.sensitive
+ON CONFLICT ({tenant}memory, model) DO UPDATE
+SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
+
+-- name: enqueue_model
+INSERT INTO job (memory, model, revision)
+SELECT key, :model::bigint, revision FROM memory WHERE state != 'deleted' AND NOT sensitive
+ON CONFLICT ({tenant}memory, model) DO UPDATE
+SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NULL;
+
+-- name: cancel
+DELETE FROM job WHERE memory = :key;
+
+-- name: due
+SELECT j.memory, j.revision, j.attempts, m.title, m.content FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memory LIMIT :limit
+{skip_locked:j};
+
+-- name: postpone
+UPDATE job SET not_before = :not_before WHERE model = :model AND memory {in_keys:keys};
+
+-- name: finish
+-- Every store writes its own.
+
+-- name: fail
+UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
+WHERE memory = :memory AND model = :model AND revision = :revision;
+
+-- name: retry_now
+UPDATE job SET not_before = 0;
+
+-- name: pending
+SELECT count(*), count(*) FILTER (WHERE attempts > 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
+FROM job WHERE model = :model;
+
+-- name: pending_with_readings
+-- The same, and how many memories wait to be read by the rules: what every answer tells.
+SELECT count(*), count(*) FILTER (WHERE attempts > 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1),
+       (SELECT count(*) FROM reading WHERE reader = 'rules')
+FROM job WHERE model = :model;
+
+-- name: next_due
+SELECT min(not_before) FROM job WHERE model = :model;

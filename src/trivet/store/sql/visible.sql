@@ -1,0 +1,72 @@
+-- The one visibility predicate. Every read of memories goes through it; a NULL parameter does not restrict.
+
+-- name: page
+SELECT {memory} FROM memory AS m WHERE {visible}
+ORDER BY {order} LIMIT :limit OFFSET :offset;
+
+-- name: total
+SELECT count(*) FROM memory AS m WHERE {visible};
+
+-- name: keys
+SELECT m.key, m.length FROM memory AS m WHERE {visible};
+
+-- name: changed_keys
+SELECT m.key, m.length FROM memory AS m
+WHERE m.key {in_keys:keys} AND {visible};
+
+-- name: bounds
+SELECT key, valid_from, valid_to FROM memory WHERE valid_from IS NOT NULL OR valid_to IS NOT NULL;
+
+-- name: bounds_of
+SELECT key, valid_from, valid_to FROM memory
+WHERE key {in_keys:keys} AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
+
+-- name: tags
+SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
+WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: categories
+SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
+
+-- name: of_sources
+-- Those that came from a source or have an id, and whether the filter lets them through.
+SELECT m.id, m.source_uri, m.source_start_line, m.source_end_line, m.state, m.sensitive, ({visible}) AS shown
+FROM memory AS m
+WHERE (m.source_uri {in_texts:names} OR m.id {in_texts:names})
+AND {readable};
+
+-- name: visible
+{readable}
+AND (:scope::text IS NULL OR m.scope = :scope OR substr(m.scope, 1, length(:scope) + 1) = :scope || '/')
+AND (:categories::text IS NULL OR m.category {in_texts:categories})
+AND m.state {in_texts:states}
+AND (:source::text IS NULL OR m.source_uri = :source
+     OR (substr(:source, length(:source)) = '/' AND substr(m.source_uri, 1, length(:source)) = :source))
+AND (:created_after::text IS NULL OR m.created_at >= :created_after)
+AND (:created_before::text IS NULL OR m.created_at < :created_before)
+AND (:as_of::text IS NULL OR (coalesce(m.valid_from, m.created_at) <= :as_of AND (m.valid_to IS NULL OR m.valid_to > :as_of)))
+AND (:moment::text IS NULL OR ((m.valid_from IS NULL OR m.valid_from <= :moment) AND (m.valid_to IS NULL OR m.valid_to > :moment)))
+AND (:tags::text IS NULL OR {has_all_tags});
+
+-- name: has_all_tags
+-- Every store writes its own.
+
+-- name: readable
+-- Owner, then a share of the memory, then a share of one of its tags. Without a viewer there is no server in between.
+-- What is sensitive is its owner's alone: masked, it would still be found by its words, and so could be guessed. What
+-- the owner has forgotten is gone for others.
+(:viewer::text IS NULL OR m.owner = :viewer
+ OR (NOT m.sensitive AND m.state != 'deleted' AND (
+     EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')))));
+
+-- name: writable
+SELECT 1 FROM memory AS m WHERE m.key = :key
+AND (m.owner = :viewer
+     OR EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*') AND s.permission = 'write')
+     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*') AND s.permission = 'write'));
+
+-- name: owned
+SELECT 1 FROM memory WHERE key = :key AND owner = :viewer;

@@ -1,0 +1,76 @@
+"""The graph in memory is kept fresh, whoever writes and however much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from support.stores import Open, add, memory, replace
+from trivet.store.records import Seeds
+from trivet.store.sqlite import SqliteStore
+
+from .graphs import EVERYTHING, HOW, reached, read_all
+
+
+def test_what_another_wrote_is_walked(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    first, second = memory("we met Clara at Acme"), memory("so Acme it was")
+    add(ours, first)
+    read_all(ours)
+    assert reached(theirs, first) == {}
+    add(ours, second)
+    read_all(ours)
+    assert set(reached(theirs, first)) - {first.id} == {second.id}
+    replace(theirs, msgspec.structs.replace(second, content="so it was"))
+    assert reached(ours, first) == {}
+    third = memory("and Clara came")
+    add(theirs, third)
+    read_all(theirs)
+    assert set(reached(ours, first)) - {first.id} == {third.id}
+    ours.memories.purge(third.id)
+    assert reached(theirs, first) == {}
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "memory.db")
+    yield store
+    store.close()
+
+
+def test_a_bulk_change_is_taken_in_beside(sqlite: SqliteStore) -> None:
+    """Too much for one recall: a thread makes the network anew, and recalls go on with the old one meanwhile."""
+    first, second = memory("we met Clara at Acme"), memory("so Acme it was")
+    add(sqlite, first, second)
+    read_all(sqlite)
+    before = reached(sqlite, first)
+    many = [memory(f"and Clara came in week{number}") for number in range(600)]
+    add(sqlite, *many)
+    read_all(sqlite)
+    network = sqlite.graph._network
+    assert sqlite.graph.behind()
+    assert reached(sqlite, first)[second.id] == before[second.id]
+    network.wait()
+    assert not sqlite.graph.behind()
+    seeds = Seeds(memories={first.id: 1.0}, concepts={})
+    for _ in range(3):
+        network.wait()
+        found = {one.id for one in sqlite.graph.walk(seeds, EVERYTHING, HOW, 1_000)}
+    assert found >= {second.id}
+    assert network.fresh().edges == sqlite.memories.stats().mentions
+    replace(sqlite, msgspec.structs.replace(second, content="so it was"))
+    assert second.id not in {one.id for one in sqlite.graph.walk(seeds, EVERYTHING, HOW, 1_000)}
+
+
+def test_a_store_closed_while_its_graph_is_renewed_ends_quietly(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "memory.db")
+    one = memory("we met Clara")
+    add(store, one)
+    read_all(store)
+    assert reached(store, one) == {}
+    store.close()
+    store.graph._network._renew()
+    store.graph._network.wait()  # an error there would fail this test

@@ -1,0 +1,93 @@
+"""A column of a memory costs its type, a line in the table of fields and a migration for each store, nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from support.postgres_server import PostgresServer
+from support.stores import add, memory
+from trivet.store.postgres import PostgresStore
+from trivet.store.sqlite import SqliteStore
+
+# Adds the column `colour` as a change of the source would, then takes memories through all that must carry it.
+NEW_COLUMN = """
+import sys
+from pathlib import Path
+
+import msgspec
+
+import trivet.types
+
+class Memory(trivet.types.Memory, frozen=True, kw_only=True):
+    colour: str = "none"
+
+trivet.types.Memory = Memory
+
+from trivet import memory_fields
+
+memory_fields.FIELDS = (*memory_fields.FIELDS, memory_fields.Field("colour", "text", front="colour"))
+
+from trivet.store import migrations
+
+COLUMN = "ALTER TABLE memory ADD COLUMN colour text NOT NULL DEFAULT 'none';"
+latest, step = migrations.latest, migrations.step
+migrations.latest = lambda folder: latest(folder) + 1
+migrations.step = lambda folder, number: (
+    migrations.Step(number, COLUMN) if number > latest(folder) else step(folder, number)
+)
+
+from support.stores import add, memory, replace
+from trivet.memory.export_import import MemoryLine, _same
+from trivet.sources.files.front_matter import split_front_matter
+from trivet.sources.files.mirror_format import mirrored, written
+from trivet.store.postgres import PostgresStore
+from trivet.store.sqlite import SqliteStore
+from trivet.types import Filter
+
+file, url, old = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+def blue(content):
+    return Memory(**{**msgspec.structs.asdict(memory(content)), "colour": "blue"})
+
+def check(store):
+    assert store.memories.get(old).colour == "none"
+    one = blue("the sky")
+    add(store, one)
+    assert store.memories.get(one.id) == one
+    assert one in store.memories.page(Filter(), "recency", 10, 0).memories
+    red = replace(store, msgspec.structs.replace(one, colour="red"))
+    assert store.memories.get(one.id).colour == red.colour == "red"
+    history = store.memories.revisions(one.id)
+    assert [revision.memory.colour for revision in history] == ["blue", "red"]
+    line = msgspec.json.encode(MemoryLine(red, history))
+    assert msgspec.json.decode(line, type=MemoryLine).memory == red
+    assert not _same(one, red)
+    front, body, _ = split_front_matter(written(red, []))
+    assert mirrored(front, body).fields["colour"] == "red"
+    return one.id
+
+embedded, server = SqliteStore(file), PostgresStore(url)
+kept, there = check(embedded), check(server)
+server.upkeep.backup(file.with_name("backup.db"))
+backup = SqliteStore(file.with_name("backup.db"))
+assert backup.memories.get(there).colour == "red"
+moved = PostgresStore(url, "moved")
+moved.import_sqlite(file)
+assert moved.memories.get(kept).colour == "red"
+for store in (embedded, server, backup, moved):
+    store.close()
+"""
+
+
+def test_a_new_column_is_carried_everywhere(tmp_path: Path, postgres: PostgresServer) -> None:
+    url, one = postgres.database(), memory("what was there before")
+    for store in (SqliteStore(tmp_path / "memory.db"), PostgresStore(url)):
+        add(store, one)
+        store.close()
+    arguments = [sys.executable, "-c", NEW_COLUMN, str(tmp_path / "memory.db"), url, one.id]
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=tests)
+    assert done.returncode == 0, done.stderr
+    postgres.drop(url)

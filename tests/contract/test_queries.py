@@ -1,0 +1,71 @@
+"""The named SQL: every store has every query, and a store's own folder holds only what it spells otherwise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import trivet.store
+from trivet.store.migrations import latest, step
+from trivet.store.postgres.dialect import QUERIES as POSTGRES
+from trivet.store.relational.queries import SLOTS, Queries
+from trivet.store.sqlite.database import QUERIES as SQLITE
+
+STORES = {"postgres": POSTGRES, "sqlite": SQLITE}
+SHARED = Path(str(trivet.store.__file__)).with_name("sql")
+FILES = sorted(file.stem for file in SHARED.glob("*.sql"))
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_has_every_query_with_nothing_left_open(name: str, file: str) -> None:
+    queries = STORES[name]
+    for query in queries.names(file):
+        sql = queries(file)[query]
+        for slot in SLOTS:
+            sql = sql.replace(f"{{{slot}}}", "")
+        assert sql, query
+        assert not re.search(r"\{\w", sql), query
+        assert name == "postgres" or "::" not in sql, query
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_says_only_what_it_spells_otherwise(name: str, tmp_path: Path) -> None:
+    queries = STORES[name]
+    own = queries.dialect.folder / "sql"
+    assert {file.stem for file in own.glob("*.sql")} <= set(FILES)
+    for file in own.glob("*.sql"):
+        alone = Queries(msgspec.structs.replace(queries.dialect, folder=tmp_path))
+        blocks = file.read_text().split("-- name: ")[1:]
+        for block in blocks:
+            query = block.partition("\n")[0].strip()
+            try:
+                same = alone(file.stem)[query] == queries(file.stem)[query]
+            except LookupError:  # the shared file has it without a body, or not at all
+                same = False
+            assert not same, f"{query} of {file} is the same in {SHARED}"
+
+
+def test_a_query_that_a_store_lacks_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(LookupError, match=r"lacks the queries .*postings.* of lexical\.sql"):
+        Queries(msgspec.structs.replace(SQLITE.dialect, folder=tmp_path))("lexical")
+
+
+def test_a_misspelt_name_in_braces_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "accounts.sql").write_text("-- name: user\nSELECT {colums} FROM account;\n")
+    (tmp_path / "sql" / "visible.sql").write_text("-- name: has_all_tags\ntrue;\n")
+    queries = Queries(msgspec.structs.replace(SQLITE.dialect, folder=tmp_path))
+    with pytest.raises(LookupError, match=r"accounts\.sql names \{colums\}"):
+        queries("accounts")["user"]
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_migrations_are_numbered_without_a_gap(name: str) -> None:
+    folder = STORES[name].dialect.folder
+    numbers = sorted(int(file.stem) for file in (folder / "migrations").glob("*.sql"))
+    assert numbers == list(range(1, latest(folder) + 1))
+    assert all(step(folder, number).sql for number in numbers)
