@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The tests start hundreds of Pythons: each but the first finds the modules compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 install: $(VENV)/installed
 

@@ -32,7 +32,7 @@ requests = st.dictionaries(st.sampled_from(NAMES) | any_text, json_values | like
 
 # One verb of each form: what is checked is the same code for all.
 @pytest.mark.parametrize("name", ["remember", "recall", "edit", "list", "link", "share", "inbox_accept", "stats"])
-@settings(max_examples=120)
+@settings(max_examples=30)  # of each verb: they are all checked by the same code
 @given(given=requests)
 @example(given={"\ud800": 1})
 @example(given={"content": "x", "importance": 10**400})
@@ -64,6 +64,7 @@ def outcome(verb: Verb, arguments: dict[str, Any]) -> tuple[Request[Any] | None,
         return None, str(error)
 
 
+@settings(max_examples=150)
 @given(any_text)
 def test_times_are_fixed_width_or_refused(text: str) -> None:
     try:
@@ -74,12 +75,14 @@ def test_times_are_fixed_width_or_refused(text: str) -> None:
     assert parse_time(moment, "created_at") == moment
 
 
+@settings(max_examples=150)
 @given(st.datetimes(), st.datetimes())
 def test_text_order_is_time_order(one: Any, other: Any) -> None:
     first, second = (parse_time(moment.isoformat(), "created_at") for moment in (one, other))
     assert (first < second) == (one < other)
 
 
+@settings(max_examples=150)
 @given(st.uuids() | any_text)
 @example("")
 @example(" ")

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from support.opened import open_trivet, trivet
+
+__all__ = ["open_trivet", "trivet"]
+
 
 @pytest.fixture(autouse=True)
 def _no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ from support.command_line import process
 from trivet import Trivet
 
 
-def test_the_command_line_shows_why_and_how(memory: Trivet, path: Path) -> None:
-    memory.remember("Lamps are green.")
-    memory.close()
+def test_the_command_line_shows_why_and_how(path: Path) -> None:
+    with Trivet.open(path, embedder="none", background=False) as memory:
+        memory.remember("Lamps are green.")
     path.chmod(0o644)
     shown = process("doctor", TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
     assert shown.status == 5

@@ -15,7 +15,6 @@ from support.http_server import Served, problem, served, settings_for
 from support.waiting import happened, result_of, taken
 from trivet import Trivet
 from trivet.serve.http import connection
-from trivet.serve.http.auth import Rate
 
 from .raw import Raw
 
@@ -146,23 +145,6 @@ def test_a_key_that_asks_too_often(path: Path) -> None:
         assert 0 < int(answer.headers["retry-after"]) <= 60
         assert ben("GET", "/v1/memories").json()["total"] == 0
         assert ana("GET", "/healthz").status_code == 200
-
-
-def test_tokens_come_back_evenly() -> None:
-    moment = 0.0
-    rate = Rate(per_minute=60, burst=2, clock=lambda: moment)
-    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
-    moment = 0.5
-    assert rate.take("ana") == 1
-    moment = 1.0
-    assert [rate.take("ana"), rate.take("ana"), rate.take("ben")] == [0, 1, 0]
-    moment = 100.0
-    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
-
-
-def test_a_slow_bucket_says_how_long() -> None:
-    rate = Rate(per_minute=1, burst=1, clock=lambda: 0.0)
-    assert [rate.take("ana"), rate.take("ana")] == [0, 60]
 
 
 def test_work_that_never_ends_does_not_hold_up_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +18,39 @@ from trivet.lab.tune import adopt
 from trivet.lab.tune.adopt import tune_folder
 from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.search import Space
-from trivet.lab.tune.tuning import Tuning, assign
+from trivet.lab.tune.tuning import Tuning, Validation, assign
 from trivet.search.recipe import parse_recipe
+from trivet.settings import Settings
+
+Run = tuple[Path, Tuning, Validation, list[int]]
 
 
-def test_each_fold_is_judged_by_a_recipe_chosen_without_it(memory: Trivet) -> None:
-    tuning = Tuning(memory.engine, space=SMALL)
+@pytest.fixture(scope="module")
+def tuned(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """One run over a copy of the store, with what it told of its progress."""
+    folder = tmp_path_factory.mktemp("tuned")
+    shutil.copytree(filled.parent, folder, dirs_exist_ok=True)
+    path = folder / filled.name
+    with Trivet.open(settings=Settings(path=str(path), background=False)) as memory:
+        tuning = Tuning(memory.engine, space=SMALL)
+        done: list[int] = []
+        yield path, tuning, tuning.run(done.append), done
+
+
+def test_each_fold_is_judged_by_a_recipe_chosen_without_it(tuned: Run) -> None:
+    _, tuning, found, done = tuned
     folds = assign(tuning.plan.probes, 5, seed=0)
     sizes = [sum(fold == number for fold in folds.values()) for number in range(5)]
     assert max(sizes) - min(sizes) <= 1
-    done: list[int] = []
-    found = tuning.run(done.append)
     assert sum(done) <= tuning.plan.candidates * len(tuning.plan.probes)
     assert len(found.by_fold) == 5
     assert {gain.kind for gain in found.by_kind} == {probe.kind for probe in tuning.plan.probes}
     assert not found.passed  # the default is good: nothing here can gain three in a hundred and break no case
 
 
-def test_what_is_kept_is_private(memory: Trivet, store: Path) -> None:
-    tuning = Tuning(memory.engine, space=SMALL)
-    folder = adopt.keep_results(store, tuning.plan, tuning.run())
+def test_what_is_kept_is_private(tuned: Run) -> None:
+    store, tuning, found, _ = tuned
+    folder = adopt.keep_results(store, tuning.plan, found)
     assert folder == tune_folder(store)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     files = sorted(folder.iterdir())

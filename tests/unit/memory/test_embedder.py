@@ -332,9 +332,10 @@ def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened,
     assert [finding.check for finding in trivet.doctor() if not finding.ok] == ["embedder"]
 
 
-def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, path: Path) -> None:
+def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trivet.memory.background.worker.PASSAGES_AT_ONCE", 4)
     trivet = open_trivet(embedder="bundled")
-    trivet.remember_many({"content": f"Sentence {number} about rivers. " * 60} for number in range(64))
+    trivet.remember_many({"content": f"Sentence {number} about rivers."} for number in range(12))
     done: list[int] = []
 
     def stop_after_the_first(count: int) -> None:
@@ -342,6 +343,6 @@ def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, path: Pat
         trivet.engine.worker.stop()
 
     trivet.drain(progress=stop_after_the_first)
-    assert 0 < sum(done) < 64
+    assert 0 < sum(done) < 12
     again = open_trivet(embedder="bundled")
-    assert again.drain() == 64 - sum(done)
+    assert again.drain() == 12 - sum(done)

@@ -85,7 +85,7 @@ def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
 
 def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) -> None:
     first = filled(open_trivet(embedder="bundled"))
-    first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(200))
+    first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(80))
     first.drain()
     arrive()
     trivet = open_trivet(embedder="bundled")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -133,27 +132,6 @@ def test_two_that_begin_at_once_are_both_kept(told: Told, held: Held) -> None:
     told.tell("Mira is in Berlin.", "2020-01-01")
     told.tell("Mira is in Paris.", "2020-01-01")
     assert {end for _, _, end in cities(held)} == {None}
-
-
-def test_the_order_of_reading_does_not_matter(tmp_path: Path) -> None:
-    texts = [("Berlin", "2020-01-01"), ("Paris", "2022-01-01"), ("Rome", "2021-01-01"), ("Berlin", "2023-01-01")]
-    seen: set[tuple[Any, ...]] = set()
-    with serving(knows(CITIES)) as model:
-        for number, order in enumerate(permutations(texts)):
-            path = tmp_path / f"{number}.db"
-            with Trivet.open(path, embedder="none", background=False, graph_llm=model.spec) as trivet:
-                told = Told(trivet)
-                for city, since in order:
-                    told.tell(f"Mira is in {city}.", since)
-            connection = sqlite3.connect(path)
-            query = (
-                "SELECT h.valid_from, t.name, h.valid_to, m.content "
-                "FROM held AS h JOIN concept AS t ON t.concept = h.target"
-                " LEFT JOIN memory AS m ON m.key = h.ended_by ORDER BY 1, 2"
-            )
-            seen.add(tuple(connection.execute(query).fetchall()))
-            connection.close()
-    assert len(seen) == 1
 
 
 def test_everything_said_stays_stored(told: Told, path: Path) -> None:

@@ -7,7 +7,6 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.command_line import CommandLine
 from trivet.cli.output import _for_pipe as for_pipe
 from trivet.cli.output import _for_terminal as for_terminal
 from trivet.cli.output import line, one_line, printable
@@ -50,18 +49,6 @@ def test_markup_and_escapes_are_shown_as_they_are() -> None:
     assert "\\x1b]0;owned\\x07" in shown
     assert "\x9b" not in shown
     assert "\u202e" not in shown
-
-
-def test_in_every_view(trivet: CommandLine) -> None:
-    id = trivet.json("remember", NASTY, "--title", NASTY, "--tag", "\x1b[31mred", "--keyword", "\x1b[5m")["id"]
-    trivet("edit", id, "--content", f"{NASTY} again")
-    for arguments in (["recall", "click here"], ["get", id], ["list"], ["history", id], ["diff", id], ["stats"]):
-        result = trivet(*arguments)
-        assert result.status == 0, arguments
-        assert "\x1b" not in result.out
-        assert "\x9b" not in result.out
-    assert "[bold]now[/bold]" in trivet("get", id).out
-    assert trivet.json("get", id)["content"] == f"{NASTY} again"
 
 
 def test_errors_are_one_printable_line() -> None:

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from support.opened import open_trivet, trivet
+
+__all__ = ["open_trivet", "trivet"]

@@ -1,0 +1,22 @@
+"""How often a key may ask."""
+
+from __future__ import annotations
+
+from trivet.serve.http.auth import Rate
+
+
+def test_tokens_come_back_evenly() -> None:
+    moment = 0.0
+    rate = Rate(per_minute=60, burst=2, clock=lambda: moment)
+    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
+    moment = 0.5
+    assert rate.take("ana") == 1
+    moment = 1.0
+    assert [rate.take("ana"), rate.take("ana"), rate.take("ben")] == [0, 1, 0]
+    moment = 100.0
+    assert [rate.take("ana") for _ in range(3)] == [0, 0, 1]
+
+
+def test_a_slow_bucket_says_how_long() -> None:
+    rate = Rate(per_minute=1, burst=1, clock=lambda: 0.0)
+    assert [rate.take("ana"), rate.take("ana")] == [0, 60]
