@@ -32,7 +32,7 @@ quick: install
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
-# Pages that are made from the code.
+# What derives from the contract: the stub of the methods, the command line's reference, tables in the docs.
 generate: install
 	$(BIN)/python scripts/generate.py
 

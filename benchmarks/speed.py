@@ -26,9 +26,8 @@ import psutil
 from texts import memories, named_queries, queries
 from trivet import Trivet
 from trivet.models.embed import load
-from trivet.models.rerank.presets import PRESETS
 from trivet.models.rerank.registry import load as load_reranker
-from trivet.models.rerank.spec import RerankSpec
+from trivet.models.rerank.spec import PRESETS, RerankSpec
 
 BULK = 1_500
 QUERIES = 300

@@ -1,4 +1,4 @@
-"""Writes tests/acceptance/lab/baseline, what the defaults achieve on the house set, after a default was changed on evidence.
+"""Writes tests/acceptance/lab/baseline: what the defaults reach on the house set. Run it after you changed a default.
 
     python scripts/make_baseline.py
 

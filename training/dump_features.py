@@ -31,12 +31,11 @@ from trivet.contract import Recall
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.catalog import IMPORTERS, find_dataset
 from trivet.lab.dataset import RELEVANT, Dataset, Query
-from trivet.memory.answer.evidence import Evidence, Words
 from trivet.memory.recall import retrieve
 from trivet.search.filters import filter_of
 from trivet.search.fuse import fuse
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.search.relevance.judge import FEATURES
+from trivet.search.relevance.features import Evidence, feature_names
 from trivet.types import Fused
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique", "house")
@@ -63,7 +62,7 @@ class Dump:
             name: np.array(getattr(self, name)) for name in self.__dataclass_fields__ if name != "features"
         }
         matrix = np.array(self.features, dtype=np.float32)
-        np.savez_compressed(path, features=matrix, names=np.array(FEATURES), **columns)
+        np.savez_compressed(path, features=matrix, names=np.array(feature_names()), **columns)
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None
     question = analyse_query(asked.query.text)
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)
-    evidence = Evidence(Words(engine.store, question, filter, recipe), fused, retrieved.rankings)
+    evidence = Evidence(engine.store, question, filter, recipe, fused, retrieved.rankings)
     _keep(bench, asked, recipe, fused[:KEPT], evidence, dump, corpus)
 
 
@@ -178,9 +177,9 @@ def _keep(
     dump.text.append(asked.query.text)
     dump.relevant.append(sum(grade >= RELEVANT for grade in asked.grades.values()))
     for hit in fused:
-        known = evidence.of(hit, memories[hit.id])
+        known = evidence.of(hit.id, memories[hit.id])
         assert known is not None, "all that is kept lies within the head"
-        dump.features.append([known[name] for name in FEATURES])
+        dump.features.append([known[name] for name in feature_names()])
         dump.label.append(asked.grades.get(bench.name_of(hit.id), 0))
         dump.query.append(number)
         dump.fused.append(hit.score)

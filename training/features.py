@@ -1,4 +1,4 @@
-"""What a learned fusion and a calibration may look at: one row for each candidate of each query, one file a corpus.
+"""What a choice of blends may look at: one row for each candidate of each query, one file a corpus.
 
     python features.py --eval FOLDER --lists lists-tuned.npz --scores best=SCORES.npz fast=SCORES.npz --output FOLDER
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.lab.calibration import expected_calibration_error, refused, threshold_keeping
-from trivet.search.relevance.judge import FEATURES
+from trivet.search.relevance.features import feature_names
 
 Numbers = NDArray[np.float64]
 
@@ -171,11 +171,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     options = parser.parse_args()
-    blind = tuple(name for name in FEATURES if name not in COSINES)
-    worded = tuple(name for name in FEATURES if not name.startswith(("dense", "graph", "legs")))
+    features = feature_names()
+    blind = tuple(name for name in features if name not in COSINES)
+    worded = tuple(name for name in features if not name.startswith(("dense", "graph", "legs")))
     dumps = {
-        TUNED: (load(options.bundled, FEATURES, "all"), FEATURES),
-        STOCK: (load(options.stock, FEATURES, "all"), FEATURES),
+        TUNED: (load(options.bundled, features, "all"), features),
+        STOCK: (load(options.stock, features, "all"), features),
         "other": (load(options.bundled, blind, "all"), blind),
         "words": (load(options.bundled, worded, "lexical"), worded),
     }

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from trivet.lab.calibration import Bin, expected_calibration_error, refused, reliability, threshold_keeping
-from trivet.search.relevance.judge import relevance
-from trivet.search.relevance.model import relevance_model
+from trivet.search.relevance.model import relevance, relevance_model
 
 SHOWN = 10
 # The embedder that dump_features.py uses unless told otherwise.

@@ -26,9 +26,11 @@ from trivet.lab.compare import Comparison, correct, paired
 from trivet.lab.dataset import RELEVANT, Dataset, Query
 from trivet.lab.measures import Measured, measure
 from trivet.lab.read_files import content, existing
-from trivet.memory.recall import Retrieved, walk_on
+from trivet.memory.answer.decision import Retrieved
+from trivet.memory.recall import search_on
 from trivet.search.fuse import fuse
-from trivet.search.legs import graph as graph_leg
+from trivet.search.legs import seeds as graph_seeds
+from trivet.search.legs.leg import LegQuery
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.settings import Settings
 from trivet.store.records import Seeds
@@ -115,10 +117,11 @@ class Arms:
         if asked.found.narrowed:
             return Ranking(leg="graph", floor=0.0)
         engine = self.bench.trivet.engine
-        walked = walk_on(engine, asked.question, asked.filter, recipe, asked.found)
+        query = LegQuery(engine.store, engine.embedding, asked.question, asked.filter, recipe)
+        walked = search_on(engine, query, asked.found)
         ranking = next(one for one in walked.rankings if one.leg == "graph")
         if everywhere and not ranking.candidates:
-            hits, standing_out = graph_leg._hits(asked.found.rankings, recipe.walk)
+            hits, standing_out = graph_seeds._hits(asked.found.rankings, recipe.walk)
             seeds = Seeds({id: standing_out * recipe.walk.hits * share for id, share in hits.items()}, {})
             found = engine.store.graph.walk(seeds, asked.filter, recipe.walk, recipe.depth)
             return Ranking(leg="graph", floor=0.0, candidates=tuple(found))

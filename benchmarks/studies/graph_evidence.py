@@ -55,7 +55,7 @@ from trivet.lab.dataset_files import house
 from trivet.lab.measures import Measured
 from trivet.lab.run import environment, run_arm
 from trivet.lab.significance import holm
-from trivet.search.legs import graph as graph_leg
+from trivet.search.legs import seeds as graph_seeds
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Candidate, Ranking
 
@@ -355,7 +355,7 @@ def manifest() -> dict[str, Any]:
     """What is needed to get the same figures again. The hash tells the code apart where the commit does not."""
     return environment() | {
         "code_sha256": _hash_of_code(),
-        "constants": msgspec.to_builtins(DEFAULT.walk) | _numbers_of(walk) | _numbers_of(graph_leg),
+        "constants": msgspec.to_builtins(DEFAULT.walk) | _numbers_of(walk) | _numbers_of(graph_seeds),
         "extraction_version": extract.EXTRACTION_VERSION,
         "default_weight": DEFAULT_WEIGHT,
         "default_recipe": str(parse_recipe("default")),

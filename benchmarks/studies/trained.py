@@ -29,7 +29,7 @@ from trivet.lab.dataset_files import house
 from trivet.lab.measures import measure
 from trivet.lab.run import environment
 from trivet.lab.significance import bootstrap_means
-from trivet.models.rerank.presets import PRESETS
+from trivet.models.rerank.spec import PRESETS
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
 MEASURES = ("nDCG@10", "recall@5")

@@ -87,6 +87,10 @@ class Question(msgspec.Struct, frozen=True):
     def terms(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(term for word in self.words for term in word.terms))
 
+    def words_held(self, terms: Set[str]) -> list[str]:
+        """Those of its words that a text with these terms has."""
+        return [word.text for word in self.words if word.is_held(terms)]
+
 
 def fold(text: str) -> str:
     """Compatibility forms unified, case and Latin diacritics removed, white space squeezed."""

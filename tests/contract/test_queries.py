@@ -12,7 +12,7 @@ import trivet.store
 from trivet.store.migrations import latest, step
 from trivet.store.postgres.dialect import QUERIES as POSTGRES
 from trivet.store.relational.queries import SLOTS, Queries
-from trivet.store.sqlite.database import QUERIES as SQLITE
+from trivet.store.sqlite.dialect import QUERIES as SQLITE
 
 STORES = {"postgres": POSTGRES, "sqlite": SQLITE}
 SHARED = Path(str(trivet.store.__file__)).with_name("sql")

@@ -7,19 +7,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
-from trivet.search.recipe import DEFAULT, LEGS, MATCHES, Recipe, parse_recipe
+from trivet.search.legs.registry import leg_names
+from trivet.search.recipe import DEFAULT, MATCHES, Recipe, parse_recipe
 
 shares = st.floats(0, 1).map(lambda number: round(number, 6))
 fusions = st.one_of(
     st.builds("rrf(k={})".format, st.integers(1, 1_000)),
     st.builds("convex(norm={})".format, st.sampled_from(["minmax", "zscore", "dbsf", "tmm"])),
-    st.sampled_from(["learned", "rsf()", "rrf(k=60, lexical=2, dense=1)", "convex(norm=zscore, dense=0.3)"]),
+    st.sampled_from(["rsf()", "rrf(k=60, lexical=2, dense=1)", "convex(norm=zscore, dense=0.3)"]),
 )
 steps = st.fixed_dictionaries(
     {},
     optional={
         "fusion": fusions,
-        "legs": st.lists(st.sampled_from(LEGS), min_size=1, max_size=2).map(lambda legs: f"legs({', '.join(legs)})"),
+        "legs": st.lists(st.sampled_from(leg_names()), min_size=1, max_size=2).map(", ".join).map("legs({})".format),
         "depth": st.integers(1, 1_000).map("depth({})".format),
         "match": st.sampled_from(MATCHES).map("match({})".format),
         "bm25": st.builds("bm25(k1={}, b={}, title={})".format, shares, shares, shares),

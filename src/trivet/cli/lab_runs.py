@@ -22,7 +22,7 @@ from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, gri
 from trivet.lab.sweep import sweep as sweep_points
 from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
-from trivet.settings.systems import check_members
+from trivet.settings.systems import check_systems
 
 
 class RanArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ def measure_member(
 ) -> Federation:
     need(*MEASURING)
     declared = load_settings().federation
-    check_members(declared)
+    check_systems(declared)
     if member not in declared:
         known = ", ".join(declared) or "none"
         raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")

@@ -14,7 +14,8 @@ from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.legs import CachedLegs
-from trivet.memory.recall import Decision, Stopwatch, decide
+from trivet.memory.answer.decision import Decision
+from trivet.memory.recall import Stopwatch, decide
 from trivet.models.embed.registry import load
 from trivet.settings import Settings
 from trivet.trivet import Trivet
@@ -44,7 +45,7 @@ class Bench:
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""
-        hits = self.ask(query, recipe, limit, **options).choice.hits
+        hits = self.ask(query, recipe, limit, **options).hits
         return [(self._names[hit.memory.id], hit.score) for hit in hits]
 
     def name_of(self, id: str) -> str:

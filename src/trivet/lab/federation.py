@@ -23,14 +23,15 @@ from trivet.lab.dataset import RELEVANT, Dataset
 from trivet.lab.measures import Run, measure
 from trivet.lab.run import environment
 from trivet.lab.significance import bootstrap_means, intervals
+from trivet.memory.answer.decision import Retrieved
 from trivet.memory.engine import Engine
-from trivet.memory.federation.recall import asked_of, with_members
-from trivet.memory.federation.trivet_member import OtherTrivet
-from trivet.memory.recall import Retrieved, Stopwatch, decide
+from trivet.memory.federation.other_trivet import OtherTrivet
+from trivet.memory.federation.recall import asked_of, with_systems
+from trivet.memory.recall import Stopwatch, decide
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.search.systems.reported_hits import Reply
-from trivet.search.systems.systems import Members
-from trivet.settings.systems import Member
+from trivet.search.systems.reply import Reply
+from trivet.search.systems.systems import Systems
+from trivet.settings.systems import OtherSystem
 from trivet.types import Candidate, Filter, Progress, Ranking
 
 MEASURES = (HEADLINE, "recall@10", "MRR")
@@ -109,7 +110,7 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
 def measure_federation(
     bench: Bench,
     name: str,
-    member: Member,
+    member: OtherSystem,
     config: str,
     fetch_k: Sequence[int] = FETCH_K,
     weights: Sequence[float] = WEIGHTS,
@@ -151,10 +152,10 @@ def measure_federation(
 
 
 def ask_all(
-    bench: Bench, name: str, member: Member, progress: Progress | None = None
+    bench: Bench, name: str, member: OtherSystem, progress: Progress | None = None
 ) -> tuple[dict[str, Reply], list[float]]:
     """Asks the member every query. A query without an answer is an error: the figures would mislead."""
-    members = Members({name: member})
+    members = Systems({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
     try:
@@ -185,7 +186,7 @@ class Asking:
         self,
         bench: Bench,
         name: str,
-        member: Member,
+        member: OtherSystem,
         config: str,
         found: Mapping[str, Sequence[tuple[str, float]]],
         k: int,
@@ -197,12 +198,12 @@ class Asking:
         self._found = found
         self._depth = max(k, MEASURED_DEPTH)
         # The bench's own settings declare no members, and a recipe may name only those that are declared.
-        self._engine = msgspec.structs.replace(bench.trivet.engine, members=Members({name: member}))
+        self._engine = msgspec.structs.replace(bench.trivet.engine, systems=Systems({name: member}))
 
     def run(self, fetch_k: int, weight: float) -> Run:
         """With no hits fetched it is Trivet alone."""
         member = msgspec.structs.replace(self._member, weight=weight)
-        recipe = str(with_members(self._recipe, {self._name: member}) if fetch_k else self._recipe)
+        recipe = str(with_systems(self._recipe, {self._name: member}) if fetch_k else self._recipe)
         return {query.id: self._ranked(query.id, query.text, query.scope, recipe, fetch_k) for query in self._queries}
 
     @property
@@ -223,7 +224,7 @@ class Asking:
 
         arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)
-        return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.choice.hits])
+        return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
 
 
 def overlap(dataset: Dataset, trivet: Run, member: Run, k: int) -> Overlap:

@@ -6,8 +6,11 @@ import msgspec
 
 from trivet.analyse import Question
 from trivet.errors import LegFailed
+from trivet.memory.answer.decision import Retrieved
 from trivet.memory.engine import Engine
-from trivet.memory.recall import Retrieved, retrieve, walk_on
+from trivet.memory.recall import retrieve, search_with
+from trivet.search.legs.leg import Leg, LegQuery
+from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
 from trivet.types import Filter, LegHealth, Ranking
 
@@ -22,42 +25,37 @@ class CachedLegs:
         self._kept: dict[tuple[object, ...], Retrieved] = {}
 
     def retrieve(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> Retrieved:
-        parts = [self._leg(engine, question, filter, recipe, leg) for leg in recipe.legs if leg != "graph"]
-        if "graph" in recipe.legs:
-            parts.append(self._walk(engine, question, filter, recipe, parts))
+        chosen = [leg for leg in legs() if leg.name in recipe.legs]
+        parts = [self._alone(engine, question, filter, recipe, leg) for leg in chosen if not leg.after_others]
+        if not any(part.narrowed for part in parts):
+            found = [_head(ranking, recipe.depth) for part in parts for ranking in part.rankings]
+            query = LegQuery(engine.store, engine.embedding, question, filter, recipe, found)
+            parts += [self._after(engine, query, leg) for leg in chosen if leg.after_others]
         rankings = [_head(ranking, recipe.depth) for part in parts for ranking in part.rankings]
         health = [leg for part in parts for leg in part.health]
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        seeds = next((part.seeds for part in parts if part.seeds is not None), None)
-        return Retrieved(rankings, health, notes, any(part.narrowed for part in parts), seeds)
+        return Retrieved(rankings, health, notes, any(part.narrowed for part in parts))
 
     def leg_times(self, leg: str) -> list[float]:
         """How long each retrieval of a leg took, in milliseconds."""
         return [health.took_ms for part in self._kept.values() for health in part.health if health.leg == leg]
 
-    def _leg(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: str) -> Retrieved:
-        how = (recipe.match, recipe.bm25) if leg == "lexical" else ()
+    def _alone(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: Leg) -> Retrieved:
         depth = max(recipe.depth, KEPT_DEPTH)
-        name = (leg, question.text, filter, depth, *how)
-        if name not in self._kept:
-            alone = msgspec.structs.replace(recipe, legs=(leg,), depth=depth)
-            self._kept[name] = _answered(retrieve(engine, question, filter, alone))
-        return self._kept[name]
+        key = (leg.name, question.text, filter, depth, *leg.cache_key(recipe))
+        if key not in self._kept:
+            alone = msgspec.structs.replace(recipe, legs=(leg.name,), depth=depth)
+            self._kept[key] = _answered(retrieve(engine, question, filter, alone))
+        return self._kept[key]
 
-    def _walk(
-        self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, parts: list[Retrieved]
-    ) -> Retrieved:
-        """The walk starts from the other legs' hits, so it is kept for each way of getting them."""
-        if any(part.narrowed for part in parts):
-            return Retrieved([], [])
-        how = (recipe.match, recipe.bm25, recipe.walk, recipe.legs)
-        name = ("graph", question.text, filter, recipe.depth, *how)
-        if name not in self._kept:
-            seeds = Retrieved([_head(ranking, recipe.depth) for part in parts for ranking in part.rankings], [])
-            walked = _answered(walk_on(engine, question, filter, recipe, seeds))
-            graph = [ranking for ranking in walked.rankings if ranking.leg == "graph"]
-            self._kept[name] = Retrieved(graph, walked.health, seeds=walked.seeds)
-        return self._kept[name]
+    def _after(self, engine: Engine, query: LegQuery, leg: Leg) -> Retrieved:
+        """It starts from the other legs' hits, so it is kept for each way of getting them."""
+        recipe = query.recipe
+        others = [other.cache_key(recipe) for other in legs() if other.name in recipe.legs]
+        key = (leg.name, query.question.text, query.filter, recipe.depth, recipe.legs, *others)
+        if key not in self._kept:
+            self._kept[key] = _answered(search_with(engine, query, [leg]))
+        return self._kept[key]
 
 
 def _answered(retrieved: Retrieved) -> Retrieved:

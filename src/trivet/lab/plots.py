@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trivet.lab import PLOTTING, need
+from trivet.search.legs.leg import Leg
+from trivet.search.legs.registry import leg_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,14 +171,12 @@ def score_distributions(legs: Mapping[str, tuple[Sequence[float], Sequence[float
                 axes.hist(scores, alpha=0.35, **shape)
                 axes.hist(scores, histtype="step", linewidth=1.6, label=name, **shape)
             axes.set_title(leg)
-            axes.set_xlabel(f"score of the {leg} leg ({UNITS.get(leg, 'its own unit')})")
+            known = leg_named(leg)
+            axes.set_xlabel(f"score of the {leg} leg ({known.unit if known else Leg.unit})")
             if place == 0:
                 axes.set_ylabel("share of the hits (%)")
         _legend(figure, panels[0], 2)
     return drawn[0]
-
-
-UNITS = {"lexical": "BM25, no unit", "dense": "cosine, -1 to 1"}
 
 
 @contextmanager

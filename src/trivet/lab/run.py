@@ -18,7 +18,8 @@ import msgspec
 from trivet.lab.bench import DEPTH, Bench
 from trivet.lab.dataset import Query
 from trivet.lab.measures import STANDARD, Measured, Run, measure
-from trivet.memory.recall import Decision, Stopwatch
+from trivet.memory.answer.decision import Decision
+from trivet.memory.recall import Stopwatch
 from trivet.search.recipe import parse_recipe
 from trivet.types import Progress
 
@@ -126,7 +127,7 @@ def environment() -> dict[str, Any]:
 def _strictly_falling(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
     """The answer with scores that strictly fall, so that another tool cannot order ties differently."""
     answer: list[tuple[str, float]] = []
-    for hit in decision.choice.hits:
+    for hit in decision.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)
         answer.append((bench.name_of(hit.memory.id), score))
     return answer
@@ -141,7 +142,7 @@ def _trace(bench: Bench, decision: Decision) -> list[dict[str, Any]]:
             "exactness": hit.exactness,
             "prior": round(hit.prior, 3),
         }
-        for hit in decision.choice.hits[:TRACED]
+        for hit in decision.hits[:TRACED]
     ]
 
 

@@ -8,7 +8,6 @@ import msgspec
 
 from trivet.contract import Need
 from trivet.errors import Forbidden, InvalidInput, RerankerError
-from trivet.memory.answer.expansion.expander import Expander
 from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.background.worker import Worker
 from trivet.memory.open_store import open_store
@@ -17,9 +16,9 @@ from trivet.models.embed.registry import load
 from trivet.models.rerank.registry import Rerankers
 from trivet.models.rerank.spec import RerankSpec
 from trivet.search.embedding import Embedding
-from trivet.search.parallel import SideBySide
+from trivet.search.parallel import ParallelLegs
 from trivet.search.recipe import Recipe, parse_recipe
-from trivet.search.systems.systems import Members
+from trivet.search.systems.systems import Systems
 from trivet.secrets.keys import KeyRing, places_of
 from trivet.secrets.protect import Guard
 from trivet.settings import Settings, config_path
@@ -28,6 +27,7 @@ from trivet.store.servers import DatabaseServer, open_server
 from trivet.types import Caller, Right
 
 if TYPE_CHECKING:
+    from trivet.memory.answer.expand import Rewriter
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.chat import Chat
     from trivet.store import Store
@@ -38,19 +38,19 @@ class Shared(msgspec.Struct, frozen=True):
 
     embedder: Embedder | None
     rerankers: Rerankers
-    members: Members
-    legs: SideBySide
+    systems: Systems
+    legs: ParallelLegs
     server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
     def of(cls, settings: Settings) -> Shared:
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
-        legs = SideBySide(settings.recalls_at_once)
-        return cls(load(settings.embedder), _rerankers(settings), Members(settings.federation), legs, server)
+        legs = ParallelLegs(settings.recalls_at_once)
+        return cls(load(settings.embedder), _rerankers(settings), Systems(settings.federation), legs, server)
 
     def close(self) -> None:
-        self.members.close()
+        self.systems.close()
         self.legs.stop()
         if self.server:
             self.server.close()
@@ -80,13 +80,13 @@ class Engine(msgspec.Struct, frozen=True):
     store: Store
     embedding: Embedding
     worker: Worker
-    legs: SideBySide
+    legs: ParallelLegs
     recipe: Recipe
     guard: Guard
     rerankers: Rerankers
-    expander: Expander
+    rewriter: Rewriter | None
     tally: UsageCounter
-    members: Members
+    systems: Systems
     shares_legs: bool = False
     caller: Caller | None = None  # None: the owner of the store, who may do everything
 
@@ -108,18 +108,18 @@ class Engine(msgspec.Struct, frozen=True):
         self.worker.stop()
         self.tally.write_down()
         if not self.shares_legs:
-            self.members.close()
+            self.systems.close()
             self.legs.stop()
         self.store.close()
 
 
 def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     """Checks every setting before it touches the store, so that a bad one writes nothing."""
-    members = shared.members if shared else Members(settings.federation)
-    recipe = parse_recipe(settings.recipe, tuple(members.declared))
+    systems = shared.systems if shared else Systems(settings.federation)
+    recipe = parse_recipe(settings.recipe, tuple(systems.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
     rerankers = shared.rerankers if shared else _rerankers(settings)
-    expander = _expander(settings)
+    rewriter = _rewriter(settings)
     chat = _language_model(settings)
     store = open_store(settings, shared.server if shared else None)
     embedding = Embedding(store, settings.embedder, embedder)
@@ -127,7 +127,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = UsageCounter(store.usage, settings.usage_counts)
     worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
-    legs = shared.legs if shared else SideBySide(settings.recalls_at_once)
+    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(
         settings,
         store,
@@ -137,9 +137,9 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         recipe,
         _guard(settings),
         rerankers,
-        expander,
+        rewriter,
         tally,
-        members,
+        systems,
         shares_legs=shared is not None,
     )
 
@@ -151,9 +151,13 @@ def _rerankers(settings: Settings) -> Rerankers:
         raise type(error)(f"The setting rerank: {error}") from None
 
 
-def _expander(settings: Settings) -> Expander:
+def _rewriter(settings: Settings) -> Rewriter | None:
+    if not settings.expand_llm:
+        return None
+    from trivet.memory.answer.expand import Rewriter
+
     try:
-        return Expander(settings.expand_llm, settings.expand_time_limit_ms)
+        return Rewriter(settings.expand_llm, settings.expand_time_limit_ms)
     except InvalidInput as error:
         raise InvalidInput(f"The setting expand_llm: {error}") from None
 

@@ -1,17 +1,27 @@
-"""Cuts a long text into overlapping passages of whole sentences that fit an embedder's window."""
+"""Passages of a long text: how it is cut for an embedder's window, and which of them stand for it in an answer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from trivet.store.records import Passage
+from trivet.analyse import Question, analyse
+from trivet.store.records import Model, Passage
+from trivet.types import Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 # Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.
 OVERLAP_SHARE = 0.15
+# A text this short is one passage for every embedder.
+ALWAYS_ONE_PASSAGE = 250
+# Where no embedder has cut the text, windows of so many estimated tokens are taken.
+WINDOW_TOKENS = 200
 
 _sentence_end = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*")
 
@@ -76,3 +86,44 @@ def _halves(text: str, span: tuple[int, int], count_tokens: CountTokens, window:
     space = text.rfind(" ", start + 1, middle)
     at = space + 1 if space > start + (stop - start) // 4 else middle
     return [piece for part in ((start, at), (at, stop)) for piece in _halves(text, part, count_tokens, window)]
+
+
+def stored_spans(store: Store, model: Model | None, memories: Sequence[Memory]) -> Mapping[str, tuple[Passage, ...]]:
+    """How the embedder cut each of these memories that is long enough to be cut at all."""
+    long = [memory.id for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
+    return store.vectors.spans(model, long) if model is not None and long else {}
+
+
+def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
+    return {
+        candidate.id: candidate.passage
+        for ranking in rankings
+        for candidate in ranking.candidates
+        if candidate.passage is not None
+    }
+
+
+def excerpts(
+    content: str, passages: Sequence[Passage], best: int | None, question: Question, most: int = 1
+) -> list[str]:
+    """The passages that matter most: the one a leg found best, then those with most of the query's words."""
+    if len(content) <= ALWAYS_ONE_PASSAGE:
+        return [content]
+    passages = passages or cut(content, lambda texts: [estimate_tokens(text) for text in texts], WINDOW_TOKENS)
+    first = [best] if best is not None and best < len(passages) else []
+    if len(first) < most:
+        held = _words_held(content, passages, question)
+        by_words = sorted(range(len(passages)), key=lambda at: -held[at])
+        first = list(dict.fromkeys([*first, *by_words]))[:most]
+    return [content[passages[at].start : passages[at].stop].strip() for at in first]
+
+
+def estimate_tokens(text: str) -> int:
+    """About what a language model counts: four Latin letters a token, one character of other scripts."""
+    ascii_count = sum(character < "\x80" for character in text) if not text.isascii() else len(text)
+    return -(-ascii_count // 4) + len(text) - ascii_count
+
+
+def _words_held(content: str, passages: Sequence[Passage], question: Question) -> list[int]:
+    wanted = set(question.terms)
+    return [len(wanted.intersection(analyse(content[span.start : span.stop]))) for span in passages]

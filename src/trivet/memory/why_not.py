@@ -1,4 +1,4 @@
-"""Why a memory did not come back: the recall is run again with open eyes, and its trail is read."""
+"""Why a memory did not come back: the recall is run again, and the decision behind its answer is read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import msgspec
 from trivet.analyse import analyse
 from trivet.contract import Recall, WhyNotRequest
 from trivet.ids import check_id
-from trivet.memory.answer.expansion.merge import LEG as EXPAND
-from trivet.memory.answer.rerank import LEG as RERANK
+from trivet.memory.answer.decision import Decision
 from trivet.memory.engine import Engine
-from trivet.memory.recall import Trail, follow
-from trivet.search.legs.graph import named_concepts
+from trivet.memory.recall import follow
+from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.phrase import holds_phrases
+from trivet.search.legs.registry import leg_named
+from trivet.search.rerank.blend import EXPAND, RERANK
 from trivet.secrets import masked
 from trivet.types import Contribution, LegHealth, Memory, Ranking, WhyNot
 
@@ -20,13 +21,13 @@ from trivet.types import Contribution, LegHealth, Memory, Ranking, WhyNot
 def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
     memory = engine.store.memories.get(check_id(request.id))
     fields = {field: getattr(request, field) for field in Recall.__struct_fields__}
-    trail = follow(engine, Recall(**fields))
-    rank = next((hit.rank for hit in trail.answer.hits if hit.id == memory.id), None)
-    legs = _contributions(trail, memory.id)
+    answer, decision = follow(engine, Recall(**fields))
+    rank = next((hit.rank for hit in answer.hits if hit.id == memory.id), None)
+    legs = _contributions(decision, memory.id)
     if rank is not None:
-        verdict, reasons = f"It came back at rank {rank}.", _seen_by_legs(engine, trail, legs)
+        verdict, reasons = f"It came back at rank {rank}.", _seen_by_legs(engine, decision, legs)
     else:
-        verdict, reasons = _verdict(engine, trail, memory, legs)
+        verdict, reasons = _verdict(engine, decision, memory, legs)
     return WhyNot(
         query=engine.guard.without_secrets(request.query),
         id=memory.id,
@@ -38,32 +39,34 @@ def why_not(engine: Engine, request: WhyNotRequest) -> WhyNot:
     )
 
 
-def _verdict(engine: Engine, trail: Trail, memory: Memory, legs: dict[str, Contribution]) -> tuple[str, list[str]]:
+def _verdict(
+    engine: Engine, decision: Decision, memory: Memory, legs: dict[str, Contribution]
+) -> tuple[str, list[str]]:
     if memory.state == "deleted":
         return "It was forgotten, so no index holds it.", ["`restore` brings it back."]
-    filtered = _filtered(engine, trail, memory)
+    filtered = _filtered(engine, decision, memory)
     if filtered:
         return "A filter keeps it out.", filtered
-    reasons = _seen_by_legs(engine, trail, legs) + _words(trail, memory) + _embedded(engine, memory)
-    if any(hit.memory.id == memory.id for hit in trail.decision.choice.hits):
+    reasons = _seen_by_legs(engine, decision, legs) + _words(decision, memory) + _embedded(engine, memory)
+    if any(hit.memory.id == memory.id for hit in decision.hits):
         return "It was found, but the token budget was used up before it.", reasons
-    if trail.decision.retrieved.narrowed and not holds_phrases(memory, trail.decision.question):
-        phrases = ", ".join(f'"{phrase}"' for phrase in trail.decision.question.phrases)
+    if decision.retrieved.narrowed and not holds_phrases(memory, decision.question):
+        phrases = ", ".join(f'"{phrase}"' for phrase in decision.question.phrases)
         return f"It does not hold the quoted words {phrases}, and other memories do.", reasons
-    if memory.id in trail.decision.choice.dropped:
-        return f"It was found, but {trail.decision.choice.dropped[memory.id]}.", reasons
-    place = next((place for place, fused in enumerate(trail.decision.fused, 1) if fused.id == memory.id), None)
+    if memory.id in decision.dropped:
+        return f"It was found, but {decision.dropped[memory.id]}.", reasons
+    place = next((place for place, fused in enumerate(decision.pool.fused, 1) if fused.id == memory.id), None)
     if place is not None:
         return (
-            f"It was found, but came {place} of {len(trail.decision.fused)} after fusion, too low to be read.",
+            f"It was found, but came {place} of {len(decision.pool.fused)} after fusion, too low to be read.",
             reasons,
         )
     return "No leg found it.", reasons
 
 
-def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
+def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
     """Loosens one filter at a time to name those that bite."""
-    if engine.store.memories.is_visible(memory.id, trail.decision.filter):
+    if engine.store.memories.is_visible(memory.id, decision.filter):
         return []
     shown = masked(memory)
     values = {
@@ -77,52 +80,50 @@ def _filtered(engine: Engine, trail: Trail, memory: Memory) -> list[str]:
         "as_of": f"it is valid from {memory.valid_from or memory.created_at} to {memory.valid_to or 'ever'}",
     }
     reasons = [
-        f"{name} = {getattr(trail.decision.filter, name)!r}, and {value}"
+        f"{name} = {getattr(decision.filter, name)!r}, and {value}"
         for name, value in values.items()
-        if getattr(trail.decision.filter, name) and not _passes_alone(engine, trail, memory, name)
+        if getattr(decision.filter, name) and not _passes_alone(engine, decision, memory, name)
     ]
     return reasons or [f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now"]
 
 
-def _passes_alone(engine: Engine, trail: Trail, memory: Memory, name: str) -> bool:
+def _passes_alone(engine: Engine, decision: Decision, memory: Memory, name: str) -> bool:
     """Whether the memory passes this one filter when all others let everything through, validity in time as well."""
     open_filter = {
         "states": ("active", "superseded", "archived", "deleted"),
         "as_of": memory.valid_from or memory.created_at,
     }
-    alone = msgspec.structs.replace(
-        type(trail.decision.filter)(), **{**open_filter, name: getattr(trail.decision.filter, name)}
-    )
+    alone = msgspec.structs.replace(type(decision.filter)(), **{**open_filter, name: getattr(decision.filter, name)})
     return engine.store.memories.is_visible(memory.id, alone)
 
 
-def _contributions(trail: Trail, id: str) -> dict[str, Contribution]:
-    fused = next((fused for fused in trail.decision.fused if fused.id == id), None)
+def _contributions(decision: Decision, id: str) -> dict[str, Contribution]:
+    fused = next((fused for fused in decision.pool.fused if fused.id == id), None)
     if fused is None:
         return {}
     parts = fused.contributions if fused.rerank is None else (*fused.contributions, fused.rerank)
     return {contribution.leg: contribution for contribution in parts}
 
 
-def _seen_by_legs(engine: Engine, trail: Trail, legs: dict[str, Contribution]) -> list[str]:
+def _seen_by_legs(engine: Engine, decision: Decision, legs: dict[str, Contribution]) -> list[str]:
     reasons = []
-    for health in trail.answer.health.legs:
+    for health in decision.pool.health:
         if health.leg == EXPAND:
             continue  # what it found is among what the other legs say
         if health.leg == RERANK:
-            reasons.append(_by_reranker(trail, health, legs))
+            reasons.append(_by_reranker(decision, health, legs))
             continue
-        ranking = next((ranking for ranking in trail.decision.retrieved.rankings if ranking.leg == health.leg), None)
+        ranking = next((ranking for ranking in decision.retrieved.rankings if ranking.leg == health.leg), None)
         if ranking is None:
             reasons.append(f"the {health.leg} leg did not answer: {health.reason}")
         elif health.leg in legs and legs[health.leg].rank is not None:
             reasons.append(f"the {health.leg} leg put it at {legs[health.leg].rank} of {len(ranking.candidates)}")
         else:
-            reasons.append(_not_in(engine, trail, ranking))
+            reasons.append(_not_in(engine, decision, ranking))
     return reasons
 
 
-def _by_reranker(trail: Trail, health: LegHealth, legs: dict[str, Contribution]) -> str:
+def _by_reranker(decision: Decision, health: LegHealth, legs: dict[str, Contribution]) -> str:
     if not health.answered:
         return f"the reranker did not answer: {health.reason}"
     if RERANK in legs:
@@ -130,28 +131,24 @@ def _by_reranker(trail: Trail, health: LegHealth, legs: dict[str, Contribution])
     return f"the reranker did not read it; it read the best {health.candidates}"
 
 
-def _not_in(engine: Engine, trail: Trail, ranking: Ranking) -> str:
-    if ranking.leg == "graph" and trail.decision.retrieved.seeds is None:
-        return f"the graph leg is silent: {_no_start(engine, trail)}"
+def _not_in(engine: Engine, decision: Decision, ranking: Ranking) -> str:
+    query = LegQuery(engine.store, engine.embedding, decision.question, decision.filter, decision.recipe)
+    leg = leg_named(ranking.leg)
+    reason = leg.silent_because(query, ranking) if leg is not None else None
+    if reason is not None:
+        return f"the {ranking.leg} leg is silent: {reason}"
     if not ranking.candidates:
         return f"the {ranking.leg} leg found nothing at all"
     last = ranking.candidates[-1].score
     return f"the {ranking.leg} leg has it not among its {len(ranking.candidates)}; the last of them scored {last:.3f}"
 
 
-def _no_start(engine: Engine, trail: Trail) -> str:
-    decision = trail.decision
-    if named_concepts(engine.store, decision.question, decision.filter, decision.recipe):
-        return "the query names concepts, but no hit of the other legs stands out to start from"
-    return "the query names no concept the graph knows"
-
-
-def _words(trail: Trail, memory: Memory) -> list[str]:
+def _words(decision: Decision, memory: Memory) -> list[str]:
     text = " ".join((memory.title or "", memory.content, *memory.expanded_keywords, *memory.tags))
     held = set(analyse(text))
-    matched = [word.text for word in trail.decision.question.words if word.is_held(held)]
-    missing = [word.text for word in trail.decision.question.words if not word.is_held(held)]
-    if not trail.decision.question.words:
+    matched = decision.question.words_held(held)
+    missing = [word.text for word in decision.question.words if word.text not in matched]
+    if not decision.question.words:
         return ["the query has no words to search by, only function words"]
     return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]
 

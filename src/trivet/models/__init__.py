@@ -1,1 +1,6 @@
-"""Models that Trivet runs or asks: embedders, rerankers and chat endpoints. The bundled weights are in weights/."""
+"""Models: embedders and rerankers, bundled, from a folder or hosted; language models behind a chat endpoint."""
+
+from pathlib import Path
+
+# The folders of the models that come with Trivet.
+WEIGHTS = Path(__file__).resolve().parent / "weights"

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from trivet.errors import EmbedderError, InvalidInput
-from trivet.models.embed.hosted import key_from
-from trivet.models.embed.openai import BASE_URL
+from trivet.models.embed.hosted import OPENAI_URL, key_from
 from trivet.models.embed.spec import Spec
 from trivet.models.http import Limits, post_json
 
@@ -35,7 +34,7 @@ class Chat:
 
     def __init__(self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep) -> None:
         value = _checked(spec)
-        base = value.url or BASE_URL
+        base = value.url or OPENAI_URL
         self.model = value.name
         self.host = urlsplit(base).hostname or ""
         self.endpoint = f"{base}/chat/completions"

@@ -14,7 +14,7 @@ from functools import partial
 from trivet.search.fuse import check
 from trivet.types import LegHealth, Ranking
 
-Leg = Callable[[], Ranking]
+Search = Callable[[], Ranking]
 Timed = tuple[Ranking, float]
 
 # Each leg has its own threads: one that hangs cannot take those of another.
@@ -28,12 +28,12 @@ class _Threads:
     def __init__(self, name: str, most: int) -> None:
         self._name = name
         self._most = most
-        self._tasks: queue.SimpleQueue[tuple[Future[Timed], Leg] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[tuple[Future[Timed], Search] | None] = queue.SimpleQueue()
         self._running: list[threading.Thread] = []
         self._waiting = 0
         self._guard = threading.Lock()
 
-    def submit(self, leg: Leg) -> Future[Timed]:
+    def submit(self, leg: Search) -> Future[Timed]:
         future: Future[Timed] = Future()
         with self._guard:
             self._waiting += 1
@@ -61,22 +61,26 @@ class _Threads:
                 self._waiting -= 1
 
 
-class SideBySide:
+class ParallelLegs:
+    """The threads that legs run in, kept from one recall to the next."""
+
     def __init__(self, threads_a_leg: int = THREADS_A_LEG) -> None:
         self._threads_a_leg = threads_a_leg
         self._threads: dict[str, _Threads] = {}
 
-    def run(self, legs: Mapping[str, Leg], time_limit_ms: int, here: str) -> tuple[list[Ranking], list[LegHealth]]:
+    def run(
+        self, legs: Mapping[str, Search], time_limit_ms: int, here: str | None
+    ) -> tuple[list[Ranking], list[LegHealth]]:
         """The rankings of the legs that answered in time, and the health of all.
 
         `here` names the leg that runs in the caller's thread while the others run in theirs: it should be one that
-        cannot hang, and others should be ones that mostly wait or compute outside the interpreter.
+        cannot hang, and the others ones that mostly wait or compute outside the interpreter.
         """
         started = time.perf_counter()
         # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
         apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name != here}
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
-        if here in legs:
+        if here is not None and here in legs:
             futures[here] = _done(legs[here])
         outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
@@ -107,20 +111,20 @@ class SideBySide:
         return self._threads.setdefault(name, _Threads(name, self._threads_a_leg))
 
 
-def _done(leg: Leg) -> Future[Timed]:
+def _done(leg: Search) -> Future[Timed]:
     future: Future[Timed] = Future()
     _fulfil(future, leg)
     return future
 
 
-def _fulfil(future: Future[Timed], leg: Leg) -> None:
+def _fulfil(future: Future[Timed], leg: Search) -> None:
     try:
         future.set_result(_timed(leg))
-    except Exception as error:  # noqa: BLE001 - handed to whoever asked, and shown there
+    except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
         future.set_exception(error)
 
 
-def _timed(leg: Leg) -> Timed:
+def _timed(leg: Search) -> Timed:
     started = time.perf_counter()
     ranking = leg()
     check(ranking)  # here, so that a leg that breaks its promises fails alone and not the whole answer

@@ -31,11 +31,6 @@ def _holds(memory: Memory, folded: str) -> bool:
     return contains_phrase(fold(text), folded)
 
 
-def with_bonus(score: float, exactness: float, bonus: float) -> float:
-    """A score of 0..1 with the bonus on it: at most 1 + bonus, which decides the order and is shown as 1."""
-    return score + bonus * exactness
-
-
 def importance_prior(importance: float, weight: float) -> float:
     """A factor between 1 - weight and 1. It breaks near-ties; it never lifts what does not fit."""
     return (1 - weight) + weight * importance

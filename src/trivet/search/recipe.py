@@ -14,15 +14,17 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.graph.walk import Walk
-from trivet.models.rerank.presets import DEEPEST as DEEPEST_RERANK
+from trivet.models.rerank.spec import DEEPEST as DEEPEST_RERANK
 from trivet.models.rerank.spec import OFF
 from trivet.search.fuse import Call, Fusion, Options, Scalar, fusion_from, parse_fusion, parse_pipeline, print_pipeline
+from trivet.search.legs.registry import leg_names
 from trivet.search.rerank.step import MODELS, Rerank
 from trivet.store.records import Bm25
 
 Match = Literal["any", "all-then-any"]
 
-LEGS: tuple[str, ...] = ("lexical", "dense", "graph")
+# Those that the defaults were chosen with. A leg that is registered later runs where a recipe names it.
+DEFAULT_LEGS: tuple[str, ...] = ("lexical", "dense", "graph")
 MATCHES: tuple[Match, ...] = ("any", "all-then-any")
 DEEPEST = 1_000
 
@@ -31,7 +33,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a recall retrieves, fuses and scores."""
 
     fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8)")
-    legs: tuple[str, ...] = LEGS
+    legs: tuple[str, ...] = DEFAULT_LEGS
     depth: int = 50
     match: Match = "all-then-any"
     bm25: Bm25 = Bm25(k1=0.9, b=0.4, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
@@ -77,9 +79,14 @@ def _printed(recipe: Recipe) -> str:
 DEFAULT = Recipe()
 
 
-@lru_cache(maxsize=256)
 def parse_recipe(text: str, members: tuple[str, ...] = ()) -> Recipe:
     """`members` are other systems, whose weights and norms a fusion may name as those of legs."""
+    return _parsed(text, members, leg_names())
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, members: tuple[str, ...], legs: tuple[str, ...]) -> Recipe:
+    """Kept, since most recalls follow the same recipe. `legs` is there so that a new leg is known at once."""
     if text.strip() == "default":
         return DEFAULT
     steps: dict[str, object] = {}
@@ -95,7 +102,7 @@ def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
     try:
         fusion = fusion_from(call)
         named = {key.rpartition(".")[2] for key in fusion.options if "." in key} | set(fusion.weights)
-        legs = (*LEGS, *members)
+        legs = (*leg_names(), *members)
         if unknown := sorted(named - set(legs)):
             raise InvalidInput(f"{fusion.method}: there is no leg {unknown[0]!r}; the legs are {', '.join(legs)}")
         return fusion
@@ -105,10 +112,10 @@ def _fusion(call: Call, members: tuple[str, ...] = ()) -> Fusion:
 
 
 def _legs(call: Call) -> tuple[str, ...]:
-    unknown = [str(leg) for leg in call.arguments if leg not in LEGS]
-    if unknown or not call.arguments or call.options:
-        raise InvalidInput(f"legs takes names out of {', '.join(LEGS)}, such as legs(lexical, dense).")
-    return tuple(leg for leg in LEGS if leg in call.arguments)
+    known = leg_names()
+    if not call.arguments or call.options or not set(call.arguments) <= set(known):
+        raise InvalidInput(f"legs takes names out of {', '.join(known)}, such as legs(lexical, dense).")
+    return tuple(leg for leg in known if leg in call.arguments)
 
 
 def _depth(call: Call) -> int:

@@ -18,7 +18,7 @@ from msgspec import Meta
 from trivet.contract import SCOPE_PATTERN
 from trivet.errors import InvalidInput
 from trivet.settings.address import without_password
-from trivet.settings.systems import Member
+from trivet.settings.systems import OtherSystem
 
 CATEGORIES: tuple[str, ...] = (
     "facts",
@@ -76,9 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = False
     expand_llm: Annotated[
         str,
-        Meta(
-            description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: split by rule."
-        ),
+        Meta(description="A language model that rewrites such a query, such as openai:MODEL@URL; empty: none."),
     ] = ""
     expand_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="After so long no further part or rewrite is asked.")
@@ -211,7 +209,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
     ] = 1_000
     federation: Annotated[
-        Mapping[str, Member],
+        Mapping[str, OtherSystem],
         Meta(description="Other retrieval systems, a table each, which a federated recall asks, too."),
     ] = {}
     background: Annotated[bool, Meta(description="Embed in a background thread while the store is open.")] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -28,7 +28,7 @@ _RUNS = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*|--command.*")
 _HAS_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OtherSystem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Exactly one of `command`, `http`, `trivet` and `mcp` says how to ask it. Paths into JSON have dots."""
 
     command: tuple[str, ...] = ()
@@ -70,30 +70,32 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return next(kind for kind in kinds if getattr(self, kind))
 
 
-def check_members(members: Mapping[str, Member]) -> None:
-    for name, member in members.items():
+def check_systems(systems: Mapping[str, OtherSystem], legs: Iterable[str] = ()) -> None:
+    """Refuses what cannot be asked. `legs` are names that are taken besides: those of legs that were added later."""
+    taken = TAKEN.union(legs)
+    for name, system in systems.items():
         try:
-            _check(name, member)
+            _check(name, system, taken)
         except InvalidInput as error:
             raise InvalidInput(f"The setting federation.{name}: {error}") from None
 
 
-def _check(name: str, member: Member) -> None:
-    if not NAME.fullmatch(name) or name in TAKEN:
+def _check(name: str, system: OtherSystem, taken: frozenset[str]) -> None:
+    if not NAME.fullmatch(name) or name in taken:
         raise InvalidInput(
             f"the name {name!r} cannot be that of a system: use a-z, 0-9, '_' and '-', beginning with a letter, and "
-            f"none of {', '.join(sorted(TAKEN))}."
+            f"none of {', '.join(sorted(taken))}."
         )
-    given = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(member, kind)]
+    given = [kind for kind in ("command", "http", "trivet", "mcp") if getattr(system, kind)]
     if len(given) != 1:
         raise InvalidInput(
             f"say in one way how to ask it: command, http, trivet or mcp. Here it is {' and '.join(given) or 'none'}."
         )
-    if member.kind == "mcp" and not member.tool:
+    if system.kind == "mcp" and not system.tool:
         raise InvalidInput("name the tool that searches, such as tool = 'search'.")
-    if member.kind == "http" and not member.http.startswith(("http://", "https://")):
+    if system.kind == "http" and not system.http.startswith(("http://", "https://")):
         raise InvalidInput("http must be an address that begins with http:// or https://.")
-    _check_program(member.command or (member.mcp if isinstance(member.mcp, tuple) else ()))
+    _check_program(system.command or (system.mcp if isinstance(system.mcp, tuple) else ()))
 
 
 def _check_program(command: tuple[str, ...]) -> None:

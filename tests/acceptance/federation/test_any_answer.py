@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.search.fuse import check, fuse, parse_fusion
-from trivet.search.systems.formats import hits_in
-from trivet.search.systems.names import Names
-from trivet.search.systems.read import ID_CHARACTERS, TEXT_CHARACTERS, TITLE_CHARACTERS, reply_of
-from trivet.search.systems.reported_hits import MemberFailed, Reply
-from trivet.settings.systems import Member
+from trivet.search.systems.command import hits_in
+from trivet.search.systems.ids import IdMap
+from trivet.search.systems.reply import ID_CHARACTERS, TEXT_CHARACTERS, TITLE_CHARACTERS, Reply, SystemFailed, reply_of
+from trivet.settings.systems import OtherSystem
 from trivet.types import Candidate, Ranking
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -25,10 +24,10 @@ answers = anything | st.lists(fields | anything) | st.fixed_dictionaries({"hits"
 
 
 def told(output: bytes, **more: Any) -> Reply | None:
-    member = Member(command=("x",), fetch_k=5, **more)
+    member = OtherSystem(command=("x",), fetch_k=5, **more)
     try:
-        return reply_of(hits_in(output, member, ("key",)), member, Names(member))
-    except MemberFailed:
+        return reply_of(hits_in(output, member, ("key",)), member, IdMap(member))
+    except SystemFailed:
         return None
 
 

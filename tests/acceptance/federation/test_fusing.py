@@ -1,4 +1,4 @@
-"""Members are legs: any method fuses them, limits hold for all hits together, and no filter or mask is got round."""
+"""Systems are legs: any method fuses them, limits hold for all hits together, and no filter or mask is got round."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ METHODS = [
     "rsf",
     "dbsf(files=1)",
     "tm2c2",
-    "learned",
     "default",
 ]
 

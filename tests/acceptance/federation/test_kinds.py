@@ -1,4 +1,4 @@
-"""Members over HTTP, by MCP and from another Trivet, with real servers and processes on the other side."""
+"""Systems over HTTP, by MCP and from another Trivet, with real servers and processes on the other side."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from trivet.cli.resident_control import asked_status
 from trivet.serve.resident import hook_client
 from trivet.serve.resident.calls import surroundings
 from trivet.serve.resident.client import Resident, is_older
-from trivet.settings.systems import Member
+from trivet.settings.systems import OtherSystem
 from trivet.types import Answer
 
 PORT = "The staging database listens on port 6543."
@@ -270,8 +270,11 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     ("name", "settings"),
     [
         ("TRIVET_LLM_API_KEY", {"capture_llm": "openai:small@http://127.0.0.1:1/v1"}),
-        ("WIKI_PASS", {"federation": {"wiki": Member(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}}),
-        ("NOTES", {"federation": {"notes": Member(command=("notes", "{query}"), environment=("NOTES",))}}),
+        (
+            "WIKI_PASS",
+            {"federation": {"wiki": OtherSystem(http="https://wiki.example/?q={query}", key_env="WIKI_PASS")}},
+        ),
+        ("NOTES", {"federation": {"notes": OtherSystem(command=("notes", "{query}"), environment=("NOTES",))}}),
     ],
 )
 def test_keys_of_every_service_are_compared(name: str, settings: dict[str, Any]) -> None:

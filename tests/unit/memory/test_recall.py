@@ -8,7 +8,7 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
-from trivet.memory.answer.excerpts import estimate_tokens
+from trivet.memory.passages import estimate_tokens
 
 
 def ids(trivet: Trivet, query: str, **options: object) -> list[str]:

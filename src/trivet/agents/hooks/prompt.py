@@ -9,8 +9,8 @@ import msgspec
 from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
-from trivet.search.relevance.judge import HELD_LITERALLY
-from trivet.search.relevance.model import relevance_model
+from trivet.search.legs.dense import NAME as DENSE
+from trivet.search.relevance.model import HELD_LITERALLY, relevance_model
 from trivet.secrets.private import without_private
 from trivet.serve.mcp import results as agent_results
 from trivet.serve.mcp.result_types import Found, Recalled
@@ -73,7 +73,7 @@ def _asks_something(query: str) -> bool:
 
 def _fresh(answer: Answer, shown: frozenset[str], least: float, most: int) -> Recalled:
     """The hits to show: not shown before, not sensitive (those are masked) and each relevant by itself."""
-    by_meaning = any(leg.leg == "dense" and leg.answered and leg.candidates for leg in answer.health.legs)
+    by_meaning = any(leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs)
     hits = tuple(
         hit
         for hit in answer.hits
@@ -90,7 +90,7 @@ def _shares_words_only(hit: Hit) -> bool:
 
     Recall ranks such hits high on purpose; but a prompt such as "thanks, looks good" is no search for those words.
     """
-    dense = hit.why.legs.get("dense")
+    dense = hit.why.legs.get(DENSE)
     return hit.relevance == HELD_LITERALLY and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
 
 

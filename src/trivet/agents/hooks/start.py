@@ -9,7 +9,7 @@ from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.prompt import least_relevance
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.errors import NotFound
-from trivet.memory.answer.excerpts import estimate_tokens
+from trivet.memory.passages import estimate_tokens
 from trivet.serve.mcp import results as agent_results
 from trivet.serve.mcp.text import Wrapper, label
 from trivet.serve.resident.hook_calls import HookCall

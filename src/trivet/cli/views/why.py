@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from trivet.cli.output import one_line
-from trivet.types import Contribution, Health, PathStep, Why
-
-# Words can be checked by the reader's own eye, so their part is told before any other.
-SPOKEN_FIRST = ("lexical",)
+from trivet.search.legs.registry import leg_named, leg_names
+from trivet.types import Contribution, Health, Why
 
 
 def why_line(why: Why) -> str:
@@ -17,34 +15,22 @@ def why_line(why: Why) -> str:
 
 
 def _legs(why: Why) -> Iterator[str]:
-    for leg in sorted(why.legs.values(), key=lambda leg: (leg.leg not in SPOKEN_FIRST, leg.leg)):
-        if leg.rank is not None:
-            yield f"{leg.leg} #{leg.rank}{_evidence(leg, why)}"
+    ours = [name for name in leg_names() if name in why.legs]
+    others = sorted(name for name in why.legs if name not in ours)
+    for part in (why.legs[name] for name in (*ours, *others)):
+        if part.rank is not None:
+            yield f"{part.leg} #{part.rank}{_evidence(part, why)}"
 
 
-def _evidence(leg: Contribution, why: Why) -> str:
-    if leg.leg == "lexical" and why.matched_words:
-        return f" (matched: {', '.join(why.matched_words)})"
-    if leg.leg == "dense":
-        return f" (cosine {leg.score:.2f})"
-    if leg.leg == "graph" and why.path:
-        return f" ({path_line(why.path)})"
-    return ""
+def _evidence(part: Contribution, why: Why) -> str:
+    leg = leg_named(part.leg)
+    said = one_line(leg.told(part, why)) if leg is not None else ""
+    return f" ({said})" if said else ""
 
 
 def legs_line(legs: Mapping[str, Contribution]) -> str:
     """The place in each system's list, such as: notes #1, wiki #3."""
     return ", ".join(f"{leg} #{part.rank}" for leg, part in sorted(legs.items()) if part.rank is not None)
-
-
-def path_line(path: Sequence[PathStep]) -> str:
-    """Such as: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
-    return " -> ".join(("query", *map(_stop, path), "this"))
-
-
-def _stop(step: PathStep) -> str:
-    """Ids made in the same minute begin alike, so a memory is told by both ends of its id."""
-    return f"#{step.name[:8]}…{step.name[-4:]}" if step.kind == "memory" else one_line(step.name)
 
 
 def _afterwards(why: Why) -> Iterator[str]:

@@ -65,7 +65,7 @@ class Scores:
     def _ask(self, query: str, recipe: str) -> list[str]:
         request = check(Recall, {"query": query, "recipe": recipe, "limit": DEPTH, "collapse": False})
         decision = decide(self._engine, request, Stopwatch(), self._legs.retrieve)
-        return [hit.memory.id for hit in decision.choice.hits]
+        return [hit.memory.id for hit in decision.hits]
 
 
 def _dataset(probes: Sequence[Probe], ids: Collection[str]) -> Dataset:

@@ -25,6 +25,7 @@ from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
 from trivet.memory.engine import Engine
 from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
+from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
 
 FOLDS = 5
@@ -216,9 +217,10 @@ class Tuning:
 
 
 def _runnable(engine: Engine) -> Recipe:
-    """The present recipe, without a dense leg if there is no embedder; a store half embedded would mislead."""
+    """The present recipe; without an embedder, with the legs that need none. A store half embedded would mislead."""
     if not engine.embedding.enabled:
-        return msgspec.structs.replace(engine.recipe, legs=("lexical",))
+        able = tuple(leg.name for leg in legs() if not leg.needs_embedder and not leg.after_others)
+        return msgspec.structs.replace(engine.recipe, legs=able)
     waiting = stats(engine).not_embedded
     if waiting:
         raise InvalidInput(

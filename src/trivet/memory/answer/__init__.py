@@ -1,1 +1,1 @@
-"""From fused candidates to the hits a caller sees."""
+"""The steps of a recall after the legs: expand, rerank, choose, judge, present. `decision.py` has what they hand on."""

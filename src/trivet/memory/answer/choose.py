@@ -1,36 +1,80 @@
-"""Which weighed candidates become hits: successors for the superseded, one of each kind, within the caps."""
+"""Which candidates become hits: scored with bonus and prior, successors for superseded ones, twins folded, capped."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import first_terms
+from trivet.analyse import Question, first_terms
 from trivet.contract import Recall
-from trivet.memory.answer.weigh import Weighed
+from trivet.memory.answer.decision import Scored
 from trivet.memory.likeness import essence
-from trivet.types import Filter, Memory
+from trivet.search.legs.registry import legs
+from trivet.search.prior import exactness, importance_prior
+from trivet.search.recipe import Recipe
+from trivet.types import Filter, Fused, Memory
 
 if TYPE_CHECKING:
     from trivet.store import Store
 
+# Redirects, duplicates and caps use hits up, so some more than `limit` are read.
+SPARE = 5
 # Terms at the beginning by which texts are told apart before they are compared in full.
 BEGINNING = 5
 
+Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
-class Choice(msgspec.Struct, frozen=True):
+
+def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int) -> tuple[Scored, ...]:
+    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them."""
+    first = fused[: limit + SPARE]
+    scored = _read(store, question, first, recipe)
+    if len(scored) > limit:
+        last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
+        # Best first, so behind one that cannot be lifted there is none that can.
+        rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
+    else:
+        rest = list(fused[len(first) :])
+    scored += _read(store, question, rest, recipe)
+    # sorted() is stable, so equal scores keep the order of the fusion.
+    return tuple(sorted(scored, key=lambda hit: -hit.score))
+
+
+def _read(store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
+    memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
+    complete = {leg.name for leg in legs() if leg.finds_exact_matches}
+    return [
+        _scored(question, candidate, memories[candidate.id], recipe, complete)
+        for candidate in candidates
+        if candidate.id in memories  # gone since the legs looked
+    ]
+
+
+def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
+    # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
+    could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
+    exact = exactness(question, memory) if recipe.bonus and could_be_exact else 0.0
+    # At most 1 + bonus: that decides the order and is shown as 1.
+    lifted = fused.standing + recipe.bonus * exact
+    prior = importance_prior(memory.importance, recipe.prior)
+    return Scored(
+        fused=fused,
+        memory=memory,
+        exactness=exact,
+        bonus=lifted - fused.standing,
+        prior=prior,
+        score=lifted * prior,
+    )
+
+
+def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter) -> Chosen:
     """The hits in order, and for every candidate that was dropped, why."""
-
-    hits: tuple[Weighed, ...]
-    dropped: dict[str, str]
-
-
-def choose(store: Store, weighed: Sequence[Weighed], request: Recall, filter: Filter) -> Choice:
     dropped: dict[str, str] = {}
-    candidates = _redirected(store, weighed, filter, dropped)
+    candidates = _redirected(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
     if request.collapse:
         candidates = _collapsed(candidates, request.limit, dropped)
@@ -38,10 +82,10 @@ def choose(store: Store, weighed: Sequence[Weighed], request: Recall, filter: Fi
         candidates = _capped(candidates, request.per_source, dropped)
     for place, hit in enumerate(candidates[request.limit :], request.limit + 1):
         dropped[hit.memory.id] = f"came {place} and the limit is {request.limit}"
-    return Choice(tuple(candidates[: request.limit]), dropped)
+    return tuple(candidates[: request.limit]), dropped
 
 
-def sort_hits(hits: Sequence[Weighed], sort: str) -> tuple[Weighed, ...]:
+def sort_hits(hits: Sequence[Scored], sort: str) -> tuple[Scored, ...]:
     """Relevance decides what is in the answer; the sort decides the order in which it is shown."""
     if sort == "importance":
         return tuple(sorted(hits, key=lambda hit: (-hit.memory.importance, -hit.score, hit.memory.id)))
@@ -50,14 +94,14 @@ def sort_hits(hits: Sequence[Weighed], sort: str) -> tuple[Weighed, ...]:
     return tuple(hits)
 
 
-def _redirected(store: Store, weighed: Sequence[Weighed], filter: Filter, dropped: dict[str, str]) -> list[Weighed]:
+def _redirected(store: Store, scored: Sequence[Scored], filter: Filter, dropped: dict[str, str]) -> list[Scored]:
     """A superseded memory is answered by the head of its chain, in the place it earned."""
-    superseded = [hit.memory.id for hit in weighed if hit.memory.state == "superseded"]
+    superseded = [hit.memory.id for hit in scored if hit.memory.state == "superseded"]
     if not superseded or "active" not in filter.states:
-        return list(weighed)
+        return list(scored)
     heads = _heads(store, superseded, filter)
-    kept: dict[str, Weighed] = {}
-    for hit in weighed:
+    kept: dict[str, Scored] = {}
+    for hit in scored:
         head = heads.get(hit.memory.id)
         target = head or hit.memory
         if head is not None:
@@ -86,16 +130,16 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
     return {id: memories[end] for id, end in current.items() if end in memories}
 
 
-def _above_minimum(hits: Sequence[Weighed], minimum: float, dropped: dict[str, str]) -> list[Weighed]:
+def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, str]) -> list[Scored]:
     for hit in hits:
         if hit.score < minimum:
             dropped[hit.memory.id] = f"scored {hit.score:.3f}, below the minimum of {minimum:g}"
     return [hit for hit in hits if hit.score >= minimum]
 
 
-def _collapsed(hits: Sequence[Weighed], limit: int, dropped: dict[str, str]) -> list[Weighed]:
+def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str]) -> list[Scored]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
-    kept: list[Weighed] = []
+    kept: list[Scored] = []
     places: dict[tuple[str, ...], list[int]] = {}  # few texts begin alike, and only those are compared in full
     essences: dict[str, tuple[str, ...]] = {}
     for position, hit in enumerate(hits):
@@ -121,9 +165,9 @@ def _says_the_same(one: Memory, other: Memory, essences: dict[str, tuple[str, ..
     return essences[one.id] == essences[other.id]
 
 
-def _capped(hits: Sequence[Weighed], most: int, dropped: dict[str, str]) -> list[Weighed]:
+def _capped(hits: Sequence[Scored], most: int, dropped: dict[str, str]) -> list[Scored]:
     seen: Counter[str] = Counter()
-    kept: list[Weighed] = []
+    kept: list[Scored] = []
     for hit in hits:
         source = hit.memory.source.uri if hit.memory.source else None
         if source is not None:

@@ -1,46 +1,41 @@
-"""Says of each candidate how likely it is to be relevant, and whether the answer holds anything relevant at all."""
+"""Says of each hit how likely it is to be relevant, and whether the answer holds anything relevant at all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from trivet.memory.answer.choose import Choice
-from trivet.memory.answer.pool import Pool
-from trivet.memory.answer.weigh import Weighed
+from trivet.memory.answer.decision import Decision, Pool, Scored
 from trivet.memory.engine import Engine
-from trivet.search.relevance.judge import relevance
-from trivet.search.relevance.model import relevance_model
+from trivet.search.relevance.model import relevance, relevance_model
+from trivet.types import Memory
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What is answered: the choice, or nothing of it where even its best hit is too unlikely to be relevant."""
+def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
+    """The decision with what is known of its hits. Without a hit that is `at_least` so likely, it has none left.
 
-    choice: Choice
-    best_relevance: float | None
-    nothing_relevant: bool
-
-
-def verdict_on(engine: Engine, choice: Choice, pool: Pool, at_least: float) -> Verdict:
-    """By the caller's measure, or by the calibrated one where the caller has none; that leaves nothing out."""
-    hits = _judged(engine, choice.hits, pool)
+    Where the caller demands nothing, nothing is left out, and the calibrated threshold says if anything is relevant.
+    """
+    embedder = serving_identity(engine)
+    hits: tuple[Scored, ...] = tuple(
+        msgspec.structs.replace(hit, relevance=likelihood(decision.pool, hit.fused.id, hit.memory, embedder))
+        for hit in decision.hits
+    )
     best = max((hit.relevance for hit in hits), default=None)
     nothing = best is None or best < (at_least or relevance_model().threshold)
-    if best is None or best >= at_least:
-        return Verdict(Choice(hits, choice.dropped), best, nothing)
-    reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
-    return Verdict(Choice((), {**choice.dropped, **{hit.memory.id: reason for hit in hits}}), best, nothing)
+    dropped = decision.dropped
+    if best is not None and best < at_least:
+        reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
+        dropped = {**dropped, **{hit.memory.id: reason for hit in hits}}
+        hits = ()
+    return msgspec.structs.replace(decision, hits=hits, dropped=dropped, best_relevance=best, nothing_relevant=nothing)
 
 
-def _judged(engine: Engine, hits: Sequence[Weighed], pool: Pool) -> tuple[Weighed, ...]:
-    """By the question or by the rewrite that suits it best. So far down that nothing is known of it, it stays at 0."""
+def likelihood(pool: Pool, id: str, memory: Memory, embedder: str | None) -> float:
+    """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""
+    known = [one.of(id, memory) for one in pool.evidence]
+    return max((relevance(features, embedder) for features in known if features is not None), default=0.0)
+
+
+def serving_identity(engine: Engine) -> str | None:
     serving = engine.embedding.serving()
-    embedder = serving.identity if serving else None
-
-    def likely(hit: Weighed) -> float:
-        known = (one.of(hit.fused, hit.memory) for one in pool.evidence)
-        by_each = [relevance(one, embedder) for one in known if one is not None]
-        return max(by_each, default=0.0)
-
-    return tuple(msgspec.structs.replace(hit, relevance=likely(hit)) for hit in hits)
+    return serving.identity if serving else None

@@ -1,4 +1,4 @@
-"""Makes the hits a caller sees: best passage, reasons, resolutions, masks, and the token budget."""
+"""Makes what a caller sees: hits with passage, reasons, resolutions and masks, within the token budget; the health."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trivet.analyse import Question, analyse
-from trivet.memory.answer.excerpts import best_passages, estimate_tokens, excerpts, stored_spans
-from trivet.memory.answer.weigh import Weighed
+from trivet.memory.answer.decision import Decision, Scored
+from trivet.memory.engine import Engine
+from trivet.memory.passages import best_passages, estimate_tokens, excerpts, stored_spans
+from trivet.search.legs.leg import LegQuery
+from trivet.search.legs.registry import leg_named
 from trivet.secrets import masked
-from trivet.store.records import Model
-from trivet.types import Filter, Hit, PathStep, Ranking, Resolution, Why
+from trivet.store.records import Backlog, Model
+from trivet.types import Filter, Health, Hit, PathStep, Resolution, Why
+
+# A provider's error page must not fill the agent's context.
+LONGEST_ERROR = 300
+
+Path = tuple[PathStep, ...]
 
 if TYPE_CHECKING:
     from trivet.store import Store
 
 
 def present(
-    store: Store,
-    question: Question,
-    chosen: Sequence[Weighed],
-    rankings: Sequence[Ranking],
-    model: Model | None,
-    filter: Filter,
-    reveal: bool,
-    paths: Mapping[str, tuple[PathStep, ...]],
-) -> tuple[Hit, ...]:
-    best = best_passages(rankings)
+    engine: Engine, decision: Decision, chosen: Sequence[Scored], model: Model | None, reveal: bool, budget: int | None
+) -> tuple[tuple[Hit, ...], bool]:
+    """The hits in the order of `chosen`, and whether the token budget cut anything."""
+    store, filter = engine.store, decision.filter
+    paths = _paths(engine, decision, chosen)
+    best = best_passages(decision.retrieved.rankings)
     spans = stored_spans(store, model, [hit.memory for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
     for rank, hit in enumerate(chosen, 1):
         memory = masked(hit.memory, reveal, filter.viewer)
         passages = spans.get(hit.memory.id, ())
-        (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), question)
+        (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), decision.question)
         hits.append(
             Hit(
                 id=memory.id,
@@ -44,15 +48,34 @@ def present(
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
                 memory=memory,
-                why=_why(question, hit, paths.get(hit.fused.id, ())),
+                why=_why(decision.question, hit, paths.get(hit.fused.id, ())),
                 relevance=hit.relevance,
                 resolved_by=resolutions.get(memory.id, ()),
             )
         )
-    return tuple(hits)
+    return _within_budget(hits, budget)
 
 
-def within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, ...], bool]:
+def _paths(engine: Engine, decision: Decision, chosen: Sequence[Scored]) -> Mapping[str, Path]:
+    """By what way a leg came to a memory, by its id. Where a successor is served instead, the way leads over it."""
+    query = LegQuery(engine.store, engine.embedding, decision.question, decision.filter, decision.recipe)
+    paths: dict[str, Path] = {}
+    for ranking in decision.retrieved.rankings:
+        leg = leg_named(ranking.leg)
+        reached = [hit.fused.id for hit in chosen if leg and _found_by(leg.name, hit)]
+        if leg is not None and reached:
+            paths.update(leg.paths(query, ranking, reached))
+    for hit in chosen:
+        if hit.memory.id != hit.fused.id and (path := paths.get(hit.fused.id)):
+            paths[hit.fused.id] = (*path, PathStep(kind="memory", name=hit.fused.id))
+    return paths
+
+
+def _found_by(leg: str, hit: Scored) -> bool:
+    return any(part.leg == leg and part.rank is not None for part in hit.fused.contributions)
+
+
+def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, ...], bool]:
     """As many hits as fit, best first. One too long is shown by its passage; what does not fit at all ends the list."""
     if budget is None:
         return tuple(hits), False
@@ -73,11 +96,11 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage, memory=memory)
 
 
-def _why(question: Question, hit: Weighed, path: tuple[PathStep, ...]) -> Why:
+def _why(question: Question, hit: Scored, path: Path) -> Why:
     memory = hit.memory
     around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
     held = {*analyse(memory.content), *analyse(around)}
-    matched = tuple(word.text for word in question.words if word.is_held(held))
+    matched = tuple(question.words_held(held))
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
         matched_words=matched,
@@ -108,3 +131,38 @@ def _resolutions(
             memory = masked(memories[link.target], reveal, filter.viewer)
             found.setdefault(link.source, []).append(Resolution(id=memory.id, content=memory.content))
     return {id: tuple(resolutions) for id, resolutions in found.items()}
+
+
+def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> Health:
+    """The state of the machinery, told with every answer."""
+    serving = next((model for model in models if model.serving), None)
+    filling = next((model for model in models if not model.serving), None)
+    memories = engine.store.memories.visible_count(decision.filter)
+    backlog, not_in_graph = _backlog(engine, serving, memories)
+    legs, said = decision.pool.health, list(decision.pool.notes)
+    if engine.embedding.enabled and engine.embedding.identity not in {model.identity for model in models}:
+        said.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
+    if filling is not None:
+        waiting = engine.store.jobs.backlog(filling).waiting
+        said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
+    known = [leg for health in legs if (leg := leg_named(health.leg)) is not None]
+    said += [note for leg in known if (note := leg.note(engine.store)) is not None]
+    return Health(
+        degraded=any(not leg.answered for leg in legs),
+        legs=tuple(legs),
+        embedder=serving.identity if serving else engine.embedding.identity,
+        memories=memories,
+        not_embedded=backlog.waiting,
+        failing_jobs=backlog.failing,
+        not_in_graph=not_in_graph,
+        last_error=(backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR] or None,
+        notes=tuple(said),
+    )
+
+
+def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Backlog, int]:
+    """What waits to be embedded, and how many memories wait to be read."""
+    if serving is not None:
+        return engine.store.jobs.backlog_with_readings(serving)
+    waiting = engine.store.graph.backlog("rules").waiting
+    return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting

@@ -1,4 +1,4 @@
-"""The second look: a reranker reads the best candidates beside the query, in time, or the fused order stands."""
+"""The second look: a reranker reads the best candidates beside the query. Out of time, the fused order stands."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.analyse import Question
-from trivet.memory.answer.excerpts import best_passages, excerpts, stored_spans
-from trivet.memory.answer.pool import Pool
+from trivet.memory.answer.decision import Pool
 from trivet.memory.engine import Engine
+from trivet.memory.passages import best_passages, excerpts, stored_spans
 from trivet.models.rerank.base import Reranker
-from trivet.search.rerank.blend import blended
+from trivet.search.rerank.blend import RERANK, blended
 from trivet.search.rerank.step import Rerank
 from trivet.secrets.placeholder import without_placeholders
 from trivet.types import Candidate, LegHealth, Memory, Ranking
 
-LEG = "rerank"
 # A long memory is as good as its best passage. A second one is worth .015 nDCG@10 on LiHua-World, a third .004 more.
 MOST_PASSAGES = 2
 
@@ -39,11 +38,10 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
 
     def read() -> Ranking:
         reranker = engine.rerankers.named(step.model)
-        return _ranking(
-            reranker, *_told(engine, reranker, question, _texts(engine, question, readable, rankings)), deadline
-        )
+        query, texts = _permitted(engine, reranker, question, _texts(engine, question, readable, rankings))
+        return _ranking(reranker, query, texts, deadline)
 
-    found, (health,) = engine.legs.run({LEG: read}, engine.settings.rerank_time_limit_ms, here="")
+    found, (health,) = engine.legs.run({RERANK: read}, engine.settings.rerank_time_limit_ms, here=None)
     engine.rerankers.note(health.answered)
     if not found:
         return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, health)])
@@ -61,8 +59,8 @@ def _texts(engine: Engine, question: Question, memories: Sequence[Memory], ranki
     ]
 
 
-def _told(engine: Engine, reranker: Reranker, question: Question, texts: list[_Text]) -> tuple[str, list[_Text]]:
-    """What the reranker may see: whoever is outside this process is told neither secrets nor that there are any."""
+def _permitted(engine: Engine, reranker: Reranker, question: Question, texts: list[_Text]) -> tuple[str, list[_Text]]:
+    """What the reranker may see: one outside this process gets neither secrets nor the marks that stand for them."""
     if reranker.local:
         return question.text, texts
     outside = [_Text(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
@@ -76,7 +74,7 @@ def _ranking(reranker: Reranker, query: str, texts: list[_Text], deadline: float
         best[one.id] = max(score, best.get(one.id, score))
     order = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
     floor = min(best.values(), default=0.0)
-    return Ranking(leg=LEG, floor=floor, candidates=tuple(Candidate(id=id, score=score) for id, score in order))
+    return Ranking(leg=RERANK, floor=floor, candidates=tuple(Candidate(id=id, score=score) for id, score in order))
 
 
 def _with_count(engine: Engine, health: LegHealth) -> LegHealth:

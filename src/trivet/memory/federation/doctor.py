@@ -1,29 +1,29 @@
-"""Whether the members that the settings declare can be asked, found by asking them."""
+"""Whether the systems that the settings declare can be asked, found by asking them."""
 
 from __future__ import annotations
 
 import time
 
 from trivet.memory.engine import Engine
-from trivet.memory.federation.trivet_member import OtherTrivet
-from trivet.search.systems.reported_hits import Asked
-from trivet.search.systems.systems import Heard
+from trivet.memory.federation.other_trivet import OtherTrivet
+from trivet.search.systems.reply import SystemQuery
+from trivet.search.systems.systems import SystemAnswer
 from trivet.types import Finding
 
 # A word that hardly any collection is without; that nothing is found is no fault.
-TRIAL = Asked("the", ("the",))
+TRIAL = SystemQuery("the", ("the",))
 
 
 def findings(engine: Engine) -> tuple[Finding, ...]:
-    declared = engine.members.declared
-    asked = {name: member for name, member in declared.items() if member.enabled}
+    declared = engine.systems.declared
+    asked = {name: system for name, system in declared.items() if system.enabled}
     started = time.monotonic()
-    futures = engine.members.start(asked, TRIAL, lambda member: OtherTrivet(engine.settings, member))
+    futures = engine.systems.start(asked, TRIAL, lambda system: OtherTrivet(engine.settings, system))
     off = [Finding(check=f"federation {name}", ok=True, detail="off") for name in declared if name not in asked]
-    return (*map(_finding, engine.members.collect(futures, started)), *off)
+    return (*map(_finding, engine.systems.collect(futures, started)), *off)
 
 
-def _finding(heard: Heard) -> Finding:
+def _finding(heard: SystemAnswer) -> Finding:
     check = f"federation {heard.name}"
     if heard.reply is None:
         remedy = f"Mend [federation.{heard.name}] in trivet.toml or the system, or set enabled = false there."

@@ -1,4 +1,4 @@
-"""Which memory a member's hit means, if it means one of ours; and what may be shown of it if it means none."""
+"""Which memory a system's hit means, if it means one of ours; and what may be shown of it if it means none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trivet.contract import Recall
-from trivet.search.systems.reported_hits import Reply, Told
-from trivet.settings.systems import Member
+from trivet.search.systems.reply import Reply, SystemHit
+from trivet.settings.systems import OtherSystem
 from trivet.store.records import Sourced
 from trivet.types import Candidate, Filter, Ranking
 
@@ -22,11 +22,11 @@ class Foreign(msgspec.Struct, frozen=True):
     """A hit that is no memory: what the first system said of it."""
 
     id: str
-    told: Told
+    told: SystemHit
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """The members' hits as rankings like those of our own legs, over memories and over what is none."""
+    """The systems' hits as rankings like those of our own legs, over memories and over what is none."""
 
     rankings: list[Ranking]
     foreign: dict[str, Foreign]
@@ -35,7 +35,7 @@ class Placed(msgspec.Struct, frozen=True):
 
 def placed(
     store: Store,
-    replies: Mapping[str, tuple[Member, Reply]],
+    replies: Mapping[str, tuple[OtherSystem, Reply]],
     own: Sequence[Ranking],
     request: Recall,
     filter: Filter,
@@ -44,13 +44,13 @@ def placed(
     ranks = _ranks(own)
     foreign: dict[str, Foreign] = {}
     rankings, notes = [], []
-    for name, (member, reply) in replies.items():
+    for name, (system, reply) in replies.items():
         left_out: Counter[str] = Counter()
         best: dict[str, float] = {}
         for hit in reply.hits:
             id = _memory(known.get(hit.id, ()), hit, ranks, left_out) if hit.common else None
             if id is None and not _ours(known.get(hit.id, ()), hit):
-                id = _outside(name, member, hit, request, foreign, left_out)
+                id = _outside(name, system, hit, request, foreign, left_out)
             if id is not None:
                 best.setdefault(id, hit.score)
         candidates = tuple(Candidate(id=id, score=score) for id, score in best.items())
@@ -61,7 +61,7 @@ def placed(
 
 
 def _known(
-    store: Store, replies: Mapping[str, tuple[Member, Reply]], filter: Filter
+    store: Store, replies: Mapping[str, tuple[OtherSystem, Reply]], filter: Filter
 ) -> Mapping[str, tuple[Sourced, ...]]:
     """The memories behind common ids: those that came from there, or the one that is called so."""
     wanted = {hit.id for _, reply in replies.values() for hit in reply.hits if hit.common}
@@ -82,13 +82,15 @@ def _ranks(own: Sequence[Ranking]) -> Mapping[str, int]:
     return ranks
 
 
-def _ours(memories: Sequence[Sourced], hit: Told) -> bool:
+def _ours(memories: Sequence[Sourced], hit: SystemHit) -> bool:
     """What a file says is not shown past the memory that was made of it; one that was forgotten guards nothing,
     unless it was sensitive."""
     return hit.common and any(memory.sensitive or not memory.deleted for memory in memories)
 
 
-def _memory(memories: Sequence[Sourced], hit: Told, ranks: Mapping[str, int], left_out: Counter[str]) -> str | None:
+def _memory(
+    memories: Sequence[Sourced], hit: SystemHit, ranks: Mapping[str, int], left_out: Counter[str]
+) -> str | None:
     """The part that holds the line; else the one our legs like best; else the first."""
     shown = [memory for memory in memories if memory.shown]
     if not shown:
@@ -110,9 +112,9 @@ def _start(memory: Sourced) -> tuple[int, str]:
 
 
 def _outside(
-    name: str, member: Member, hit: Told, request: Recall, foreign: dict[str, Foreign], left_out: Counter[str]
+    name: str, system: OtherSystem, hit: SystemHit, request: Recall, foreign: dict[str, Foreign], left_out: Counter[str]
 ) -> str | None:
-    if not _admitted(member, hit, request):
+    if not _admitted(system, hit, request):
         left_out["left out, since nobody can tell whether the filters let them through"] += 1
         return None
     id = hit.id if hit.common else f"{name}:{hit.id}"
@@ -120,12 +122,12 @@ def _outside(
     return id
 
 
-def _admitted(member: Member, hit: Told, request: Recall) -> bool:
+def _admitted(system: OtherSystem, hit: SystemHit, request: Recall) -> bool:
     """A hit that is no memory has a source, and the scope its system was given; nothing else can be asked of it."""
     dated = request.created_after or request.created_before or request.as_of
     if request.category or request.tags or request.state or dated:
         return False
-    if request.scope is not None and not f"{member.scope}/".startswith(f"{request.scope}/"):
+    if request.scope is not None and not f"{system.scope}/".startswith(f"{request.scope}/"):
         return False
     if request.source is None:
         return True

@@ -14,6 +14,7 @@ from trivet.contract import MAX_QUERY_CHARACTERS, Recall
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import essence, fingerprint
 from trivet.memory.recall import follow
+from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Memory
 
 # Cosine with the bundled model. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly
@@ -75,11 +76,9 @@ def near(engine: Engine, text: str) -> tuple[NearMemory, ...]:
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
     cosines: dict[str, float | None] = {}
     if query.strip():
-        answer = follow(
-            engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off")
-        ).answer
+        answer, _ = follow(engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off"))
         for hit in answer.hits:
-            dense = hit.why.legs.get("dense")
+            dense = hit.why.legs.get(DENSE)
             cosines[hit.id] = dense.score if dense and dense.rank is not None else None
     for id in engine.store.lexical.similar("", fingerprint(text), CANDIDATES, engine.viewer):
         cosines.setdefault(id, None)

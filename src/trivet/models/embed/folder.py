@@ -8,8 +8,8 @@ from typing import Any
 
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Embedder
-from trivet.models.embed.onnx import HASH_LENGTH, OnnxEmbedder, OnnxFiles, described
-from trivet.models.embed.runtime import Pooling
+from trivet.models.embed.onnx import OnnxEmbedder, OnnxFiles, Pooling, described
+from trivet.models.onnx import HASH_LENGTH
 
 DEFAULT_MAX_TOKENS = 512
 # Tokenizer configurations write "no limit" as a number like 1e30.

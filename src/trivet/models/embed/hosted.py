@@ -1,4 +1,4 @@
-"""What all hosted embedders share: batches, limits, the key, and a dimension learned from the first answer."""
+"""Hosted embedders: what all share (batches, limits, the key, a dimension known from the first answer), then each."""
 
 import os
 import time
@@ -15,6 +15,10 @@ from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, Limits, post_json
 
 Purpose = Literal["query", "document"]
 
+OPENAI_URL = "https://api.openai.com/v1"
+VOYAGE_URL = "https://api.voyageai.com/v1"
+COHERE_URL = "https://api.cohere.com/v2"
+ANY_KEY = "TRIVET_EMBED_API_KEY"
 # Cohere takes at most 96 texts in a request, the others more.
 BATCH_TEXTS = 64
 # The strictest documented bound on the tokens of one request is 120,000.
@@ -96,6 +100,64 @@ class HostedEmbedder(ABC):
         except (KeyError, TypeError, IndexError) as error:
             reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
             raise EmbedderError(reason) from None
+
+
+class OpenAIEmbedder(HostedEmbedder):
+    """OpenAI, and every server that speaks the same API: Ollama, llama.cpp, vLLM, TEI, ...
+
+    Sends OPENAI_API_KEY to OpenAI only; another server gets TRIVET_EMBED_API_KEY, or no key if that is not set.
+    """
+
+    def __init__(self, spec: Spec, **limits: Any) -> None:
+        variables = (ANY_KEY,) if spec.url else (ANY_KEY, "OPENAI_API_KEY")
+        super().__init__(spec, f"{spec.url or OPENAI_URL}/embeddings", key_from(*variables), **limits)
+
+    def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "encoding_format": "float"}
+        if self._spec.dimensions:
+            body["dimensions"] = self._spec.dimensions
+        return body
+
+    def _rows(self, answer: Any) -> list[list[float]]:
+        return rows_by_index(answer)
+
+
+class VoyageEmbedder(HostedEmbedder):
+    """Voyage AI, whose vectors differ for queries and documents."""
+
+    def __init__(self, spec: Spec, **limits: Any) -> None:
+        super().__init__(spec, f"{spec.url or VOYAGE_URL}/embeddings", required_key("VOYAGE_API_KEY"), **limits)
+
+    def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "input_type": purpose}
+        if self._spec.dimensions:
+            body["output_dimension"] = self._spec.dimensions
+        return body
+
+    def _rows(self, answer: Any) -> list[list[float]]:
+        return rows_by_index(answer)
+
+
+class CohereEmbedder(HostedEmbedder):
+    """Cohere (API version 2), whose vectors differ for queries and documents."""
+
+    def __init__(self, spec: Spec, **limits: Any) -> None:
+        super().__init__(spec, f"{spec.url or COHERE_URL}/embed", required_key("COHERE_API_KEY"), **limits)
+
+    def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._spec.name,
+            "texts": list(texts),
+            "input_type": f"search_{purpose}",
+            "embedding_types": ["float"],
+        }
+        if self._spec.dimensions:
+            body["output_dimension"] = self._spec.dimensions
+        return body
+
+    def _rows(self, answer: Any) -> list[list[float]]:
+        rows: list[list[float]] = answer["embeddings"]["float"]
+        return rows
 
 
 def batched(texts: Sequence[str], tokens: Sequence[int]) -> Iterator[list[str]]:

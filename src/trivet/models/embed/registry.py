@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from trivet.errors import EmbedderError
-from trivet.models.embed.spec import Spec
+from trivet.errors import EmbedderError, InvalidInput
+from trivet.models.embed.spec import KINDS, Spec
+from trivet.models.kinds import known
 
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
@@ -14,21 +15,14 @@ DEFAULT = "bundled"
 def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
     """The embedder of that name, or None for `none`. Opens no model and calls no one yet."""
     value = Spec.parse(spec) if isinstance(spec, str) else spec
-    if value.kind == "none":
+    kind = KINDS.get(value.kind)
+    if kind is None:
+        raise InvalidInput(f"unknown embedder {value.kind!r}; known are: {known(KINDS)}")
+    if not kind.opens:
         return None
-    if value.kind == "bundled":
-        from trivet.models.embed.onnx import bundled
-
-        return bundled()
-    if value.kind == "stock":
-        from trivet.models.embed.onnx import stock
-
-        return stock()
-    if value.kind == "folder":
-        from trivet.models.embed.folder import open_folder
-
-        return open_folder(value.name)
-    return _hosted(value)
+    given = {"nothing": (), "path": (value.name,)}.get(kind.follows, (value,))
+    embedder: Embedder = kind.opener()(*given)
+    return embedder
 
 
 def load_maker(spec: str, identity: str) -> "Embedder":
@@ -45,17 +39,3 @@ def load_maker(spec: str, identity: str) -> "Embedder":
         f"the vectors stored so far are of {identity}, which is not here any more; until all memories are embedded "
         "anew, words find them. `trivet embed` does it now"
     )
-
-
-def _hosted(spec: Spec) -> "Embedder":
-    if spec.kind == "voyage":
-        from trivet.models.embed.voyage import VoyageEmbedder
-
-        return VoyageEmbedder(spec)
-    if spec.kind == "cohere":
-        from trivet.models.embed.cohere import CohereEmbedder
-
-        return CohereEmbedder(spec)
-    from trivet.models.embed.openai import OpenAIEmbedder
-
-    return OpenAIEmbedder(spec)

@@ -12,16 +12,21 @@ OPTIONS are `dimensions=N` and `window=N`, joined by `&`.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from trivet.errors import InvalidInput
+from trivet.models.kinds import HOSTED_FORM, Kind, checked_url, known
 
-PLAIN = ("bundled", "stock", "none")
-HOSTED = ("openai", "voyage", "cohere")
-KNOWN = "bundled, stock, none, folder:/path, openai:MODEL[@URL][#dimensions=N&window=N], voyage:MODEL, cohere:MODEL"
-# A model name may hold an @ of its own, so only one that starts a URL divides.
-HOSTED_FORM = re.compile(r"(?P<model>[^#]+?)(@(?P<url>https?://[^#]*))?(#(?P<options>.*))?")
+KINDS: Mapping[str, Kind] = {
+    "bundled": Kind("bundled", "trivet.models.embed.onnx:bundled"),
+    "stock": Kind("stock", "trivet.models.embed.onnx:stock"),
+    "none": Kind("none"),
+    "folder": Kind("folder:/path", "trivet.models.embed.folder:open_folder", "path"),
+    "openai": Kind("openai:MODEL[@URL][#dimensions=N&window=N]", "trivet.models.embed.hosted:OpenAIEmbedder", "model"),
+    "voyage": Kind("voyage:MODEL", "trivet.models.embed.hosted:VoyageEmbedder", "model"),
+    "cohere": Kind("cohere:MODEL", "trivet.models.embed.hosted:CohereEmbedder", "model"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Spec:
     window: int | None = None
 
     def __str__(self) -> str:
-        if self.kind in PLAIN:
+        if not self.name:
             return self.kind
         options = "&".join(f"{key}={value}" for key, value in self._options() if value is not None)
         url, tail = self.url and f"@{self.url}", options and f"#{options}"
@@ -47,13 +52,14 @@ class Spec:
     @classmethod
     def parse(cls, text: str) -> "Spec":
         kind, _, rest = text.strip().partition(":")
-        if kind in PLAIN and not rest:
+        follows = KINDS[kind].follows if kind in KINDS else None
+        if follows == "nothing" and not rest:
             return cls(kind)
-        if kind == "folder" and rest:
+        if follows == "path" and rest:
             return cls(kind, rest)
-        if kind in HOSTED and rest:
+        if follows == "model" and rest:
             return _hosted(kind, rest)
-        raise InvalidInput(f"unknown embedder {text!r}; known are: {KNOWN}")
+        raise InvalidInput(f"unknown embedder {text!r}; known are: {known(KINDS)}")
 
 
 def _hosted(kind: str, rest: str) -> Spec:
@@ -73,18 +79,3 @@ def _parse_options(text: str) -> dict[str, int]:
             raise InvalidInput(f"unknown embedder option {option!r}; known are dimensions=N and window=N, N above 0")
         options[key] = int(value)
     return options
-
-
-def checked_url(url: str, whose: str = "embedder") -> str:
-    if not url:
-        return ""
-    try:
-        parts = urlsplit(url)
-        acceptable = bool(parts.hostname) and not (parts.username or parts.password or parts.query)
-        _ = parts.port
-    except ValueError:
-        acceptable = False
-    if not acceptable:
-        # The value is not repeated: what makes it unacceptable may be a password.
-        raise InvalidInput(f"the {whose}'s URL must be like http://127.0.0.1:11434/v1: a host, no password, no query")
-    return url.rstrip("/")

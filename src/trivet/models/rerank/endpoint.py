@@ -63,6 +63,9 @@ class EndpointReranker(ABC):
 class CohereReranker(EndpointReranker):
     """Jina speaks the same, at another address and with one more option."""
 
+    def __init__(self, spec: RerankSpec, default_url: str = COHERE_URL, key_variable: str = "COHERE_API_KEY") -> None:
+        super().__init__(spec, f"{spec.url or default_url}/rerank", _required_key(key_variable))
+
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
         return {"model": self._model, "query": query, "documents": texts, "top_n": len(texts)}
 
@@ -71,24 +74,24 @@ class CohereReranker(EndpointReranker):
 
 
 class JinaReranker(CohereReranker):
+    def __init__(self, spec: RerankSpec) -> None:
+        super().__init__(spec, JINA_URL, "JINA_API_KEY")
+
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
         return {**super()._body(query, texts), "return_documents": False}
 
 
 class TeiReranker(EndpointReranker):
+    """Text Embeddings Inference. Its key is optional."""
+
+    def __init__(self, spec: RerankSpec) -> None:
+        super().__init__(spec, f"{spec.url}/rerank", key_from("TRIVET_RERANK_API_KEY"))
+
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]:
         return {"query": query, "texts": texts, "raw_scores": True, "truncate": True}
 
     def _scores(self, answer: Any) -> dict[int, float]:
         return {entry["index"]: entry["score"] for entry in answer}
-
-
-def open_endpoint(spec: RerankSpec) -> EndpointReranker:
-    if spec.kind == "cohere":
-        return CohereReranker(spec, f"{spec.url or COHERE_URL}/rerank", _required_key("COHERE_API_KEY"))
-    if spec.kind == "jina":
-        return JinaReranker(spec, f"{spec.url or JINA_URL}/rerank", _required_key("JINA_API_KEY"))
-    return TeiReranker(spec, f"{spec.url}/rerank", key_from("TRIVET_RERANK_API_KEY"))
 
 
 def _required_key(variable: str) -> str:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from trivet.errors import RerankerError, TrivetError
+from trivet.models import WEIGHTS
 from trivet.models.embed.base import clean
-from trivet.models.embed.runtime import input_types, open_session, open_tokenizer, usable_cores
+from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer, usable_cores
 from trivet.models.rerank.base import checked
+from trivet.models.rerank.spec import PRESETS
 
-HASH_LENGTH = 12
 DEFAULT_MAX_TOKENS = 512
 # Joining additions with layer norms makes long inputs take one and a half times as long.
 WITHOUT = ("SkipLayerNormFusion",)
@@ -139,3 +140,21 @@ def described(folder: Path) -> RerankerFiles:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RerankerError(f"{folder / 'model.json'} cannot be used ({error!r}): is the folder whole?") from error
+
+
+def fast() -> OnnxReranker:
+    return _bundled(PRESETS["fast"].folder)
+
+
+def best() -> OnnxReranker:
+    return _bundled(PRESETS["best"].folder)
+
+
+def _bundled(folder: str) -> OnnxReranker:
+    where = WEIGHTS / folder
+    if not (where / "model.onnx").is_file():
+        raise RerankerError(
+            "this installation comes without its reranker. Name another one, such as rerank = folder:/path/to/model, "
+            "or set rerank = off."
+        )
+    return OnnxReranker(described(where))

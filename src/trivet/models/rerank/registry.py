@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
-from trivet.errors import RerankerError
+from trivet.errors import InvalidInput
+from trivet.models.kinds import known
 from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.presets import MODELS, PRESETS
-from trivet.models.rerank.spec import RerankSpec
+from trivet.models.rerank.spec import KINDS, PRESETS, RerankSpec
 
 
 def load(spec: RerankSpec) -> Reranker:
     """The reranker of that name, which must not be `off`. Opens no model and calls no one yet."""
-    if spec.kind in PRESETS:
-        return _bundled(PRESETS[spec.kind].folder)
-    if spec.kind == "folder":
-        return open_folder(spec.name)
-    from trivet.models.rerank.endpoint import open_endpoint
-
-    return open_endpoint(spec)
-
-
-def open_folder(name: str) -> Reranker:
-    """Prefers ONNX; weights in another format need the sentence-transformers library."""
-    from trivet.models.rerank.onnx import DEFAULT_MAX_TOKENS, OnnxReranker, RerankerFiles, described
-
-    folder = Path(name).expanduser().resolve()
-    if not folder.is_dir():
-        raise RerankerError(f"there is no folder {folder} to load a reranker from")
-    if (folder / "model.json").is_file():
-        return OnnxReranker(described(folder))
-    model = next((path for path in (folder / "model.onnx", folder / "onnx" / "model.onnx") if path.is_file()), None)
-    if model is not None and (folder / "tokenizer.json").is_file():
-        return OnnxReranker(RerankerFiles(folder.name, model, folder / "tokenizer.json", DEFAULT_MAX_TOKENS))
-    if any(folder.glob("*.safetensors")) or any(folder.glob("pytorch_model*.bin")):
-        from trivet.models.rerank.sentence import SentenceReranker
-
-        return SentenceReranker(folder)
-    raise RerankerError(f"{folder} holds no reranker: expected model.onnx beside tokenizer.json")
+    kind = KINDS.get(spec.kind)
+    if kind is None or not kind.opens:
+        raise InvalidInput(f"unknown reranker {spec.kind!r}; known are: {known(KINDS)}")
+    given = {"nothing": (), "path": (spec.name,)}.get(kind.follows, (spec,))
+    reranker: Reranker = kind.opener()(*given)
+    return reranker
 
 
 class Rerankers:
@@ -68,15 +47,3 @@ class Rerankers:
         with self._lock:
             self.asked += 1
             self.failed += not answered
-
-
-def _bundled(folder: str) -> Reranker:
-    from trivet.models.rerank.onnx import OnnxReranker, described
-
-    where = MODELS / folder
-    if not (where / "model.onnx").is_file():
-        raise RerankerError(
-            "this installation comes without its reranker. Name another one, such as rerank = folder:/path/to/model, "
-            "or set rerank = off."
-        )
-    return OnnxReranker(described(where))

@@ -1,11 +1,33 @@
-"""From legs made ready to one sorted list: gather what each leg says of a memory, score it, order it."""
+"""From rankings to one sorted list: which legs take part, what each says of a memory, its score, the order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
-from trivet.search.fuse.method import Combination, Part
-from trivet.types import Contribution, Fused
+from trivet.errors import InvalidInput
+from trivet.search.fuse.methods import Combination, Part, Weighted
+from trivet.types import Contribution, Fused, Ranking
+
+WEIGHT_OF_A_LEG_NOT_NAMED = 1.0
+
+
+def weigh(weights: Mapping[str, float], rankings: Sequence[Ranking]) -> tuple[Weighted, ...]:
+    """The legs that returned something and have a weight, by name; their shares add up to 1."""
+    pairs = [(ranking, weights.get(ranking.leg, WEIGHT_OF_A_LEG_NOT_NAMED)) for ranking in rankings]
+    if pairs and not any(weight for _, weight in pairs):
+        raise InvalidInput("every leg has the weight 0; give at least one leg a weight above 0")
+    active = [(ranking, weight) for ranking, weight in pairs if weight and ranking.candidates]
+    # By name, so that the order in which legs answered cannot change a bit of the result.
+    active.sort(key=lambda pair: pair[0].leg)
+    return _shares(active)
+
+
+def _shares(active: Sequence[Weighted]) -> tuple[Weighted, ...]:
+    # Relative to the heaviest first: the sum of huge weights would overflow.
+    heaviest = max((weight for _, weight in active), default=1.0)
+    total = math.fsum(weight / heaviest for _, weight in active)
+    return tuple((ranking, weight / heaviest / total) for ranking, weight in active)
 
 
 def merge(combination: Combination) -> tuple[Fused, ...]:

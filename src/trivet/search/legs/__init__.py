@@ -1,1 +1,1 @@
-"""The legs: each turns a question into a Ranking. They know the store and the embedder, not each other."""
+"""The legs: each turns a question into a Ranking. `leg.py` says what a leg is, `registry.py` which ones there are."""

@@ -8,125 +8,80 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, analyse, tokens_of
-from trivet.graph.canonical import canonical, form, singular
-from trivet.graph.marks import dates_in, marks_in
-from trivet.graph.names import is_name
-from trivet.graph.walk import Walk
-from trivet.search.fuse.normalise import spread
-from trivet.search.recipe import Recipe
-from trivet.store.records import Bm25, Named, Seeds
-from trivet.types import Filter, Ranking
+from trivet.search.legs.leg import Leg, LegQuery
+from trivet.types import Contribution, PathStep, Ranking, Why
 
 if TYPE_CHECKING:
     from trivet.store import Store
+    from trivet.store.records import Seeds
 
+NAME = "graph"
 FLOOR = 0.0
-# A name has at most so many words; of a pasted page the first words are looked at.
-LONGEST_NAME = 7
-WORDS_LOOKED_AT = 48
-# The last rank that a hit's height is measured from; deeper ones differ by noise.
-BASELINE_RANK = 50
-# Weight of the query's concepts at which their own share of the start is halved.
-HALF = 0.1
-# How much the legs' judgement counts when seeds are chosen: as in the default fusion, whatever the recipe's own is.
-TRUST: Mapping[str, float] = {"lexical": 1 / 9, "dense": 8 / 9}
-
-Span = tuple[int, int]
+# Ids made in the same minute begin alike, so a memory on a path is told by both ends of its id.
+FIRST_OF_ID, LAST_OF_ID = 8, 4
 
 
-def graph(store: Store, seeds: Seeds | None, filter: Filter, recipe: Recipe) -> Ranking:
-    if seeds is None:
-        return Ranking(leg="graph", floor=FLOOR)
-    found = store.graph.walk(seeds, filter, recipe.walk, recipe.depth)
-    return Ranking(leg="graph", floor=FLOOR, candidates=tuple(found))
+class Walked(Ranking, frozen=True):
+    """A ranking that remembers where its walk started. None: it found nowhere to start."""
+
+    seeds: Seeds | None = None
 
 
-def seeds_of(
-    store: Store, question: Question, rankings: Sequence[Ranking], filter: Filter, recipe: Recipe
-) -> Seeds | None:
-    """Where the walk starts. None if the query names no concept or the other legs found nothing.
-
-    The start has the size of what it rests on: how far the best hit stands out, times how specific the names are.
-    """
-    how = recipe.walk
-    concepts = named_concepts(store, question, filter, recipe)
-    hits, standing_out = _hits(rankings, how)
-    total = sum(concepts.values())
-    strength = standing_out * total / (total + how.named) if total else 0.0
-    if not strength:
-        return None
-    return Seeds(
-        memories={id: strength * how.hits * share for id, share in hits.items()},
-        concepts={concept: strength * (1 - how.hits) * weight / (total + HALF) for concept, weight in concepts.items()},
+def _search(query: LegQuery) -> Ranking:
+    from trivet.search.legs.seeds import (
+        seeds_of,  # reads names and dates, which a command line that only prints does not
     )
 
-
-def named_concepts(store: Store, question: Question, filter: Filter, recipe: Recipe) -> dict[int, float]:
-    """The concepts the query names, the longest names first, each by how rare it is and how surely it is meant."""
-    dates, rest = dates_in(question.text)
-    marks = [canonical(text) for text in (*dates, *(mark for mark, kind in marks_in(rest) if kind != "quoted"))]
-    words = tokens_of(rest)[:WORDS_LOOKED_AT]
-    spans = [
-        (start, start + length) for length in range(LONGEST_NAME, 0, -1) for start in range(len(words) - length + 1)
-    ]
-    forms = {span: _forms(words[span[0] : span[1]]) for span in spans}
-    wanted = {text for texts in forms.values() for text in texts} | set(marks[:WORDS_LOOKED_AT])
-    known = {one.form: one for one in store.graph.named(sorted(wanted - {""}), filter, recipe.walk)}
-    meant = {span: known[text] for span, texts in forms.items() for text in reversed(texts) if text in known}
-    chosen = _not_overlapping([span for span in spans if span in meant], len(words))
-    alone = {words[start]: meant[start, stop] for start, stop in chosen if stop - start == 1}
-    sureness = _sureness(store, alone, filter, recipe.bm25)
-    names = [meant[span] for span in chosen] + [known[mark] for mark in marks if mark in known]
-    return {one.concept: one.weight * sureness.get(one.form, 1.0) for one in names}
+    seeds = seeds_of(query)
+    if seeds is None:
+        return Walked(leg=NAME, floor=FLOOR)
+    found = query.store.graph.walk(seeds, query.filter, query.recipe.walk, query.recipe.depth)
+    return Walked(leg=NAME, floor=FLOOR, candidates=tuple(found), seeds=seeds)
 
 
-def _forms(words: Sequence[str]) -> tuple[str, ...]:
-    """Several words must stand in a memory as they stand here; a single one may be written another way there."""
-    if len(words) > 1:
-        return (form(" ".join(words)),)
-    word = words[0]
-    return tuple(dict.fromkeys((canonical(word), canonical(singular(word))))) if is_name(word) else ()
+def _paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str, tuple[PathStep, ...]]:
+    if not isinstance(ranking, Walked) or ranking.seeds is None:
+        return {}
+    return query.store.graph.paths(ids, ranking.seeds, query.filter, query.recipe.walk)
 
 
-def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
-    """Longest first; a shorter name is taken only where it is not part of one taken before."""
-    taken = [False] * length
-    chosen = []
-    for start, stop in spans:
-        if not all(taken[start:stop]):
-            chosen.append((start, stop))
-            taken[start:stop] = [True] * (stop - start)
-    return chosen
+def _silent_because(query: LegQuery, ranking: Ranking) -> str | None:
+    if isinstance(ranking, Walked) and ranking.seeds is not None:
+        return None
+    from trivet.search.legs.seeds import named_concepts
+
+    if named_concepts(query):
+        return "the query names concepts, but no hit of the other legs stands out to start from"
+    return "the query names no concept the graph knows"
 
 
-def _sureness(store: Store, alone: Mapping[str, Named], filter: Filter, bm25: Bm25) -> dict[str, float]:
-    """Of the memories that hold a word, the share that mentions it as a concept: all for `postgres`, few for `list`."""
-    terms = {word: analyse(word) for word in alone}
-    holders = store.lexical.holders(sorted({term for found in terms.values() for term in found}), filter, bm25)
-    return {
-        named.form: min(1.0, named.held / max(1, min((holders[term] for term in terms[word]), default=named.held)))
-        for word, named in alone.items()
-    }
+def _told(part: Contribution, why: Why) -> str:
+    """Such as: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
+    return " -> ".join(("query", *map(_stop, why.path), "this")) if why.path else ""
 
 
-def _hits(rankings: Sequence[Ranking], how: Walk) -> tuple[dict[str, float], float]:
-    """The best hits of the other legs with their shares, and by how much the best of them stands out."""
-    scores: dict[str, float] = {}
-    normalised = [(ranking, spread(ranking)) for ranking in rankings if ranking.candidates and ranking.leg in TRUST]
-    missing = sum(TRUST[ranking.leg] * part.missing for ranking, part in normalised)
-    for ranking, part in normalised:
-        for candidate, score in zip(ranking.candidates, part.scores, strict=True):
-            gain = TRUST[ranking.leg] * (score - part.missing)
-            scores[candidate.id] = scores.get(candidate.id, missing) + gain
-    best = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    if len(best) < 2:
-        return ({best[0][0]: 1.0}, 0.0) if best else ({}, 0.0)
-    last = best[min(len(best) - 1, BASELINE_RANK)][1]
-    above = {id: score - last for id, score in best[: int(how.seeds)] if score > last}
-    if not above:
-        return {}, 0.0
-    highest = max(above.values())
-    powers = {id: (height / highest) ** how.sharpness for id, height in above.items()}
-    total = sum(powers.values())
-    return {id: power / total for id, power in powers.items()}, highest
+def _stop(step: PathStep) -> str:
+    return f"#{step.name[:FIRST_OF_ID]}…{step.name[-LAST_OF_ID:]}" if step.kind == "memory" else step.name
+
+
+def _note(store: Store) -> str | None:
+    if store.graph.behind():
+        return "the graph is being loaded anew after many changes; this answer walked the one of before"
+    return None
+
+
+GRAPH = Leg(
+    name=NAME,
+    search=_search,
+    floor=FLOOR,
+    after_others=True,
+    in_callers_thread=True,  # there is nobody to run beside
+    reads_text=False,
+    steps=("walk", "bm25"),  # how sure a name is depends on how many memories hold its words
+    features={f"{NAME}_raw": "normalised", f"{NAME}_rank": "place"},
+    norm="raw",
+    told=_told,
+    paths=_paths,
+    silent_because=_silent_because,
+    note=_note,
+)

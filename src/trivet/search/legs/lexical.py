@@ -4,23 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question
-from trivet.search.recipe import Recipe
-from trivet.types import Filter, Ranking
+from trivet.search.legs.leg import Leg, LegQuery
+from trivet.types import Contribution, Ranking, Why
 
 if TYPE_CHECKING:
-    from trivet.store import Store
+    from trivet.analyse import Question
 
+NAME = "lexical"
+FLOOR = 0.0
 # With so many memories that hold every word, partial matches are left out of the ranking.
 ENOUGH_WITH_ALL_WORDS = 10
 
 
-def lexical(store: Store, question: Question, filter: Filter, recipe: Recipe) -> Ranking:
+def _search(query: LegQuery) -> Ranking:
+    recipe, question = query.recipe, query.question
     required = _required(question) if recipe.match == "all-then-any" else ()
-    found = store.lexical.search(question.terms, required, ENOUGH_WITH_ALL_WORDS, filter, recipe.bm25, recipe.depth)
-    return Ranking(leg="lexical", floor=0.0, candidates=tuple(found))
+    found = query.store.lexical.search(
+        question.terms, required, ENOUGH_WITH_ALL_WORDS, query.filter, recipe.bm25, recipe.depth
+    )
+    return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
 
 
 def _required(question: Question) -> tuple[str, ...]:
     """One word of the query is held if its parts are: `camelCase` is found in "camel case"."""
     return tuple(dict.fromkeys(term for word in question.words for term in (word.terms[1:] or word.terms)))
+
+
+def _told(part: Contribution, why: Why) -> str:
+    return f"matched: {', '.join(why.matched_words)}" if why.matched_words else ""
+
+
+LEXICAL = Leg(
+    name=NAME,
+    search=_search,
+    floor=FLOOR,
+    in_callers_thread=True,  # it computes inside the interpreter and waits for nobody
+    finds_exact_matches=True,
+    trust=1 / 9,  # as in the default fusion, whatever the recipe's own is
+    steps=("match", "bm25"),
+    features={
+        NAME: "log_score",
+        f"{NAME}_spread": "normalised",
+        f"{NAME}_rank": "place",
+        f"{NAME}_gap": "gap",
+        f"{NAME}_silent": "silent",
+    },
+    unit="BM25, no unit",
+    told=_told,
+)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, analyse, contains_phrase, fold
+from trivet.search.legs.lexical import NAME as LEXICAL
 from trivet.search.recipe import Recipe
 from trivet.types import Candidate, Filter, Memory, Ranking
 
@@ -33,7 +34,7 @@ def only_holders(
     holders = {id for id, memory in memories.items() if holds_phrases(memory, question)}
     if not holders:
         return []
-    anew = {"lexical": found} if terms else {}
+    anew = {LEXICAL: found} if terms else {}
     return [
         _narrowed(ranking, anew.get(ranking.leg, ranking.candidates), holders, recipe.depth) for ranking in rankings
     ]

@@ -36,7 +36,7 @@ class Wording:
     def of(self, memory: Memory) -> dict[str, float]:
         terms = analyse(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
         held = {*terms, *analyse(_around(memory))}
-        covered = [self._rarity[word.text] for word in self._question.words if word.is_held(held)]
+        covered = [self._rarity[word] for word in self._question.words_held(held)]
         beside = set(pairwise(terms)) if self._pairs else set()
         return {
             "coverage": math.fsum(covered) / self._total if self._total else 0.0,

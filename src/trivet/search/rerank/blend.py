@@ -8,30 +8,32 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.search.fuse.normalise import zscore
-from trivet.search.fuse.scale import rescaled
+from trivet.search.legs.registry import legs
 from trivet.types import Candidate, Contribution, Fused, Ranking
 
-# Not a leg of the query's own, so no part of its sum.
-EXPANSION = "expand"
+# The names under which the second stages stand in a trace. They are not legs: no part of a fused sum is theirs.
+EXPAND = "expand"
+RERANK = "rerank"
 
 
 def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) -> tuple[Fused, ...]:
     """The first `top` in the order of the weighed deviations of both scores; the rest stays behind them as it was.
 
-    The reranker's share is taken from the legs that look at the text. The graph keeps its part: a reranker reads one
-    memory by itself and cannot see that it leads to the answer (MuSiQue .706 nDCG@10, and .678 if the graph gives too).
+    The reranker's share is taken from the legs that read the text. A leg that does not (the graph) keeps its part: a
+    reranker reads one memory by itself and cannot see that it leads to the answer (MuSiQue .706 nDCG@10, and .678 if
+    the graph gives too).
     A candidate that the reranker was not given keeps its own deviation. The new scores lie between those that these
     candidates had, so that bonus, prior and the rest keep their measure.
     """
     head, rest = fused[:top], tuple(fused[top:])
-    before, after, graph = _deviations(_as_ranking(head)), _deviations(ranking), _graph_parts(head)
+    before, after, kept = _deviations(_as_ranking(head)), _deviations(ranking), _kept_parts(head)
     raw = {candidate.id: candidate.score for candidate in ranking.candidates}
     places = {candidate.id: place for place, candidate in enumerate(ranking.candidates, 1)}
     mixed = [
         (1 - share) * before[hit.id] + share * (after[hit.id] + part) if hit.id in after else before[hit.id]
-        for hit, part in zip(head, graph, strict=True)
+        for hit, part in zip(head, kept, strict=True)
     ]
-    scores = rescaled(mixed, head, rest)
+    scores = _rescaled(mixed, head, rest)
     marked = [
         msgspec.structs.replace(hit, blended=score, rerank=_contribution(hit.id, places, raw, after, share))
         for hit, score in zip(head, scores, strict=True)
@@ -40,13 +42,14 @@ def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) ->
     return (*[marked[at] for at in order], *rest)
 
 
-def _graph_parts(head: Sequence[Fused]) -> list[float]:
-    """What the graph gave to each candidate, in deviations of what all legs gave."""
+def _kept_parts(head: Sequence[Fused]) -> list[float]:
+    """What the legs that do not read the text gave to each candidate, in deviations of what all legs gave."""
     parts = [{part.leg: part.weight * part.normalised for part in hit.contributions} for hit in head]
-    totals = [math.fsum(value for leg, value in found.items() if leg != EXPANSION) for found in parts]
+    totals = [math.fsum(value for leg, value in found.items() if leg != EXPAND) for found in parts]
     mean = math.fsum(totals) / len(totals)
     sigma = math.sqrt(math.fsum((total - mean) ** 2 for total in totals) / len(totals))
-    return [found.get("graph", 0.0) / sigma if sigma else 0.0 for found in parts]
+    blind = [leg.name for leg in legs() if not leg.reads_text]
+    return [sum(found.get(leg, 0.0) for leg in blind) / sigma if sigma else 0.0 for found in parts]
 
 
 def _contribution(
@@ -54,7 +57,7 @@ def _contribution(
 ) -> Contribution | None:
     if id not in raw:
         return None
-    return Contribution(leg="rerank", rank=places[id], score=raw[id], normalised=deviations[id], weight=share)
+    return Contribution(leg=RERANK, rank=places[id], score=raw[id], normalised=deviations[id], weight=share)
 
 
 def _as_ranking(head: Sequence[Fused]) -> Ranking:
@@ -64,3 +67,18 @@ def _as_ranking(head: Sequence[Fused]) -> Ranking:
 def _deviations(ranking: Ranking) -> dict[str, float]:
     ids = [candidate.id for candidate in ranking.candidates]
     return dict(zip(ids, zscore(ranking).scores, strict=True)) if ids else {}
+
+
+def _rescaled(values: Sequence[float], head: Sequence[Fused], rest: Sequence[Fused]) -> list[float]:
+    """The values stretched over the scores of `head`, so that they stay above the rest and compare with it as before.
+
+    Candidates whose scores were all alike get the room down to the next one below them.
+    """
+    low, high = head[-1].score, head[0].score
+    if low == high:
+        low = rest[0].score if rest else 0.0
+    least, most = min(values), max(values)
+    if least == most:
+        return [high] * len(values)
+    # The largest may pass `high` by a rounding.
+    return [min(high, low + (value - least) / (most - least) * (high - low)) for value in values]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trivet.models.rerank.presets import BLEND, PRESETS, TOP
-from trivet.models.rerank.spec import OFF, RerankSpec
+from trivet.models.rerank.spec import BLEND, OFF, PRESETS, TOP, RerankSpec
 
 # The reranker that the settings name, where it is not one of the presets.
 OWN = "own"

@@ -1,4 +1,4 @@
-"""A member that is a tool of an MCP server: a program of ours for the time of one query, or one at an address.
+"""A system that is a tool of an MCP server: a program of ours for the time of one query, or one at an address.
 
 For a program the few messages are spoken here: the SDK's own transport gives a hung server four seconds more before it
 kills it, and reads lines of any length.
@@ -13,50 +13,47 @@ from typing import Any
 
 import anyio
 
-from trivet.search.systems.formats import decoded
-from trivet.search.systems.key import key_of
-from trivet.search.systems.read import at, raw_hits
-from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw
-from trivet.search.systems.subprocess import Child
-from trivet.search.systems.template import filled_value
-from trivet.settings.systems import Member
+from trivet.search.systems.program import Program
+from trivet.search.systems.reply import Raw, SystemFailed, SystemQuery, at, decoded, raw_hits
+from trivet.search.systems.request import filled_value, key_of
+from trivet.settings.systems import OtherSystem
 
 PROTOCOL = "2025-06-18"
 CLIENT = {"name": "trivet", "version": "1"}
 
 
-def ask_mcp(member: Member, asked: Asked, end: float) -> Iterable[Raw]:
-    arguments = filled_value(member.arguments, member, asked)
-    if isinstance(member.mcp, str):
-        result = anyio.run(_at_address, member, arguments, end)
+def ask_mcp(system: OtherSystem, asked: SystemQuery, end: float) -> Iterable[Raw]:
+    arguments = filled_value(system.arguments, system, asked)
+    if isinstance(system.mcp, str):
+        result = anyio.run(_at_address, system, arguments, end)
     else:
-        result = _from_program(member, member.mcp, arguments, end)
-    return raw_hits(_found(result), member)
+        result = _from_program(system, system.mcp, arguments, end)
+    return raw_hits(_found(result), system)
 
 
-def _from_program(member: Member, command: Sequence[str], arguments: Any, end: float) -> Any:
-    with Child(command, member.environment, end, member.most_bytes) as child:
+def _from_program(system: OtherSystem, command: Sequence[str], arguments: Any, end: float) -> Any:
+    with Program(command, system.environment, end, system.most_bytes) as child:
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": CLIENT}
         _result(child, 1, "initialize", hello)
         initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         child.say(_line(initialized))
-        return _result(child, 2, "tools/call", {"name": member.tool, "arguments": arguments})
+        return _result(child, 2, "tools/call", {"name": system.tool, "arguments": arguments})
 
 
-def _result(child: Child, id: int, method: str, params: Any) -> Any:
+def _result(child: Program, id: int, method: str, params: Any) -> Any:
     """The result of one request. What the server says besides is passed over."""
     child.say(_line({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     while (line := child.line()) is not None:
         message = decoded(line.decode("utf-8", "replace")) if line.strip() else None
         if isinstance(message, dict) and message.get("id") == id and "method" not in message:
             return _answered(message)
-    raise child.complaint() or MemberFailed("it ended without an answer")
+    raise child.complaint() or SystemFailed("it ended without an answer")
 
 
 def _answered(message: dict[str, Any]) -> Any:
     if "error" in message:
         error = message["error"]
-        raise MemberFailed("it refused", str(at(error, "message")))
+        raise SystemFailed("it refused", str(at(error, "message")))
     return message.get("result")
 
 
@@ -64,30 +61,30 @@ def _line(message: Any) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-async def _at_address(member: Member, arguments: Any, end: float) -> Any:
+async def _at_address(system: OtherSystem, arguments: Any, end: float) -> Any:
     import httpx2
     from mcp import ClientSession
     from mcp.client.streamable_http import streamable_http_client
 
-    assert isinstance(member.mcp, str)
+    assert isinstance(system.mcp, str)
     with anyio.move_on_after(max(0.0, end - time.monotonic())):
         try:
             async with (
                 httpx2.AsyncClient(
-                    headers=key_of(member), follow_redirects=False, trust_env=False, timeout=None
+                    headers=key_of(system), follow_redirects=False, trust_env=False, timeout=None
                 ) as client,
                 streamable_http_client(
-                    member.mcp, http_client=client, max_sse_event_size=member.most_bytes, terminate_on_close=False
+                    system.mcp, http_client=client, max_sse_event_size=system.most_bytes, terminate_on_close=False
                 ) as (reading, writing),
                 ClientSession(reading, writing) as session,
             ):
                 await session.initialize()
-                result = await session.call_tool(member.tool, arguments)
+                result = await session.call_tool(system.tool, arguments)
                 return result.model_dump(mode="json", by_alias=True)
         except* Exception as failures:  # noqa: BLE001 - the transport may fail in any of its tasks, in any way
             first = _first(failures)
-            raise MemberFailed(f"it cannot be reached ({type(first).__name__})", str(first)) from None
-    raise MemberFailed("it did not answer in time")
+            raise SystemFailed(f"it cannot be reached ({type(first).__name__})", str(first)) from None
+    raise SystemFailed("it did not answer in time")
 
 
 def _first(failures: BaseExceptionGroup[Any]) -> BaseException:
@@ -100,11 +97,11 @@ def _first(failures: BaseExceptionGroup[Any]) -> BaseException:
 def _found(result: Any) -> Any:
     """What the tool gave: as structured content, or as JSON in its text."""
     if not isinstance(result, dict):
-        raise MemberFailed("its answer is no result of a tool")
+        raise SystemFailed("its answer is no result of a tool")
     content = result.get("content")
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
     text = next((text for text in texts if isinstance(text, str)), "")
     if result.get("isError"):
-        raise MemberFailed("the tool failed", text)
+        raise SystemFailed("the tool failed", text)
     structured = result.get("structuredContent")
     return structured if structured is not None else decoded(text)

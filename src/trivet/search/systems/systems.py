@@ -1,4 +1,4 @@
-"""The members of a federation: each is asked in a thread of its own, and costs at most its own contribution."""
+"""The other systems of a federation: each is asked in a thread of its own, and costs at most its own contribution."""
 
 from __future__ import annotations
 
@@ -11,64 +11,64 @@ from typing import Protocol
 
 import msgspec
 
-from trivet.search.systems.names import Names
-from trivet.search.systems.read import clean, reply_of
-from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw, Reply
-from trivet.settings.systems import Kind, Member, check_members
+from trivet.search.legs.registry import leg_names
+from trivet.search.systems.ids import IdMap
+from trivet.search.systems.reply import Raw, Reply, SystemFailed, SystemQuery, clean, reply_of
+from trivet.settings.systems import Kind, OtherSystem, check_systems
 from trivet.types import LegHealth
 
-# How many recalls may ask one member at the same time; more wait, each within the member's time limit.
+# How many recalls may ask one system at the same time; more wait, each within the system's time limit.
 AT_ONCE = 4
-# A member ends by its own time limit; so much later it is given up, whatever it does.
+# A system ends by its own time limit; so much later it is given up, whatever it does.
 GRACE_SECONDS = 0.5
 LONGEST_REASON = 300
 LONGEST_QUOTED = 300
 
-Ask = Callable[[Member, Asked, float], Iterable[Raw]]
+Ask = Callable[[OtherSystem, SystemQuery, float], Iterable[Raw]]
 
 
-class Other(Protocol):
-    """A Trivet that is kept open between queries."""
+class OpenTrivet(Protocol):
+    """Another Trivet, kept open between queries."""
 
-    def ask(self, member: Member, asked: Asked, end: float) -> Iterable[Raw]: ...
+    def ask(self, system: OtherSystem, asked: SystemQuery, end: float) -> Iterable[Raw]: ...
     def close(self) -> None: ...
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """What became of asking one member: a reply, or none and why. `quoted` is what it said itself, for people."""
+class SystemAnswer(msgspec.Struct, frozen=True):
+    """What became of asking one system: a reply, or none and why. `quoted` is what it said itself, for people."""
 
     name: str
-    member: Member
+    system: OtherSystem
     reply: Reply | None
     health: LegHealth
     quoted: str = ""
 
 
-class Members:
+class Systems:
     """Made once for a process. Everything that is asked again and again is kept here: maps, open stores, counts."""
 
-    def __init__(self, declared: Mapping[str, Member]) -> None:
-        check_members(declared)
+    def __init__(self, declared: Mapping[str, OtherSystem]) -> None:
+        check_systems(declared, leg_names())
         self.declared = declared
-        self._names = {name: Names(member) for name, member in declared.items()}
+        self._names = {name: IdMap(system) for name, system in declared.items()}
         self._places = {name: threading.BoundedSemaphore(AT_ONCE) for name in declared}
-        self._others: dict[str, Other] = {}
+        self._others: dict[str, OpenTrivet] = {}
         self._guard = threading.Lock()
         self.asked = dict.fromkeys(declared, 0)
         self.failed = dict.fromkeys(declared, 0)
 
     def start(
-        self, members: Mapping[str, Member], asked: Asked, open_other: Callable[[Member], Other]
+        self, systems: Mapping[str, OtherSystem], asked: SystemQuery, open_other: Callable[[OtherSystem], OpenTrivet]
     ) -> dict[str, Future[Reply]]:
         """Asks at once and returns at once; `collect` waits."""
         futures: dict[str, Future[Reply]] = {}
-        for name, member in members.items():
+        for name, system in systems.items():
             futures[name] = Future()
-            work = (futures[name], name, member, asked, open_other)
+            work = (futures[name], name, system, asked, open_other)
             threading.Thread(target=self._work, args=work, name=f"trivet-{name}", daemon=True).start()
         return futures
 
-    def collect(self, futures: Mapping[str, Future[Reply]], started: float) -> list[Heard]:
+    def collect(self, futures: Mapping[str, Future[Reply]], started: float) -> list[SystemAnswer]:
         """What each has said by its time limit, counted from `started` (time.monotonic)."""
         return [self._heard(name, future, started) for name, future in futures.items()]
 
@@ -78,17 +78,17 @@ class Members:
                 other.close()
             self._others.clear()
 
-    def _heard(self, name: str, future: Future[Reply], started: float) -> Heard:
-        member = self.declared[name]
-        limit = started + member.time_limit_ms / 1000
+    def _heard(self, name: str, future: Future[Reply], started: float) -> SystemAnswer:
+        system = self.declared[name]
+        limit = started + system.time_limit_ms / 1000
         reply, reason, quoted = None, "", ""
         try:
             reply = future.result(max(0.0, limit + GRACE_SECONDS - time.monotonic()))
         except FutureTimeout:
-            reason = f"no answer within {member.time_limit_ms} ms"
-        except MemberFailed as failure:
+            reason = f"no answer within {system.time_limit_ms} ms"
+        except SystemFailed as failure:
             reason, quoted = str(failure), failure.quoted
-        except Exception as error:  # noqa: BLE001 - any failure of a member is its own alone, and is reported
+        except Exception as error:  # noqa: BLE001 - any failure of a system is its own alone, and is reported
             reason, quoted = f"asking it failed ({type(error).__name__})", str(error)
         took = round((time.monotonic() - started) * 1000, 3)
         with self._guard:
@@ -97,30 +97,37 @@ class Members:
             so_far = f"{self.failed[name]} of {self.asked[name]} times since the store was opened"
         if reply is None:
             health = LegHealth(leg=name, answered=False, took_ms=took, reason=f"{reason[:LONGEST_REASON]} ({so_far})")
-            return Heard(name, member, None, health, " ".join(clean(quoted[:LONGEST_QUOTED]).split()))
-        return Heard(name, member, reply, LegHealth(leg=name, answered=True, candidates=len(reply.hits), took_ms=took))
+            return SystemAnswer(name, system, None, health, " ".join(clean(quoted[:LONGEST_QUOTED]).split()))
+        return SystemAnswer(
+            name, system, reply, LegHealth(leg=name, answered=True, candidates=len(reply.hits), took_ms=took)
+        )
 
     def _work(
-        self, future: Future[Reply], name: str, member: Member, asked: Asked, open_other: Callable[[Member], Other]
+        self,
+        future: Future[Reply],
+        name: str,
+        system: OtherSystem,
+        asked: SystemQuery,
+        open_other: Callable[[OtherSystem], OpenTrivet],
     ) -> None:
-        end = time.monotonic() + member.time_limit_ms / 1000
+        end = time.monotonic() + system.time_limit_ms / 1000
         try:
-            if not self._places[name].acquire(timeout=member.time_limit_ms / 1000):
-                raise MemberFailed(f"{AT_ONCE} others are asking it already")
+            if not self._places[name].acquire(timeout=system.time_limit_ms / 1000):
+                raise SystemFailed(f"{AT_ONCE} others are asking it already")
             try:
-                raw = self._ask(name, member, open_other)(member, asked, end)
-                future.set_result(reply_of(raw, member, self._names[name]))
+                raw = self._ask(name, system, open_other)(system, asked, end)
+                future.set_result(reply_of(raw, system, self._names[name]))
             finally:
                 self._places[name].release()
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked, and shown there
+        except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
             future.set_exception(error)
 
-    def _ask(self, name: str, member: Member, open_other: Callable[[Member], Other]) -> Ask:
-        if member.kind != "trivet":
-            return _way(member.kind)
+    def _ask(self, name: str, system: OtherSystem, open_other: Callable[[OtherSystem], OpenTrivet]) -> Ask:
+        if system.kind != "trivet":
+            return _way(system.kind)
         with self._guard:
             if name not in self._others:
-                self._others[name] = open_other(member)
+                self._others[name] = open_other(system)
             return self._others[name].ask
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 import time
@@ -19,11 +18,11 @@ from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import Numbered, Parameters, Weights
 from trivet.store.relational.ids import Ids
-from trivet.store.relational.queries import Dialect, Queries
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import ViewerDatabase
 from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
+from trivet.store.sqlite.dialect import QUERIES
 from trivet.store.sqlite.vectors import SqliteVectorIndex
 
 if TYPE_CHECKING:
@@ -35,25 +34,6 @@ SCHEMA_VERSION = latest(FOLDER)
 APPLICATION_ID = 0x54525654
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
-
-_cast = re.compile(r"::[a-z0-9]+")
-_LISTED = "(SELECT value FROM json_each(:{}))"
-# Lists travel as JSON. One writer at a time needs no locks on rows, and a parameter no type.
-DIALECT = Dialect(
-    folder=FOLDER,
-    spellings={
-        "in_keys": f"IN {_LISTED}",
-        "in_texts": f"IN {_LISTED}",
-        "not_in_keys": f"NOT IN {_LISTED}",
-        "each_key": "json_each(:{}) AS wanted",
-        "each_text": "json_each(:{}) AS wanted",
-        "position": "instr",
-        "skip_locked": "",
-        "tenant": "",
-    },
-    translate=lambda sql: _cast.sub("", sql),
-)
-QUERIES = Queries(DIALECT)
 
 
 NONE: Parameters = {}

@@ -1,4 +1,4 @@
-"""Where the first answer is unsure, parts or rewrites are asked too, within a limit, and the answer says which."""
+"""Where the first answer is unsure, rewrites are asked too, within a limit, and the answer says which."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ def test_a_rewrite_finds_what_the_question_missed(open_trivet: Opened) -> None:
         assert not answer.health.degraded
 
 
-def test_without_a_language_model_the_rules_split(open_trivet: Opened) -> None:
+def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(open_trivet: Opened) -> None:
+    query = "who wrote Hush and where did Eudora grow up?"
     trivet = with_notes(open_trivet(expand=True))
-    answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
-    assert answer.asked == ("who wrote Hush", "where did Eudora grow up?")
-    assert {hit.content for hit in answer.hits[:2]} == {HUSH, CITY}
-    assert trivet.recall("Hush").asked == (), "there is nothing to split"
-    assert trivet.recall("who wrote Hush and where did Eudora grow up?", expand=False).asked == ()
+    answer = trivet.recall(query)
+    assert answer.asked == ()
+    assert expand.NO_LANGUAGE_MODEL in answer.health.notes
+    assert not answer.health.degraded
+    plain = trivet.recall(query, expand=False)
+    assert plain.hits == answer.hits
+    assert expand.NO_LANGUAGE_MODEL not in plain.health.notes
 
 
 def test_a_sure_answer_is_not_asked_again(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,15 +73,16 @@ def test_it_is_off_unless_it_is_wanted(open_trivet: Opened) -> None:
 
 
 @pytest.mark.parametrize("said", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}'])
-def test_a_language_model_that_fails_is_told_and_the_rules_help_out(open_trivet: Opened, said: str | int) -> None:
+def test_a_language_model_that_fails_is_told_and_the_question_stands(open_trivet: Opened, said: str | int) -> None:
     with chat_server(lambda _: said) as server:
         trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
         assert answer.health.degraded
         leg = answer.health.legs[-1]
         assert (leg.leg, leg.answered) == ("expand", False)
-        assert "split by rule instead" in (leg.reason or "")
-        assert len(answer.asked) == 2
+        assert "the question was asked as it is" in (leg.reason or "")
+        assert answer.asked == ()
+        assert answer.hits == trivet.recall("who wrote Hush and where did Eudora grow up?", expand=False).hits
 
 
 def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> None:

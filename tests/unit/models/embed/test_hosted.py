@@ -6,10 +6,15 @@ import pytest
 
 from trivet.errors import EmbedderError
 from trivet.models.embed import Spec, load
-from trivet.models.embed.cohere import CohereEmbedder
-from trivet.models.embed.hosted import BATCH_TEXTS, BATCH_TOKENS, HostedEmbedder, batched
-from trivet.models.embed.openai import OpenAIEmbedder
-from trivet.models.embed.voyage import VoyageEmbedder
+from trivet.models.embed.hosted import (
+    BATCH_TEXTS,
+    BATCH_TOKENS,
+    CohereEmbedder,
+    HostedEmbedder,
+    OpenAIEmbedder,
+    VoyageEmbedder,
+    batched,
+)
 from trivet.models.http import Limits
 
 from .conftest import Endpoint, Reply

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from trivet.models.embed.onnx import MODELS
+from trivet.models import WEIGHTS
 
 LARGEST_BYTES = 25 * 10**6
-FOLDERS = sorted(path for path in MODELS.iterdir() if path.is_dir())
+FOLDERS = sorted(path for path in WEIGHTS.iterdir() if path.is_dir())
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
 from trivet.models.embed import Spec, load
+from trivet.models.embed.spec import KINDS
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,13 @@ def test_a_url_with_secrets_is_refused_without_repeating_it(url: str) -> None:
 
 def test_none_is_no_embedder() -> None:
     assert load("none") is None
+
+
+def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(InvalidInput, match="unknown embedder 'mine'; known are: bundled, stock, none, folder"):
+        load(Spec("mine", "model"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_names_something_that_opens_it(kind: str) -> None:
+    assert kind == "none" or callable(KINDS[kind].opener())

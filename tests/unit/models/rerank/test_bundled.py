@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.models.rerank.presets import PRESETS
 from trivet.models.rerank.registry import load
-from trivet.models.rerank.spec import RerankSpec
+from trivet.models.rerank.spec import PRESETS, RerankSpec
 
 FOREVER = float("inf")
 QUERY = "which port is staging on?"

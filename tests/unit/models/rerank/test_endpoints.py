@@ -9,7 +9,7 @@ import pytest
 
 from trivet.errors import InvalidInput, RerankerError
 from trivet.models.rerank.registry import load
-from trivet.models.rerank.spec import RerankSpec
+from trivet.models.rerank.spec import KINDS, OFF, RerankSpec
 
 from .conftest import Endpoint, Reply
 
@@ -109,3 +109,13 @@ def test_another_name_is_refused_with_what_there_is(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"known are: off, fast, best|must be like") as told:
         RerankSpec.parse(text)
     assert "u:p" not in str(told.value)
+
+
+def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(InvalidInput, match="unknown reranker 'mine'; known are: off, fast, best, folder"):
+        load(RerankSpec("mine", "model"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_names_something_that_opens_it(kind: str) -> None:
+    assert kind == OFF or callable(KINDS[kind].opener())

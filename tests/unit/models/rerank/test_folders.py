@@ -12,7 +12,7 @@ import pytest
 from support.tiny_reranker import LOVE, write_reranker
 from trivet.errors import RerankerError
 from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.registry import open_folder
+from trivet.models.rerank.folder import open_folder
 
 FOREVER = float("inf")
 QUERY = "zebra relay"

@@ -10,7 +10,7 @@ import pytest
 from support.invented_secrets import github, password
 from support.tiny_reranker import LOVE, write_reranker
 from trivet import InvalidInput, RerankerError, Trivet
-from trivet.models.rerank import registry
+from trivet.models.rerank import onnx
 from trivet.types import Answer
 
 from .conftest import NOTES, Endpoint, Opened, Reply
@@ -165,7 +165,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the bundled models would be; empty."""
     folder = tmp_path / "models"
     folder.mkdir()
-    monkeypatch.setattr(registry, "MODELS", folder)
+    monkeypatch.setattr(onnx, "WEIGHTS", folder)
     return folder
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.rankings import DENSE, LEXICAL, METHODS, ids
 from trivet.errors import InvalidInput
 from trivet.search.fuse import Fusion, Options, fuse, fusion_from, parse_fusion, parse_pipeline, register
-from trivet.search.fuse import registry as registry_module
-from trivet.search.fuse.method import Combination, Method, Part, Row, Weighted
+from trivet.search.fuse import methods as registry_module
+from trivet.search.fuse.methods import Combination, Method, Part, Row, Weighted
 
 weights = st.dictionaries(
     st.sampled_from(["lexical", "dense", "graph", "leg-2"]), st.floats(0, 1e6, allow_nan=False), max_size=3

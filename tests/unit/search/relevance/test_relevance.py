@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trivet import InvalidInput, Trivet
-from trivet.search.relevance.judge import FEATURES
+from trivet.contract import Recall, check
+from trivet.memory.recall import follow
+from trivet.search.relevance.features import HEAD, feature_names
 from trivet.search.relevance.model import probability, relevance_model
 
 from .conftest import ANSWERABLE, NOTES, UNANSWERABLE, Opened
@@ -99,7 +102,7 @@ def test_the_packaged_model_is_whole() -> None:
     assert 0 < model.threshold < 1
     assert "made_by" in model.manifest
     for linear in (*model.embedders.values(), model.other, model.words):
-        assert set(linear.features) <= {*FEATURES}
+        assert set(linear.features) <= {*feature_names()}
     assert not any(name in model.other.features for name in ("dense", "dense_top")), (
         "a cosine of an unknown embedder means nothing"
     )
@@ -122,3 +125,15 @@ def test_a_reranker_changes_the_order_and_not_what_is_likely(store: Trivet) -> N
 @pytest.mark.parametrize(("odds", "expected"), [(0.0, 0.5), (1e6, 1.0), (-1e6, 0.0)])
 def test_probabilities_do_not_overflow(odds: float, expected: float) -> None:
     assert probability(odds) == expected
+
+
+def test_every_feature_is_there_for_every_candidate_of_the_head(tmp_path: Path) -> None:
+    with Trivet.open(tmp_path / "store.db", embedder="none", background=False) as trivet:
+        for number in range(HEAD + 2):
+            trivet.remember(f"relay {number}")
+        engine = trivet.engine
+        request = check(Recall, {"query": "relay", "limit": 100, "recipe": "depth(100)"})
+        _, decision = follow(engine, request)
+        known = [decision.pool.evidence[0].of(hit.fused.id, hit.memory) for hit in decision.hits]
+    assert [set(features) for features in known if features is not None] == [set(feature_names())] * HEAD
+    assert len(known) == HEAD + 2

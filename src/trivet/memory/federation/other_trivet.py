@@ -1,4 +1,4 @@
-"""A member that is another Trivet: a store on this machine, or a server."""
+"""A system that is another Trivet: a store on this machine, or a server."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trivet.contract import RecallRequest, check
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine, open_engine
 from trivet.memory.recall import follow
-from trivet.search.systems.reported_hits import Asked, MemberFailed, Raw
+from trivet.search.systems.reply import Raw, SystemFailed, SystemQuery
 from trivet.settings import Settings
 from trivet.settings.address import is_file, is_server
-from trivet.settings.systems import Member
+from trivet.settings.systems import OtherSystem
 from trivet.types import Answer, Hit
 
 # As many as one recall gives.
@@ -26,13 +26,13 @@ MOST_HITS = 100
 class OtherTrivet:
     """Opened when it is first asked, and kept."""
 
-    def __init__(self, settings: Settings, member: Member) -> None:
+    def __init__(self, settings: Settings, system: OtherSystem) -> None:
         self._settings = msgspec.structs.replace(
             settings,
-            path=member.trivet,
-            key=os.environ.get(member.key_env, "") if member.key_env else "",
-            answer_time_limit_ms=member.time_limit_ms,
-            leg_time_limit_ms=min(settings.leg_time_limit_ms, member.time_limit_ms),
+            path=system.trivet,
+            key=os.environ.get(system.key_env, "") if system.key_env else "",
+            answer_time_limit_ms=system.time_limit_ms,
+            leg_time_limit_ms=min(settings.leg_time_limit_ms, system.time_limit_ms),
             federation={},  # a circle of stores that ask each other would have no end
             recipe="default",
             rerank="off",
@@ -43,14 +43,12 @@ class OtherTrivet:
         self._engine: Engine | None = None
         self._guard = threading.Lock()
 
-    def ask(self, member: Member, asked: Asked, end: float) -> Iterable[Raw]:
-        request = check(RecallRequest, {"query": asked.query, "limit": min(member.fetch_k, MOST_HITS)})
+    def ask(self, system: OtherSystem, asked: SystemQuery, end: float) -> Iterable[Raw]:
+        request = check(RecallRequest, {"query": asked.query, "limit": min(system.fetch_k, MOST_HITS)})
         try:
-            answer = (
-                self._over_http(request) if is_server(self._settings.path) else follow(self._opened(), request).answer
-            )
+            answer = self._over_http(request) if is_server(self._settings.path) else follow(self._opened(), request)[0]
         except TrivetError as error:
-            raise MemberFailed(f"it refused ({type(error).__name__})", str(error)) from None
+            raise SystemFailed(f"it refused ({type(error).__name__})", str(error)) from None
         return [_raw(hit) for hit in answer.hits]
 
     def close(self) -> None:
@@ -65,7 +63,7 @@ class OtherTrivet:
             if self._engine is None:
                 path = self._settings.path
                 if is_file(path) and not Path(path).expanduser().exists():
-                    raise MemberFailed(f"there is no store at {path}")
+                    raise SystemFailed(f"there is no store at {path}")
                 self._engine = open_engine(self._settings)
             return self._engine
 

@@ -14,16 +14,16 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, Self
 
-from trivet.search.systems.reported_hits import MemberFailed
+from trivet.search.systems.reply import SystemFailed
 
 CHUNK_BYTES = 64 * 1024
 # The end of what it complained of is enough to tell what went wrong.
 COMPLAINT_BYTES = 4_096
-# Keys and passwords are not among them; a member names the others it needs.
+# Keys and passwords are not among them; a system names the others it needs.
 ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "SYSTEMROOT")
 
 
-class Child:
+class Program:
     """Use it as a context manager: whatever happens, nothing of it is left running."""
 
     def __init__(self, command: Sequence[str], names: Sequence[str], end: float, most_bytes: int) -> None:
@@ -44,7 +44,7 @@ class Child:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise MemberFailed(f"{command[0]} cannot be started: {error}") from None
+            raise SystemFailed(f"{command[0]} cannot be started: {error}") from None
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None
         assert stdout is not None
@@ -99,14 +99,14 @@ class Child:
         line, _, self._heard = self._heard.partition(b"\n")
         return bytes(line)
 
-    def complaint(self) -> MemberFailed | None:
+    def complaint(self) -> SystemFailed | None:
         """How it ended and what it said of that; None if all went well."""
         try:
             code = self._process.wait(self._seconds_left())
         except subprocess.TimeoutExpired:
-            raise MemberFailed("it did not end in time") from None
+            raise SystemFailed("it did not end in time") from None
         said = self._complaint.decode("utf-8", "replace")
-        return MemberFailed(f"it ended with status {code}", said) if code else None
+        return SystemFailed(f"it ended with status {code}", said) if code else None
 
     @property
     def status(self) -> int | None:
@@ -119,7 +119,7 @@ class Child:
     def _seconds_left(self) -> float:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise MemberFailed("it did not end in time")
+            raise SystemFailed("it did not end in time")
         return left
 
     def _exchange(self) -> None:
@@ -148,7 +148,7 @@ class Child:
             return
         self._read += len(chunk)
         if self._read > self._most:
-            raise MemberFailed(f"it printed more than {self._most} bytes")
+            raise SystemFailed(f"it printed more than {self._most} bytes")
         self._heard += chunk
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from trivet.errors import InvalidInput
 from trivet.search.fuse.grammar import Call, Options, Scalar, parse_call, print_value
-from trivet.search.fuse.method import Method, Parameter
-from trivet.search.fuse.registry import method_named, parameter_names
+from trivet.search.fuse.methods import Method, Parameter, method_named, parameter_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,6 @@ class Fusion:
         defaults = {name: parameter.default for name, parameter in method.parameters.items()}
         options = _in_order(method, {**defaults, **self.options})
         Call(self.method, (), options)  # refuses what could not be printed, such as an infinite weight
-        if options and method.refine is not None:
-            raise InvalidInput(f"{self.method} takes no options: its weights are learned")
         for key, value in options.items():
             _check_option(method, key, value)
         object.__setattr__(self, "options", options)
@@ -52,8 +49,6 @@ def parse_fusion(text: str) -> Fusion:
 def fusion_from(call: Call) -> Fusion:
     """Make a fusion of a step that was already read, for instance out of a longer recipe."""
     if call.arguments:
-        if method_named(call.name).refine is not None:
-            raise InvalidInput(f"{call.name} takes no options: its weights are learned")
         first = print_value(call.arguments[0])
         raise InvalidInput(f"{call.name} takes named options only, not {first!r}; {_known(method_named(call.name))}")
     return Fusion(call.name, call.options)

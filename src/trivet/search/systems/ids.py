@@ -1,4 +1,4 @@
-"""What a member's ids mean: a map from its ids to URIs, read again when the file changes; prefixes rewritten."""
+"""What a system's ids mean: a map from its ids to URIs, read again when the file changes; prefixes rewritten."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from trivet.search.systems.reported_hits import MemberFailed
-from trivet.settings.systems import Member
+from trivet.search.systems.reply import SystemFailed
+from trivet.settings.systems import OtherSystem
 
 # Ten million short lines; a larger map is a mistake.
 MOST_BYTES = 2**30
@@ -18,19 +18,19 @@ MOST_BYTES = 2**30
 Stamp = tuple[int, int, int]
 
 
-class Names:
-    """Of one member. Threads may share it."""
+class IdMap:
+    """The ids of one system. Threads may share it."""
 
-    def __init__(self, member: Member) -> None:
-        self._file = Path(member.map).expanduser() if member.map else None
+    def __init__(self, system: OtherSystem) -> None:
+        self._file = Path(system.map).expanduser() if system.map else None
         # The longest prefix first: what is said of a folder holds against what is said of the one above.
-        self._prefixes = sorted(member.rewrite.items(), key=lambda pair: (-len(pair[0]), pair[0]))
+        self._prefixes = sorted(system.rewrite.items(), key=lambda pair: (-len(pair[0]), pair[0]))
         self._map: Mapping[str, str] = {}
         self._stamp: Stamp | None = None
         self._guard = threading.Lock()
 
     def of(self, id: str, number: bool) -> tuple[str, bool]:
-        """The common id and True; or its own id and False where nobody says what it means elsewhere."""
+        """The common id and True; or its own id and False where neither map nor prefix says what it means here."""
         known = self._known()
         if id in known:
             return _plain(known[id]), True
@@ -51,7 +51,7 @@ class Names:
                     self._map = read_map(self._file)
                     self._stamp = stamp
             except (OSError, ValueError) as error:
-                raise MemberFailed(f"its map {self._file} cannot be read: {error}") from None
+                raise SystemFailed(f"its map {self._file} cannot be read: {error}") from None
             return self._map
 
 

@@ -1,17 +1,22 @@
-"""From what a member said to hits that can be fused. Each hit is checked alone: a bad one costs only itself."""
+"""From the answer of another system to hits that can be fused. Each is checked alone: a bad one costs only itself."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from trivet.search.fuse.check_ranking import LARGEST_SCORE
-from trivet.search.systems.names import Names
-from trivet.search.systems.reported_hits import MemberFailed, Raw, Reply, Told
-from trivet.settings.systems import Member
+from trivet.settings.systems import OtherSystem
+from trivet.types import Value
+
+if TYPE_CHECKING:
+    from trivet.search.systems.ids import IdMap
 
 # About 500 tokens a hit, as much as of a memory.
 TEXT_CHARACTERS = 2_000
@@ -23,16 +28,65 @@ PLACE_CONSTANT = 10.0
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _unprintable = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+# A hit as it came, by the names of our fields. Nothing in it has been looked at.
+Raw = dict[str, Any]
 
-def raw_hits(value: Any, member: Member) -> Iterator[Raw]:
+
+class SystemFailed(Exception):
+    """A system gave no answer that can be used. The message is shown in the answer's health.
+
+    It is in our words alone. What the system itself said is in `quoted`, which `trivet doctor` shows to people: an
+    agent would read it outside of what is marked as data.
+    """
+
+    def __init__(self, message: str, quoted: str = "") -> None:
+        super().__init__(message)
+        self.quoted = quoted
+
+
+class SystemQuery(msgspec.Struct, frozen=True):
+    """What is sent to a system: the query without secrets, and those of its words that tell documents apart."""
+
+    query: str
+    words: tuple[str, ...]
+
+
+class SystemHit(Value, frozen=True, kw_only=True):
+    """One hit of a system, checked and bounded. `common`: its id is a URI or a path that others use as well."""
+
+    id: str
+    common: bool
+    score: float
+    text: str = ""
+    title: str | None = None
+    line: int | None = None
+
+
+class Reply(Value, frozen=True, kw_only=True):
+    """The hits of one system, best first, and what was wrong with those left out."""
+
+    hits: tuple[SystemHit, ...] = ()
+    floor: float = 0.0
+    ranks_only: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise SystemFailed("its answer is not JSON" if text.strip() else "it answered nothing", text) from None
+
+
+def raw_hits(value: Any, system: OtherSystem) -> Iterator[Raw]:
     """The hits in a decoded answer, by our names of their fields."""
-    found = value if isinstance(value, list) and member.hits == "hits" else at(value, member.hits)
+    found = value if isinstance(value, list) and system.hits == "hits" else at(value, system.hits)
     if not isinstance(found, list):
-        where = f"at {member.hits!r}" if member.hits else "in its answer"
-        raise MemberFailed(f"there is no list of hits {where}")
+        where = f"at {system.hits!r}" if system.hits else "in its answer"
+        raise SystemFailed(f"there is no list of hits {where}")
     for hit in found:
         yield (
-            {name: at(hit, getattr(member, name)) for name in ("id", "score", "text", "title", "line")}
+            {name: at(hit, getattr(system, name)) for name in ("id", "score", "text", "title", "line")}
             if isinstance(hit, dict | list)
             else {"id": hit}
         )
@@ -50,9 +104,9 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
-def reply_of(raw: Iterable[Raw], member: Member, names: Names) -> Reply:
+def reply_of(raw: Iterable[Raw], system: OtherSystem, names: IdMap) -> Reply:
     wrong: Counter[str] = Counter()
-    hits = [hit for one in raw if (hit := _told(one, member, names, wrong)) is not None]
+    hits = [hit for one in raw if (hit := _checked(one, system, names, wrong)) is not None]
     scored = [(score, hit) for score, hit in hits if score is not None]
     ranks_only = len(scored) < len(hits)
     if ranks_only:
@@ -60,18 +114,18 @@ def reply_of(raw: Iterable[Raw], member: Member, names: Names) -> Reply:
     else:
         ordered = sorted(scored, key=lambda pair: -pair[0])  # stable: equal scores stay as they came
         best = [_scored(hit, score) for score, hit in ordered]
-    kept = _once(best, wrong)[: member.fetch_k]
+    kept = _once(best, wrong)[: system.fetch_k]
     own = sum(not hit.common for hit in kept)
-    if own and member.map:
+    if own and system.map:
         wrong["not in its map, kept under their own names"] = own
     if ranks_only and scored:
         wrong["without a score, so places count instead"] = len(hits) - len(scored)
-    floor = 0.0 if ranks_only else _floor(kept, member)
+    floor = 0.0 if ranks_only else _floor(kept, system)
     notes = tuple(f"{count} of its hits {what}" for what, count in wrong.items())
     return Reply(hits=tuple(kept), floor=floor, ranks_only=ranks_only, notes=notes)
 
 
-def _told(raw: Raw, member: Member, names: Names, wrong: Counter[str]) -> tuple[float | None, Told] | None:
+def _checked(raw: Raw, system: OtherSystem, names: IdMap, wrong: Counter[str]) -> tuple[float | None, SystemHit] | None:
     id = raw.get("id")
     number = isinstance(id, int) and not isinstance(id, bool)
     common, is_common = names.of(str(id), number) if number or _usable(id) else ("", False)
@@ -83,13 +137,13 @@ def _told(raw: Raw, member: Member, names: Names, wrong: Counter[str]) -> tuple[
     if given is not None and score is None:
         wrong["with a score that is no finite number"] += 1
         return None
-    if score is not None and member.lower_is_better:
+    if score is not None and system.lower_is_better:
         score = -score
-    if score is not None and member.floor is not None and score < member.floor:
-        wrong[f"with a score below the floor of {member.floor:g}"] += 1
+    if score is not None and system.floor is not None and score < system.floor:
+        wrong[f"with a score below the floor of {system.floor:g}"] += 1
         return None
     line, title = raw.get("line"), raw.get("title")
-    return score, Told(
+    return score, SystemHit(
         id=common,
         common=is_common,
         score=0.0,
@@ -122,13 +176,13 @@ def clean(text: str) -> str:
     return _unprintable.sub("", text.encode("utf-8", "replace").decode())
 
 
-def _scored(hit: Told, score: float) -> Told:
-    return Told(id=hit.id, common=hit.common, score=score, text=hit.text, title=hit.title, line=hit.line)
+def _scored(hit: SystemHit, score: float) -> SystemHit:
+    return SystemHit(id=hit.id, common=hit.common, score=score, text=hit.text, title=hit.title, line=hit.line)
 
 
-def _once(hits: Iterable[Told], wrong: Counter[str]) -> list[Told]:
+def _once(hits: Iterable[SystemHit], wrong: Counter[str]) -> list[SystemHit]:
     """The best of those that name the same place; two lines of a file are two places."""
-    kept: dict[tuple[str, int | None], Told] = {}
+    kept: dict[tuple[str, int | None], SystemHit] = {}
     for hit in hits:
         if (hit.id, hit.line) in kept:
             wrong["with an id that came before"] += 1
@@ -137,7 +191,7 @@ def _once(hits: Iterable[Told], wrong: Counter[str]) -> list[Told]:
     return list(kept.values())
 
 
-def _floor(hits: list[Told], member: Member) -> float:
-    if member.floor is not None:
-        return member.floor
+def _floor(hits: list[SystemHit], system: OtherSystem) -> float:
+    if system.floor is not None:
+        return system.floor
     return min(0.0, min((hit.score for hit in hits), default=0.0))

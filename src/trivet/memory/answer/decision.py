@@ -1,0 +1,65 @@
+"""What a recall carries from step to step, in the order in which it arises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.types import Filter, Fused, LegHealth, Memory, Ranking, Value
+
+if TYPE_CHECKING:
+    from trivet.analyse import Question
+    from trivet.search.recipe import Recipe
+    from trivet.search.relevance.features import Evidence
+
+
+class Retrieved(msgspec.Struct, frozen=True):
+    """What the legs gave. `narrowed`: quoted words were found, so only memories that hold them are left."""
+
+    rankings: list[Ranking]
+    health: list[LegHealth]
+    notes: tuple[str, ...] = ()
+    narrowed: bool = False
+
+
+class Pool(msgspec.Struct, frozen=True):
+    """The candidates from fusion to choice: best first, as far as is known by now.
+
+    `evidence` is for the model of relevance, one for each question asked: the query and, in `asked`, its rewrites.
+    """
+
+    fused: tuple[Fused, ...]
+    evidence: tuple[Evidence, ...]
+    health: Sequence[LegHealth] = ()
+    notes: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+
+
+class Scored(Value, frozen=True, kw_only=True):
+    """A candidate that was read, with bonus and prior on its score; later with what was found out besides."""
+
+    fused: Fused
+    memory: Memory
+    exactness: float
+    bonus: float
+    prior: float
+    score: float
+    relevance: float = 0.0
+    redirected_from: tuple[str, ...] = ()
+    collapsed: tuple[str, ...] = ()
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What is answered and how it came about. `dropped` says of each candidate that was read why it is no hit."""
+
+    filter: Filter
+    question: Question
+    recipe: Recipe
+    retrieved: Retrieved
+    pool: Pool
+    hits: tuple[Scored, ...]
+    dropped: dict[str, str]
+    best_relevance: float | None = None
+    nothing_relevant: bool = True

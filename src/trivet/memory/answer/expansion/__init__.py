@@ -1,1 +1,0 @@
-"""Other ways to ask: parts of a question by rule, or rewrites by a language model."""

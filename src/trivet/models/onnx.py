@@ -1,0 +1,63 @@
+"""What embedders and rerankers over ONNX files share: cores, tokenizer, session, inputs."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trivet.errors import EmbedderError
+
+KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+MOST_THREADS = 4
+# The runtime's own log level for errors alone.
+QUIET = 3
+# So much of a file's checksum tells one model from another in an identity.
+HASH_LENGTH = 12
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, bounded so that a background job leaves a large machine to its owner."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(available, MOST_THREADS)
+
+
+def open_tokenizer(path: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise EmbedderError(f"cannot read the tokenizer {path}: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def open_session(model: Path, threads: int, without: Sequence[str] = ()) -> Any:
+    """`without` names optimisations of the runtime that would make this model slower."""
+    # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = QUIET
+    # Spinning threads would burn a core in a process that waits for the next question.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+        )
+    except Exception as error:  # the runtime's errors share no public base class
+        raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
+
+
+def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:
+    inputs = {put.name: np.int32 if put.type == "tensor(int32)" else np.int64 for put in session.get_inputs()}
+    unknown = sorted(set(inputs) - set(KNOWN_INPUTS))
+    if unknown:
+        raise EmbedderError(f"{model} wants the inputs {unknown}; a text embedder takes only {list(KNOWN_INPUTS)}")
+    return inputs

@@ -1,0 +1,132 @@
+"""What is known of the candidates of one answer, as the named numbers that the model of relevance was trained on.
+
+Three kinds: where a candidate stands in the fused list, what each leg says of it, and how its words answer the query's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from trivet.analyse import Question
+from trivet.search.fuse.normalise import NORMALISERS
+from trivet.search.legs.leg import Leg, Measure
+from trivet.search.legs.registry import legs
+from trivet.search.recipe import Recipe
+from trivet.search.relevance.wording import WORDING_FEATURES, Wording
+from trivet.types import Filter, Fused, Memory, Ranking
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+
+# So many of the best are looked at together; later ones hardly ever belong to an answer.
+HEAD = 50
+# A place in a leg's list counts 10 / (10 + place): the first few differ, the later ones hardly do.
+PLACE_CONSTANT = 10.0
+# Legs agree on what both have among so many of their first.
+AGREED_HEAD = 10
+
+
+def feature_names() -> tuple[str, ...]:
+    return (
+        "fixed",  # the fused score as a deviation from the head's mean
+        "first",  # one over its place
+        "legs_agree",  # of the query: the share of first hits that the legs have in common
+        *(name for leg in legs() for name in leg.features),
+        *WORDING_FEATURES,
+    )
+
+
+class Evidence:
+    """Of one answer to one question; made at once, asked for each candidate that matters."""
+
+    def __init__(
+        self,
+        store: Store,
+        question: Question,
+        filter: Filter,
+        recipe: Recipe,
+        fused: Sequence[Fused],
+        rankings: Sequence[Ranking],
+    ) -> None:
+        self._store, self._question, self._filter, self._recipe = store, question, filter, recipe
+        by_score = sorted(fused, key=lambda hit: -hit.score)[:HEAD]  # stable: the fused order, whatever came after it
+        self._places = {hit.id: place for place, hit in enumerate(by_score)}
+        self._scores = [hit.score for hit in by_score]
+        self._rankings = rankings
+
+    def of(self, id: str, memory: Memory) -> dict[str, float] | None:
+        """The features of a candidate. None beyond the head: nothing is known so far down."""
+        place = self._places.get(id)
+        if place is None:
+            return None
+        by_legs = {name: value for leg in self._legs for name, value in leg.features(id)}
+        fused = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
+        return {**fused, **by_legs, **self._wording.of(memory)}
+
+    @cached_property
+    def _legs(self) -> list[RankedLeg]:
+        found = {ranking.leg: ranking for ranking in self._rankings}
+        return [RankedLeg(leg, found.get(leg.name)) for leg in legs() if leg.features]
+
+    @cached_property
+    def _deviations(self) -> list[float]:
+        scores = self._scores
+        mean = math.fsum(scores) / len(scores)
+        sigma = math.sqrt(math.fsum((score - mean) ** 2 for score in scores) / len(scores))
+        return [(score - mean) / sigma if sigma else 0.0 for score in scores]
+
+    @cached_property
+    def _agreement(self) -> float:
+        """Between the legs that search by themselves and whose order can be trusted."""
+        trusted = {leg.name for leg in legs() if leg.trust}
+        heads = [
+            {candidate.id for candidate in ranking.candidates[:AGREED_HEAD]}
+            for ranking in self._rankings
+            if ranking.leg in trusted
+        ]
+        return len(set.intersection(*heads)) / AGREED_HEAD if len(heads) > 1 else 0.0
+
+    @cached_property
+    def _wording(self) -> Wording:
+        terms = self._question.terms
+        holders = self._store.lexical.holders(terms, self._filter, self._recipe.bm25) if terms else {}
+        return Wording(self._question, holders, self._store.memories.visible_count(self._filter))
+
+
+class RankedLeg:
+    """What one leg's ranking says of a memory. A leg that returned nothing at all says 0, but that it is silent."""
+
+    def __init__(self, leg: Leg, ranking: Ranking | None) -> None:
+        self._features = tuple(leg.features.items())
+        candidates = ranking.candidates if ranking is not None else ()
+        self._places = {candidate.id: place for place, candidate in enumerate(candidates)}
+        self._scores = [candidate.score for candidate in candidates]
+        norm = NORMALISERS[leg.norm](ranking) if ranking is not None and candidates else None
+        self._norms, self._missing = (norm.scores, norm.missing) if norm else ((), 0.0)
+
+    def features(self, id: str) -> list[tuple[str, float]]:
+        place = self._places.get(id)
+        return [(name, self._measured(measure, place)) for name, measure in self._features]
+
+    def _measured(self, measure: Measure, place: int | None) -> float:
+        if measure == "silent":
+            return float(not self._scores)
+        if not self._scores:
+            return 0.0
+        if measure == "best":  # of the query rather than of the memory: whether anything is near it at all
+            return self._scores[0]
+        if measure == "score":  # that of the last hit for what the leg did not return
+            return self._scores[-1 if place is None else place]
+        if measure == "log_score":  # BM25 has no upper end, and twice the score is not twice as likely
+            return math.log1p(self._scores[-1 if place is None else place])
+        if measure == "normalised":
+            return self._missing if place is None else self._norms[place]
+        if place is None:
+            return 0.0
+        if measure == "place":
+            return PLACE_CONSTANT / (PLACE_CONSTANT + place + 1)
+        after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing  # how far ahead of the next
+        return self._norms[place] - after

@@ -1,0 +1,145 @@
+"""A leg from outside: registered by one call, it is there in recipe, answer, trace, why-not, reasons and lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import library_dataset as library
+from support.command_line import CommandLine
+from trivet import Trivet
+from trivet.cli.views.why import why_line
+from trivet.errors import InvalidInput, LegFailed
+from trivet.lab.sweep import ablations
+from trivet.search.legs.leg import Leg, LegQuery
+from trivet.search.legs.registry import leg_names, register, unregister
+from trivet.search.recipe import DEFAULT, parse_recipe
+from trivet.settings.systems import OtherSystem, check_systems
+from trivet.types import Candidate, Contribution, Ranking, Why
+
+LONG, SHORT = "The relay hums all night behind the grey door.", "A relay."
+
+
+def search(query: LegQuery) -> Ranking:
+    """What the words find, turned round: the opposite of what the lexical leg says."""
+    if query.question.text == "fail":
+        raise LegFailed("it did not want to")
+    found = query.store.lexical.search(query.question.terms, (), 1, query.filter, query.recipe.bm25, query.recipe.depth)
+    ids = [candidate.id for candidate in reversed(found)]
+    return Ranking(
+        leg="toy",
+        floor=0.0,
+        candidates=tuple(Candidate(id=id, score=1 / place) for place, id in enumerate(ids, 1)),
+    )
+
+
+def told(part: Contribution, why: Why) -> str:
+    return f"turned round {part.score:.1f}"
+
+
+@pytest.fixture
+def toy() -> Iterator[Leg]:
+    leg = Leg(
+        name="toy", search=search, floor=0.0, steps=("bm25",), unit="turns", told=told, note=lambda store: "toys!"
+    )
+    register(leg)
+    yield leg
+    unregister("toy")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Trivet]:
+    with Trivet.open(tmp_path / "toy.db", embedder="none", background=False) as trivet:
+        trivet.remember(LONG)
+        trivet.remember(SHORT)
+        yield trivet
+
+
+def test_without_it_a_recipe_that_names_it_is_refused(memory: Trivet) -> None:
+    with pytest.raises(InvalidInput, match="legs takes names out of lexical, dense, graph, such as"):
+        memory.recall("relay", recipe="legs(lexical, toy)")
+    with pytest.raises(InvalidInput, match="there is no leg 'toy'"):
+        memory.recall("relay", recipe="rrf(toy=2)")
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_recipe_names_it_and_prints_back(memory: Trivet) -> None:
+    recipe = parse_recipe("rrf(k=60, toy=2) | legs(toy, lexical)")
+    assert recipe.legs == ("lexical", "toy"), "in the order of the registry"
+    assert parse_recipe(str(recipe)) == recipe
+    assert leg_names() == ("lexical", "dense", "graph", "toy")
+    assert DEFAULT.legs == parse_recipe("default").legs == ("lexical", "dense", "graph"), "the defaults were measured"
+
+
+@pytest.mark.usefixtures("toy")
+def test_it_is_fused_weighted_and_told_of(memory: Trivet) -> None:
+    words = memory.recall("relay", recipe="legs(lexical)")
+    assert [hit.content for hit in words.hits] == [SHORT, LONG]
+    answer = memory.recall("relay", recipe="rrf(toy=2) | legs(lexical, toy)")
+    assert [hit.content for hit in answer.hits] == [LONG, SHORT], "its weight is the larger one"
+    first = answer.hits[0].why
+    assert (first.legs["toy"].rank, first.legs["toy"].score) == (1, 1.0)
+    assert first.legs["toy"].weight > first.legs["lexical"].weight
+    assert why_line(first).startswith("lexical #2 (matched: relay), toy #1 (turned round 1.0)")
+    assert [(leg.leg, leg.answered, leg.candidates) for leg in answer.health.legs] == [
+        ("lexical", True, 2),
+        ("toy", True, 2),
+    ]
+    assert "toys!" in answer.health.notes
+    assert "toys!" not in words.health.notes
+
+
+@pytest.mark.usefixtures("toy")
+def test_its_failure_is_its_own(memory: Trivet) -> None:
+    memory.remember("Doors fail.")
+    answer = memory.recall("fail", recipe="legs(lexical, toy)")
+    assert len(answer.hits) == 1
+    failed = answer.health.legs[-1]
+    assert (failed.leg, failed.answered) == ("toy", False)
+    assert "it did not want to" in (failed.reason or "")
+
+
+@pytest.mark.usefixtures("toy")
+def test_why_not_tells_what_it_did(memory: Trivet) -> None:
+    lamp = memory.remember("The lamp is off.").id
+    found = memory.recall("relay", limit=1).hits[0].id
+    recipe = "rrf(toy=0.1) | legs(lexical, toy)"
+    assert "the toy leg put it at 2 of 2" in memory.why_not("relay", found, recipe=recipe).reasons
+    assert any(
+        "the toy leg has it not among its 2" in one for one in memory.why_not("relay", lamp, recipe=recipe).reasons
+    )
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_lab_takes_it_out_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert "without toy" in ablations("legs(lexical, toy)")
+    data = str(library.write(tmp_path / "data"))
+    whole, *rest = CommandLine(monkeypatch).json(
+        "lab", "ablate", data, "--config", "rrf(toy=3) | legs(lexical, toy)", "--embedder", "none"
+    )
+    assert whole["name"] == "whole"
+    assert {"without lexical", "without toy"} <= {one["name"] for one in rest}
+
+
+def test_a_name_is_given_once(toy: Leg) -> None:
+    with pytest.raises(InvalidInput, match="there is a leg 'toy' already"):
+        register(toy)
+    with pytest.raises(InvalidInput, match="the name 'toy' cannot be that of a system"):
+        check_systems({"toy": OtherSystem(command=("x",))}, leg_names())
+
+
+@pytest.mark.parametrize("name", ["lexical", "dense", "graph"])
+def test_the_names_of_legs_stand_in_their_own_files_alone(name: str) -> None:
+    """Beside them the defaults may name them (search/recipe.py, settings), and verbs that are called alike."""
+    source = Path(__file__).parents[2] / "src" / "trivet"
+    searched = [source / "search", source / "memory", source / "lab", source / "agents"]
+    named = [
+        str(path.relative_to(source))
+        for folder in searched
+        for path in sorted(folder.rglob("*.py"))
+        if f'"{name}"' in path.read_text(encoding="utf-8")
+    ]
+    assert named == sorted([f"search/legs/{name}.py", "search/recipe.py"])
