@@ -20,7 +20,7 @@ settings.register_profile(
     "trivet",
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=30,
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
