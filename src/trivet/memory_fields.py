@@ -126,9 +126,13 @@ def to_memory(row: Iterable[Any]) -> Memory:
 
 def to_row(memory: Memory, length: int) -> dict[str, Any]:
     """Every column but the key. `length` is how many terms its content and title have."""
-    row: dict[str, Any] = {"length": length}
-    for field in FIELDS:
-        value = getattr(memory, field.name)
-        write = _WRITE.get(field.kind)
-        row.update(zip(field.stored_in, write(value) if write else (value,), strict=True))
+    row = msgspec.structs.asdict(memory)
+    row["length"] = length
+    for name, stored_in, write in _written():
+        row.update(zip(stored_in, write(row.pop(name)), strict=True))
     return row
+
+
+@cache
+def _written() -> tuple[tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]], ...]:
+    return tuple((field.name, field.stored_in, _WRITE[field.kind]) for field in FIELDS if field.kind in _WRITE)

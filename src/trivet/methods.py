@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin
 
 from trivet.contract import VERBS, Request, Verb, describe, request_of
 from trivet.contract.verb import LISTENERS
@@ -33,15 +33,23 @@ class AsyncMethods:
         raise NotImplementedError
 
 
-def bind(verb: Verb, instance: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[Any]:
+def bind(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[Any]:
     """A method's arguments as a checked request. Wrong names are refused as Python refuses them."""
+    arguments = dict(zip(verb.positional_names, args, strict=False)) | kwargs
+    whole = len(arguments) == len(args) + len(kwargs)  # no more than it takes, and none twice
+    if not (whole and verb.required <= arguments.keys() <= verb.names):
+        _refuse(verb, args, kwargs)
+    if verb.needs == "store":  # the owner's own process: callbacks and paths, which no schema describes
+        return verb.request(**arguments)
+    return request_of(verb.request, arguments)
+
+
+def _refuse(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
     try:
-        arguments = verb.signature.bind(instance, *args, **kwargs).arguments
+        verb.signature.bind(None, *args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{verb.name}() {error}") from None
-    if verb.needs == "store":  # the owner's own process: callbacks and paths, which no schema describes
-        return verb.request(**{name: value for name, value in arguments.items() if name != "self"})
-    return request_of(verb.request, arguments)
+    raise AssertionError("a call that binds is not refused")
 
 
 def add(verb: Verb) -> None:
@@ -52,14 +60,14 @@ def add(verb: Verb) -> None:
 
 def _waiting(verb: Verb) -> Callable[..., Any]:
     def method(self: Methods, /, *args: Any, **kwargs: Any) -> Any:
-        return self.perform(bind(verb, self, args, kwargs))
+        return self.perform(bind(verb, args, kwargs))
 
     return method
 
 
 def _awaited(verb: Verb) -> Callable[..., Any]:
     async def method(self: AsyncMethods, /, *args: Any, **kwargs: Any) -> Any:
-        return await self.perform(bind(verb, self, args, kwargs))
+        return await self.perform(bind(verb, args, kwargs))
 
     return method
 

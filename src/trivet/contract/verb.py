@@ -108,10 +108,27 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return found
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(self.request.__struct_fields__)
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        fields, defaults = self.request.__struct_fields__, self.request.__struct_defaults__
+        given = dict(zip(fields[len(fields) - len(defaults) :], defaults, strict=True))
+        return frozenset(name for name in fields if given.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT)
+
+    @cached_property
+    def positional_names(self) -> tuple[str, ...]:
+        """Those that need no name in Python, in their order."""
+        return tuple(
+            name for name in self.request.__struct_fields__ if name in self.required or name in self.positional
+        )
+
+    @cached_property
     def signature(self) -> inspect.Signature:
         """As a Python method has it. What must be given comes first and needs no name."""
         fields = msgspec.structs.fields(self.request)
-        placed = [field for field in fields if field.required or field.name in self.positional]
+        placed = [field for field in fields if field.name in self.positional_names]
         named = [field for field in fields if field not in placed]
         return inspect.Signature(
             [

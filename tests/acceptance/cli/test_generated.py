@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_generated_files_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
