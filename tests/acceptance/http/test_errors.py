@@ -10,6 +10,7 @@ import pytest
 from support.http_server import Client, Served, problem
 from trivet import Trivet
 from trivet.client.problems import PROBLEMS, TYPE_PREFIX, error_of
+from trivet.contract import RecallRequest
 from trivet.errors import NotFound
 
 from .raw import Raw
@@ -182,12 +183,14 @@ def test_a_reader_writes_nothing(server: Served) -> None:
 def test_a_failure_that_nobody_expected_tells_its_id_and_nothing_else(
     ana: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    word = "tinder" + "box"
+    word, whole = "tinder" + "box", Trivet.perform
 
-    def broken(self: Trivet, **given: Any) -> None:
-        raise RuntimeError(word, given)
+    def broken(self: Trivet, request: Any) -> Any:
+        if isinstance(request, RecallRequest):
+            raise RuntimeError(word, request)
+        return whole(self, request)
 
-    monkeypatch.setattr(Trivet, "recall", broken)
+    monkeypatch.setattr(Trivet, "perform", broken)
     answer = ana("POST", "/v1/recall", json={"query": "a secret question"})
     assert answer.status_code == 500
     told = problem(answer)

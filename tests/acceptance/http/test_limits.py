@@ -14,6 +14,7 @@ import pytest
 from support.http_server import Served, problem, served, settings_for
 from support.waiting import happened, result_of, taken
 from trivet import Trivet
+from trivet.contract import RecallRequest
 from trivet.serve.http import connection
 
 from .raw import Raw
@@ -89,14 +90,15 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered = threading.Semaphore(0)
         self.gate = threading.Event()
-        whole = Trivet.recall
+        whole = Trivet.perform
 
-        def recall(memory: Trivet, query: str, **given: Any) -> Any:
-            self.entered.release()
-            happened(self.gate)
-            return whole(memory, query, **given)
+        def perform(memory: Trivet, request: Any) -> Any:
+            if isinstance(request, RecallRequest):
+                self.entered.release()
+                happened(self.gate)
+            return whole(memory, request)
 
-        monkeypatch.setattr(Trivet, "recall", recall)
+        monkeypatch.setattr(Trivet, "perform", perform)
 
 
 def test_more_requests_than_there_is_room_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

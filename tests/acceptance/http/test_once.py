@@ -16,6 +16,7 @@ import pytest
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import result_of, taken
 from trivet import Trivet
+from trivet.contract import Remember
 from trivet.errors import StoreError
 from trivet.serve.http.endpoint import Reply
 from trivet.serve.http.idempotency import IdempotentRequest
@@ -117,14 +118,15 @@ class Hold:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.entered = threading.Semaphore(0)
         self.gate = threading.Semaphore(0)
-        whole = Trivet.remember
+        whole = Trivet.perform
 
-        def remember(memory: Trivet, content: str, **given: Any) -> Any:
-            self.entered.release()
-            taken(self.gate)
-            return whole(memory, content, **given)
+        def perform(memory: Trivet, request: Any) -> Any:
+            if isinstance(request, Remember):
+                self.entered.release()
+                taken(self.gate)
+            return whole(memory, request)
 
-        monkeypatch.setattr(Trivet, "remember", remember)
+        monkeypatch.setattr(Trivet, "perform", perform)
 
 
 def test_two_at_once_act_once(ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:

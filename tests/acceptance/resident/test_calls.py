@@ -235,7 +235,7 @@ def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> Non
     with Trivet.open() as own, impostor(home, ()) as asked, home.memory() as memory:
         stored = memory.remember(PORT)
         sent = json.loads(asked[0][2])
-        assert sent["arguments"]["id"] == stored.id
+        assert sent["request"]["id"] == stored.id
         assert own.get(stored.id).content == PORT
         assert own.remember(PORT, id=stored.id).status == "unchanged"
 

@@ -63,6 +63,7 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
         ],
         exception_handlers={HTTPException: _no_route, TrivetError: _refused},
     )
+    app.router.redirect_slashes = False  # an address with a slash too many is none of ours
     app.state.unfinished = False
     return app
 
