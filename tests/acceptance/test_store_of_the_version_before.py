@@ -1,0 +1,53 @@
+"""A store that 0.1.0 wrote before the rebuild opens unchanged and answers as it did, with one of everything in it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from trivet import Trivet
+
+WRITTEN = Path(__file__).parents[1] / "support" / "store_0_1"
+CALLS: list[dict[str, Any]] = json.loads((WRITTEN / "answers.json").read_text(encoding="utf-8"))
+# Models round differently on another processor; the order of the hits does not depend on that here.
+TOLERANCE = 0.01
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trivet]:
+    (tmp_path / "memory.db").write_bytes(gzip.decompress((WRITTEN / "memory.db.gz").read_bytes()))
+    shutil.copy(WRITTEN / "secret-keys.json", tmp_path)
+    (tmp_path / "secret-keys.json").chmod(0o600)
+    monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "trivet.toml"))  # the keys of its secrets lie beside it
+    with Trivet.open(tmp_path / "memory.db", background=False, secrets_keyring=False) as opened:
+        yield opened
+
+
+def test_it_answers_as_it_did(memory: Trivet) -> None:
+    """In the order of the calls as they were recorded: some count what was shown or revealed before."""
+    for call in CALLS:
+        answer = msgspec.to_builtins(getattr(memory, call["verb"])(**call["arguments"]))
+        assert comparable(call["verb"], answer) == expected(call), call["arguments"]
+
+
+def comparable(verb: str, answer: Any) -> Any:
+    if verb == "recall":
+        return [(hit["id"], hit["content"], pytest.approx(hit["score"], abs=TOLERANCE)) for hit in answer["hits"]]
+    if verb == "why_not":
+        return answer["returned"], answer["rank"]
+    return json.loads(msgspec.json.encode(answer))
+
+
+def expected(call: dict[str, Any]) -> Any:
+    if call["verb"] == "recall":
+        return [(hit["id"], hit["content"], hit["score"]) for hit in call["answer"]]
+    if call["verb"] == "why_not":
+        return call["answer"]["returned"], call["answer"]["rank"]
+    return call["answer"]
