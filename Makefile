@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 # The tests start hundreds of Pythons: each but the first finds the modules compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Tests make thousands of small stores; in memory, where there is room for them, that takes a fifth of the time less.
+ROOM := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null && echo TMPDIR=/dev/shm)
+
 install: $(VENV)/installed
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -27,10 +30,10 @@ check: install
 quick: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/unit
+	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/unit
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 # What derives from the contract: the stub of the methods, the command line's reference, tables in the docs.
 generate: install

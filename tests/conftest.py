@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.opened import empty_store
+
 if TYPE_CHECKING:
     from support.postgres_server import PostgresServer
+
+__all__ = ["empty_store"]
 
 # No deadline: a busy machine is not a failure. Derandomised: a red run is red again.
 settings.register_profile(

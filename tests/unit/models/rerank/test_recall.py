@@ -181,10 +181,10 @@ def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> 
     assert fast.recipe.endswith("rerank(fast, top=20, blend=0.5)")
 
 
-def test_a_setting_that_cannot_work_is_told_at_once(open_trivet: Opened, models: Path, path: Path) -> None:
+def test_a_setting_that_cannot_work_is_told_at_once(models: Path, path: Path) -> None:
     for name, error in (("best", RerankerError), ("folder:/nowhere", RerankerError), ("sometimes", InvalidInput)):
         with pytest.raises(error, match="The setting rerank"):
-            open_trivet(rerank=name)
+            Trivet.open(path, embedder="none", rerank=name)
     assert not path.exists()
 
 
