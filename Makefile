@@ -26,7 +26,7 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What to run after every change: half a minute on two cores.
+# What to run after every change: forty seconds on two cores.
 quick: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
