@@ -131,3 +131,11 @@ def test_long_runs_are_read_in_linear_work() -> None:
         assert find(run) == ()
         assert [f"{run}\n{token}"[one.start : one.stop] for one in find(f"{run}\n{token}")] == [token]
     assert find(letters("long", 32 * 1024)) == ()
+
+
+def test_a_placeholder_is_no_secret() -> None:
+    """What the guard has put in a secret's place is scanned again by an edit, and must stay as it is."""
+    token = github("beside a placeholder")
+    assert find("password = [secret:password:1]") == ()
+    (found,) = find(f"password = [secret:password:1] and the token {token}")
+    assert found.kind == "github-token"
