@@ -72,11 +72,21 @@ def test_everything_works(pooler: Pooler, url: str) -> None:
     read_all(store)
     assert set(found(store, "acme")) == {one.id, two.id}
     assert near(store, model, (1, 0)) == [one.id, two.id]
+    store.memories.purge(one.id)
+    assert all(finding.ok for finding in store.upkeep.findings())
+    store.close()
+
+
+@pytest.mark.usefixtures("vector_search")
+def test_the_vector_index_is_built_and_asked(pooler: Pooler, url: str) -> None:
+    store = PostgresStore(pooler.url(url))
+    one, two = memory("we met Clara at Acme"), memory("the office of Acme")
+    add(store, one, two)
+    model = store.vectors.adopt("tiny", "a", 2)
+    embed(store, model, {one.content: (1, 0), two.content: (0, 1)})
     store.vectors.cached_up_to = store.vectors.exact_up_to = store.vectors.named_up_to = 0
     store.vectors.build_index(model)
     assert near(store, model, (1, 0)) == [one.id, two.id]
-    store.memories.purge(one.id)
-    assert all(finding.ok for finding in store.upkeep.findings())
     store.close()
 
 
