@@ -28,6 +28,7 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("quick", settings.get_profile("trivet"), max_examples=10)  # make quick; make test has all
 settings.load_profile("trivet")
 # Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
 TEST_SECONDS = 300

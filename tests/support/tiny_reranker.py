@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import shutil
@@ -23,13 +24,18 @@ def write_reranker(folder: Path, loved: str = "emerald", max_tokens: int = 320, 
     """A folder as Trivet describes its own rerankers."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(STOCK / "tokenizer.json", folder)
-    number = Tokenizer.from_file(str(STOCK / "tokenizer.json")).token_to_id(loved)
-    assert number is not None
-    _write_model(folder / "model.onnx", number, answers)
+    _write_model(folder / "model.onnx", _number_of(loved), answers)
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
     description = {"name": "tiny-reranker", "kind": "reranker", "max_tokens": max_tokens, "sha256": sums}
     (folder / "model.json").write_text(json.dumps(description))
     return folder
+
+
+@functools.cache
+def _number_of(word: str) -> int:
+    number = Tokenizer.from_file(str(STOCK / "tokenizer.json")).token_to_id(word)
+    assert number is not None
+    return int(number)
 
 
 def _write_model(path: Path, loved: int, answers: int) -> None:

@@ -1,4 +1,4 @@
-"""Statistics against values known from elsewhere: scipy's resampling, worked examples, closed forms."""
+"""Statistics against values known from elsewhere: worked examples and closed forms; scipy's are in tests/property."""
 
 from __future__ import annotations
 
@@ -8,30 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
+from support.lab_cases import drawn, one, sides
 from trivet.errors import InvalidInput
-from trivet.lab.compare import Comparison, compare, correct, detectable, paired
+from trivet.lab.compare import compare, correct, paired
 from trivet.lab.measures import Measured
 from trivet.lab.significance import holm
-
-
-def sides(differences: list[float]) -> tuple[dict[str, float], dict[str, float]]:
-    base = {f"q{number:04}": 0.5 for number in range(len(differences))}
-    return base, {query: 0.5 + difference for query, difference in zip(base, differences, strict=True)}
-
-
-def one(differences: list[float], seed: int = 0) -> Comparison:
-    base, candidate = sides(differences)
-    (comparison,) = paired({"MRR": base}, {"MRR": candidate}, seed=seed)
-    return comparison
-
-
-def drawn(queries: int, mean: float = 0.05, seed: int = 1) -> list[float]:
-    """Differences as retrieval gives them: most are zero, the rest skewed."""
-    generator = np.random.default_rng(seed)
-    values = generator.gamma(2, 0.1, queries) - 0.2 + mean
-    return [float(value) for value in np.where(generator.random(queries) < 0.4, 0, values)]
 
 
 def test_wins_losses_ties_and_the_mean() -> None:
@@ -41,35 +23,11 @@ def test_wins_losses_ties_and_the_mean() -> None:
     assert [result.base, result.candidate] == pytest.approx([0.5, 0.6])
 
 
-def test_the_interval_agrees_with_scipys_bootstrap() -> None:
-    differences = np.array(drawn(200))
-    theirs = stats.bootstrap(
-        (differences,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(5)
-    ).confidence_interval
-    mine = one(differences.tolist())
-    assert mine.low == pytest.approx(theirs.low, abs=0.002)
-    assert mine.high == pytest.approx(theirs.high, abs=0.002)
-
-
 def test_the_interval_of_many_equal_spreads_is_the_normal_one() -> None:
     result = one([0.3, -0.1] * 400)
     half = 1.96 * 0.2 / math.sqrt(800)
     assert result.low == pytest.approx(0.1 - half, abs=0.001)
     assert result.high == pytest.approx(0.1 + half, abs=0.001)
-
-
-def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
-    differences = np.array(drawn(60, mean=0.03))
-    theirs = stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=50_000, rng=np.random.default_rng(5)
-    ).pvalue
-    assert one(differences.tolist()).p == pytest.approx(theirs, abs=0.015)
-
-
-def test_the_p_value_of_few_queries_is_exact() -> None:
-    differences = [0.3, -0.1, 0.2, 0.05, 0.4, -0.02, 0.1, 0.0]
-    theirs = stats.permutation_test((np.array(differences),), np.mean, permutation_type="samples").pvalue
-    assert one(differences).p == pytest.approx(theirs, abs=1e-12)
 
 
 def test_all_wins_of_one_size_have_the_p_value_of_the_sign_test() -> None:
@@ -97,17 +55,6 @@ def test_chance_alone_is_called_significant_as_often_as_promised() -> None:
     false_alarms = sum(result.p <= 0.05 for result in paired(base, candidate, resamples=2_000))
     # Three standard errors around 5 %.
     assert false_alarms / trials == pytest.approx(0.05, abs=3 * math.sqrt(0.05 * 0.95 / trials))
-
-
-def test_the_detectable_difference_is_that_of_the_paired_t_test() -> None:
-    differences = np.array(drawn(50))
-    spread = np.std(differences, ddof=1)
-    expected = (stats.t.ppf(0.975, 49) + stats.t.ppf(0.8, 49)) * spread / math.sqrt(50)
-    assert detectable(differences) == pytest.approx(expected)
-    # A paired t-test finds a true difference of that size in about four of five samples.
-    shift, freedom = expected * math.sqrt(50) / spread, 49
-    power = 1 - stats.nct.cdf(stats.t.ppf(0.975, freedom), freedom, shift)
-    assert power == pytest.approx(0.8, abs=0.01)
 
 
 def test_one_query_cannot_tell_what_is_detectable() -> None:

@@ -1,19 +1,16 @@
-"""Measures: their names, values worked out by hand, values of a second library, and the rules for odd runs."""
+"""Measures: their names, values worked out by hand, and the rules for odd runs."""
 
 from __future__ import annotations
 
 import math
-import random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
 
+from support.lab_cases import random_case
 from support.small_dataset import dataset
 from trivet.errors import InvalidInput
-from trivet.lab.dataset import Dataset
 from trivet.lab.measures import KINDS, NEEDS_DEPTH, STANDARD, Measure, Measured, Run, measure, parse
 
 
@@ -87,47 +84,6 @@ IDEAL = 3 + 2 / math.log2(3) + 1 / 2
 )
 def test_values_worked_out_by_hand(name: str, answer: list[str], expected: float) -> None:
     assert value(name, GRADES, answer) == pytest.approx(expected, abs=1e-12)
-
-
-def random_case(seed: int) -> tuple[Dataset, Run]:
-    """Graded judgements of some of thirty documents, and a ranking of all of them with ties among the scores."""
-    chance = random.Random(seed)
-    pool = [f"d{number}" for number in range(30)]
-    grades = {
-        f"q{number}": {one: chance.randint(0, 3) for one in chance.sample(pool, 12)} | {"d0": 2} for number in range(60)
-    }
-    run = {query: [(one, float(chance.randint(0, 15))) for one in chance.sample(pool, 30)] for query in grades}
-    return dataset(grades, pool=30), run
-
-
-def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
-    """The same measure by scikit-learn, over all documents: their grades and their ranks from 1."""
-    one = parse(name)
-    relevant, depth = grades > 0, one.depth or len(grades)
-    if one.kind.startswith("nDCG"):
-        gains = grades if one.kind == "nDCG" else 2**grades - 1
-        return float(ndcg_score([gains], [-ranks], k=depth))
-    if one.kind == "recall":
-        return float(recall_score(relevant, ranks <= depth))
-    first = relevant & (ranks == ranks[relevant].min())
-    if one.kind == "MRR":
-        return float(label_ranking_average_precision_score([first], [-ranks]))
-    # How far one must go down the list to have met the first, or all, of the relevant documents.
-    return float(coverage_error([first if one.kind == "any" else relevant], [-ranks]) <= depth)
-
-
-@pytest.mark.parametrize(
-    "name", ["nDCG@10", "nDCG", "nDCG-exp@10", "recall@5", "recall@10", "MRR", "any@1", "any@5", "all@5", "all@25"]
-)
-def test_a_second_library_agrees(name: str) -> None:
-    data, run = random_case(seed=3)
-    documents = [document.id for document in data.documents]
-    mine = measure(data, run, [name]).per_query[name]
-    for query, answer in run.items():
-        order = [one for one, _ in sorted(answer, key=lambda pair: (-pair[1], pair[0]))]
-        ranks = np.array([order.index(one) + 1 for one in documents])
-        grades = np.array([data.grades[query].get(one, 0) for one in documents])
-        assert mine[query] == pytest.approx(second_opinion(name, grades, ranks), abs=1e-12), query
 
 
 def test_the_condensed_list_is_the_list_without_unjudged_documents() -> None:
