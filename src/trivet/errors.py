@@ -21,15 +21,15 @@ class Conflict(TrivetError):
 
 
 class Unauthorised(TrivetError):
-    """The caller did not say who they are, or not in a way that holds."""
+    """The caller gave no key, or one that is not valid."""
 
 
 class Forbidden(TrivetError):
-    """The caller may see this, and may not do that."""
+    """The caller is known but may not do this."""
 
 
 class TooMany(TrivetError):
-    """The caller asked more often than they may; nothing was done."""
+    """The caller sent more requests than allowed; nothing was done."""
 
 
 class StoreError(TrivetError):

@@ -36,7 +36,7 @@ Progress = Callable[[int], None]
 class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Base of every value: immutable, compared by content, readable and writable as JSON.
 
-    Values form no circles, so the garbage collector need not look at the hundreds that one recall makes.
+    Values refer to each other in no circles, so the garbage collector need not track the hundreds that a recall makes.
     """
 
 
@@ -81,7 +81,7 @@ class Link(Value, frozen=True, kw_only=True):
 
 
 class Revision(Value, frozen=True, kw_only=True):
-    """What a memory said at one point of its history, and what act made it so."""
+    """A memory at one point of its history, and the act that made it so."""
 
     revision: int
     changed_at: str
@@ -114,7 +114,7 @@ class Candidate(Value, frozen=True, kw_only=True):
 class Ranking(Value, frozen=True, kw_only=True):
     """What a leg returns: best first, ties broken by id, every score finite and at or above `floor`.
 
-    `floor` is the least score the leg can give at all, which is what a memory it did not return is worth.
+    `floor` is the least score that the leg can give; a memory that it did not return counts as that.
     """
 
     leg: str
@@ -133,9 +133,9 @@ class Contribution(Value, frozen=True, kw_only=True):
 
 
 class Fused(Value, frozen=True, kw_only=True):
-    """A candidate after fusion, its score on 0..1, with the parts the score is made of.
+    """A candidate after fusion: its score on 0..1, and each leg's part in it.
 
-    Where a reranker read it, `rerank` is what that gave and `blended` the score that counts from there on.
+    If a reranker read it, `rerank` is its result and `blended` the score that counts from then on.
     """
 
     id: str
@@ -151,18 +151,18 @@ class Fused(Value, frozen=True, kw_only=True):
 
 
 class PathStep(Value, frozen=True, kw_only=True):
-    """A stop on the way from the query to a memory: a concept by its usual writing, or a memory by its id."""
+    """A step on the path from the query to a memory: a concept by its usual writing, or a memory by its id."""
 
     kind: Literal["concept", "memory"]
     name: str
 
 
 class Why(Value, frozen=True, kw_only=True):
-    """Why a hit is where it is: each leg's part, then what every later step did to the score.
+    """Why a hit has its rank: each leg's part, then what every later step did to the score.
 
-    `rerank` is what the reranker made of it: its place and raw score among those it read, the score's deviation from
-    their mean, and the share of that in `blended`, the score from there on. `path` is how the graph reached it:
-    query -> these stops -> this memory.
+    `rerank` is the reranker's result: its place and raw score among those it read, the score's deviation from their
+    mean, and the weight of that in `blended`, the score from then on. `path` is how the graph reached the hit:
+    query -> these steps -> this memory.
     """
 
     legs: Mapping[str, Contribution]
@@ -203,10 +203,10 @@ class Hit(Value, frozen=True, kw_only=True):
 
 
 class ForeignHit(Value, frozen=True, kw_only=True):
-    """A hit of another system that is no memory of ours. Its text is that system's, bounded and not to be trusted.
+    """A hit of another system that is no memory of this store. Its text is cut to a limit, and is not to be trusted.
 
-    `id` is what systems have in common, a URI or a path, or else what the system calls it. `rank` counts all hits of
-    the answer, memories included.
+    `id` is a URI or a path that systems share, or else the other system's own id. `rank` counts all hits of the
+    answer, memories included.
     """
 
     systems: tuple[str, ...]
@@ -230,7 +230,7 @@ class LegHealth(Value, frozen=True, kw_only=True):
 
 
 class Health(Value, frozen=True, kw_only=True):
-    """The state of the machinery behind an answer, so that no degradation is silent."""
+    """The state of legs, embedder and queues behind an answer, so that no degradation is silent."""
 
     degraded: bool
     legs: tuple[LegHealth, ...]
@@ -244,10 +244,10 @@ class Health(Value, frozen=True, kw_only=True):
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """The reply to a recall: the hits, how the machinery was, and how long each stage took.
+    """The reply to a recall: the hits, the health of what made them, and how long each stage took.
 
-    `nothing_relevant`: not even the likeliest candidate, at `best_relevance`, reaches `relevance_at_least`, or the
-    calibrated threshold where the caller set none; hits are then left out only if the caller set one.
+    `nothing_relevant`: even the likeliest candidate, at `best_relevance`, is below `relevance_at_least`, or below the
+    calibrated threshold if the caller set none; hits are left out only if the caller set one.
     """
 
     query: str
@@ -273,7 +273,7 @@ class Duplicate(Value, frozen=True, kw_only=True):
 
 
 class Remembered(Value, frozen=True, kw_only=True):
-    """What `remember` did: `stored`, or `unchanged` when the same id and content were there already.
+    """What `remember` did: `stored`, or `unchanged` if the same id and content were stored already.
 
     `redacted` says how many secrets of each kind were replaced by placeholders before anything was stored.
     """
@@ -330,7 +330,7 @@ class Page(Value, frozen=True, kw_only=True):
 
 
 class Concept(Value, frozen=True, kw_only=True):
-    """Something memories speak of. `name` is what all its writings share, `label` the most frequent of them."""
+    """Something that memories mention. `name` is common to all its writings, `label` the most frequent writing."""
 
     name: str
     label: str
@@ -340,7 +340,7 @@ class Concept(Value, frozen=True, kw_only=True):
 
 
 class ConceptPage(Value, frozen=True, kw_only=True):
-    """One page of the concepts and the total behind it; memories that still wait to be read are counted apart."""
+    """One page of the concepts and the total behind it; `not_in_graph` memories still wait to be read."""
 
     concepts: tuple[Concept, ...]
     total: int
@@ -366,7 +366,7 @@ class GraphNode(Value, frozen=True, kw_only=True):
 class GraphEdge(Value, frozen=True, kw_only=True):
     """A mention (memory to concept, `relation` is its role), a link between memories, or a statement on two concepts.
 
-    Of a statement: from when to when it holds, since when it is known, which memory says it and which one ended it.
+    A statement says from when to when it holds, since when it is known, which memory says it and which one ended it.
     """
 
     kind: Literal["mention", "link", "statement"]
@@ -382,7 +382,7 @@ class GraphEdge(Value, frozen=True, kw_only=True):
 
 
 class Neighbourhood(Value, frozen=True, kw_only=True):
-    """What lies around a memory or a concept. The first node is where it starts; the others come nearest first."""
+    """The surroundings of a memory or a concept. The first node is the start; the others come nearest first."""
 
     start: str
     depth: int
@@ -406,7 +406,7 @@ class Imported(Value, frozen=True, kw_only=True):
 
 
 class Caller(Value, frozen=True, kw_only=True):
-    """Who asks a server: a user of a tenant, and what the key they came with allows."""
+    """Who calls a server: a user of a tenant, and the rights of the key they used."""
 
     tenant: str
     user: str
@@ -422,7 +422,7 @@ class User(Value, frozen=True, kw_only=True):
 
 
 class Key(Value, frozen=True, kw_only=True):
-    """What is known of an API key; its secret is shown once, when it is made, and kept only as a hash."""
+    """An API key without its secret, which is shown once, when it is made, and stored only as a hash."""
 
     id: str
     user: str
@@ -434,7 +434,7 @@ class Key(Value, frozen=True, kw_only=True):
 
 
 class Share(Value, frozen=True, kw_only=True):
-    """A memory, or whatever memories of an owner carry a tag, shown to a user or, as *, to everyone of the tenant."""
+    """A memory, or all memories of an owner with a tag, shared with a user or, as *, with everyone of the tenant."""
 
     owner: str
     id: str | None = None
@@ -445,7 +445,7 @@ class Share(Value, frozen=True, kw_only=True):
 
 
 class Proposal(Value, frozen=True, kw_only=True):
-    """Something worth keeping that waits for somebody's word.
+    """A statement worth keeping that waits for its owner to decide.
 
     `memory` is the one that an update or a supersession is about; `stored` the one that an accepted proposal became.
     """
@@ -477,7 +477,7 @@ class ProposalPage(Value, frozen=True, kw_only=True):
 
 
 class Proposed(Value, frozen=True, kw_only=True):
-    """What became of a proposal: it waits, or what it says is stored, waits already, or was rejected before."""
+    """The outcome of proposing: it waits, or the same is stored, waits already, or was rejected before."""
 
     status: Literal["waiting", "stored already", "waits already", "rejected before"]
     id: str | None = None
@@ -486,7 +486,7 @@ class Proposed(Value, frozen=True, kw_only=True):
 
 
 class Usage(Value, frozen=True, kw_only=True):
-    """How often recall showed a memory, when it last did, and how often it was called useful or not."""
+    """How often recall showed a memory, when it last did, and how often callers rated it useful or not."""
 
     id: str
     shown: int = 0
@@ -496,7 +496,7 @@ class Usage(Value, frozen=True, kw_only=True):
 
 
 class Budget(Value, frozen=True, kw_only=True):
-    """What is used of something that has a limit; `allowed` is None where none is set."""
+    """How much of a limited resource is used; `allowed` is None if no limit is set."""
 
     name: str
     unit: Literal["MB", "tokens today"]
@@ -520,7 +520,7 @@ class Tidied(Value, frozen=True, kw_only=True):
 
 
 class Tidy(Value, frozen=True, kw_only=True):
-    """What a tidy found. `run` names it for the undoing; None where nothing was done."""
+    """What a tidy found. `run` is the id by which it is undone; None if nothing was forgotten."""
 
     findings: tuple[Tidied, ...]
     forgotten: int = 0
@@ -547,7 +547,7 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 
 
 class Redacted(Value, frozen=True, kw_only=True):
-    """What was taken out of memories that were stored with secrets in them: how many memories, secrets by kind."""
+    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind."""
 
     memories: int
     secrets: Mapping[str, int]
@@ -562,7 +562,7 @@ class Rotated(Value, frozen=True, kw_only=True):
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """One thing that `doctor` looked at. Of a problem: why it matters, and what mends it."""
+    """One check of `doctor`. A problem says why it matters, and what mends it."""
 
     check: str
     ok: bool
@@ -572,7 +572,7 @@ class Finding(Value, frozen=True, kw_only=True):
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):
-    """An encrypted secret of a memory, named in its text by kind and number, and where it was first found."""
+    """An encrypted secret of a memory: kind and number name it in the text, revision and field say where it was."""
 
     revision: int
     field: str
