@@ -6,6 +6,7 @@ A method binds its arguments as Python does, makes the checked request of them a
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
@@ -18,19 +19,20 @@ from trivet.contract.verb import LISTENERS
 T = TypeVar("T")
 
 
-class Methods:
+class Methods(ABC):
     """A method for each verb, which waits for the answer."""
 
+    @abstractmethod
     def perform(self, request: Request[T]) -> T:
         """Performs a checked request, wherever the store is."""
-        raise NotImplementedError
 
 
-class AsyncMethods:
+class AsyncMethods(ABC):
     """A method for each verb, to be awaited."""
 
+    @abstractmethod
     async def perform(self, request: Request[T]) -> T:
-        raise NotImplementedError
+        """Performs a checked request, wherever the store is."""
 
 
 def bind(verb: Verb, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from support.waiting import in_threads
 from trivet import Trivet
 
 Opened = Callable[..., Trivet]
@@ -36,6 +37,18 @@ def open_trivet(path: Path, empty_store: Path) -> Iterator[Opened]:
             return stack.enter_context(Trivet.open(file, **settings))
 
         yield open_it
+
+
+def write_and_recall_at_once(trivet: Trivet, threads: int, turns: int) -> None:
+    """Each thread finds what it has just written, whatever the others write."""
+
+    def work(number: int) -> None:
+        for turn in range(turns):
+            id = trivet.remember(f"zebra thread{number} turn{turn}").id
+            assert id in {hit.id for hit in trivet.recall(f"thread{number} turn{turn}").hits}
+
+    in_threads(threads, work)
+    assert trivet.list().total == threads * turns
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -36,3 +37,10 @@ def result_of(future: Future[T]) -> T:
         return future.result(LIMIT_SECONDS)
     except TimeoutError as error:
         raise AssertionError(f"no result, or a time limit of its own, within {LIMIT_SECONDS:g} s") from error
+
+
+def in_threads(count: int, work: Callable[[int], object]) -> None:
+    """Does the work, with numbers from 0, in so many threads at once. What one of them raises, the test raises."""
+    with ThreadPoolExecutor(count) as pool:
+        for future in [pool.submit(work, number) for number in range(count)]:
+            result_of(future)

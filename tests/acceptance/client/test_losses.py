@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable
 
 import pytest
 
-from support.waiting import ended
+from support.opened import write_and_recall_at_once
 from trivet import StoreError, Trivet
 from trivet.client.attempts import MOST_ATTEMPTS
 
@@ -23,23 +22,7 @@ def test_one_connection_serves_many_calls(trivet: Trivet, between: Wire) -> None
 
 
 def test_threads_share_a_client(trivet: Trivet, between: Wire) -> None:
-    errors: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            for turn in range(5):
-                id = trivet.remember(f"zebra thread{number} turn{turn}").id
-                assert id in {hit.id for hit in trivet.recall(f"thread{number} turn{turn}").hits}
-        except BaseException as error:  # noqa: BLE001 - shown by the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        ended(thread)
-    assert errors == []
-    assert trivet.list().total == 30
+    write_and_recall_at_once(trivet, threads=6, turns=5)
     assert between.connections <= 6
 
 

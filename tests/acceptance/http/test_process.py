@@ -8,7 +8,6 @@ import shlex
 import signal
 import socket
 import threading
-import time
 from pathlib import Path
 
 import httpx2
@@ -130,7 +129,6 @@ def _until_refused(address: str) -> None:
             socket.create_connection((host, int(port))).close()
         except ConnectionRefusedError:
             return
-        time.sleep(0.01)
 
 
 def test_killed_without_warning_it_loses_nothing_acknowledged(path: Path) -> None:

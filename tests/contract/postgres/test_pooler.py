@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +10,7 @@ from contract.graphs import read_all
 from support.pooler import PROGRAM, Pooler
 from support.postgres_server import PostgresServer
 from support.stores import add, embed, found, memory, near
-from support.waiting import ended
+from support.waiting import in_threads
 from trivet import Trivet
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
@@ -40,25 +39,16 @@ def test_tenants_stay_apart_on_shared_connections(pooler: Pooler, url: str) -> N
     """Two connections serve six threads of three tenants that read and write at once."""
     server = Server(pooler.url(url))
     stores = [PostgresStore(server, f"tenant-{number % 3}") for number in range(6)]
-    failures: list[BaseException] = []
 
     def work(number: int) -> None:
         store, word = stores[number], ("apple", "pear", "plum")[number % 3]
-        try:
-            for _ in range(15):
-                add(store, memory(f"relay {word}"))
-                with store.moment():
-                    seen = {store.memories.get(id).content for id in found(store, "relay")}
-                assert seen == {f"relay {word}"}
-        except BaseException as error:  # noqa: BLE001  # told to the thread that asserts
-            failures.append(error)
+        for _ in range(15):
+            add(store, memory(f"relay {word}"))
+            with store.moment():
+                seen = {store.memories.get(id).content for id in found(store, "relay")}
+            assert seen == {f"relay {word}"}
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        ended(thread)
-    assert failures == []
+    in_threads(6, work)
     assert [store.memories.stats().memories for store in stores[:3]] == [{"active": 30}] * 3
     server.close()
 
@@ -104,18 +94,14 @@ def test_prepared_statements_forced_on_are_a_clear_error(pooler: Pooler, url: st
     stores = [PostgresStore(server, "ann") for _ in range(8)]
     told: list[str] = []
 
-    def work(store: PostgresStore) -> None:
+    def work(number: int) -> None:
         try:
             for _ in range(20):
-                store.memories.stats()
+                stores[number].memories.stats()
         except StoreError as error:
             told.append(str(error))
 
-    threads = [threading.Thread(target=work, args=(store,)) for store in stores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        ended(thread)
+    in_threads(len(stores), work)
     assert told
     assert any("postgres_pooler" in text for text in told)
     server.close()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
-from support.waiting import ended
+from support.opened import Opened, write_and_recall_at_once
 from trivet import InvalidInput, Settings, StoreError, Trivet
 
 
@@ -58,23 +56,7 @@ def test_two_open_stores_see_each_others_writes(open_trivet: Opened) -> None:
 
 
 def test_many_threads_may_use_one_store(trivet: Trivet) -> None:
-    errors: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            for turn in range(10):
-                id = trivet.remember(f"zebra thread{number} turn{turn}").id
-                assert id in {hit.id for hit in trivet.recall(f"thread{number} turn{turn}").hits}
-        except BaseException as error:  # noqa: BLE001 - shown by the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        ended(thread)
-    assert errors == []
-    assert trivet.list().total == 60
+    write_and_recall_at_once(trivet, threads=6, turns=10)
 
 
 def test_a_newer_schema_is_refused_and_left_alone(open_trivet: Opened, path: Path) -> None:

@@ -99,18 +99,6 @@ class Reader:
             _sent(connection)
         return cursor
 
-    def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> psycopg.Cursor[Row]:
-        raise NotImplementedError("Only a transaction writes.")
-
-    def put(self, file: str, name: str, row: Parameters) -> None:
-        raise NotImplementedError("Only a transaction writes.")
-
-    def number(self, kind: Numbered) -> int | None:
-        raise NotImplementedError("Only a transaction writes.")
-
-    def note_change(self, key: int) -> None:
-        raise NotImplementedError("Only a transaction writes.")
-
 
 class Answer:
     """The result of a statement, fetched when it is read: until then the next statements can be sent."""
@@ -152,15 +140,6 @@ class Transaction:
         cursor.executemany(sql, list(parameters))
         _sent(self._connection)
         return Answer(cursor, self._pipeline)
-
-    def put(self, file: str, name: str, row: Parameters) -> None:
-        raise NotImplementedError("Only `write` makes new rows.")
-
-    def number(self, kind: Numbered) -> int | None:
-        raise NotImplementedError("Only `write` makes new rows.")
-
-    def note_change(self, key: int) -> None:
-        raise NotImplementedError("Only `write` changes memories.")
 
     def finish(self) -> None:
         """What is left to write before the commit."""

@@ -7,7 +7,7 @@ from trivet.errors import Conflict, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import KnownKey
 from trivet.store.relational.audit import note
-from trivet.store.relational.database import Connection, Part, Row
+from trivet.store.relational.database import Part, Row, WriteTransaction
 from trivet.types import AuditEntry, Key, Role, User
 
 
@@ -85,7 +85,7 @@ class Accounts(Part):
             raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
 
 
-def _note(connection: Connection, act: str, detail: str) -> None:
+def _note(connection: WriteTransaction, act: str, detail: str) -> None:
     note(connection, [AuditEntry(at=now(), actor=None, act=act, memory=None, detail=detail)])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.clock import now
-from trivet.store.relational.database import Connection, Database, Part, Row
+from trivet.store.relational.database import Database, Part, Row, WriteTransaction
 from trivet.types import AuditEntry
 
 _VERIFIED_AT_ONCE = 1000
@@ -30,14 +30,16 @@ class Audit(Part):
         return tuple(_entry(row) for row in rows)
 
 
-def note_write(connection: Connection, viewer: str | None, act: str, ids: Sequence[str], detail: str = "") -> None:
+def note_write(
+    connection: WriteTransaction, viewer: str | None, act: str, ids: Sequence[str], detail: str = ""
+) -> None:
     """Writes of users are on the record. The owner of the store needs none: revisions tell, and could be forged too."""
     if viewer is not None and ids:
         moment = now()
         note(connection, [AuditEntry(at=moment, actor=viewer, act=act, memory=id, detail=detail) for id in ids])
 
 
-def note(connection: Connection, entries: Sequence[AuditEntry]) -> None:
+def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
     sql = connection.sql("audit")
     last = connection.execute(sql["last"]).fetchone()
     sequence, hash = (last["sequence"], bytes(last["hash"])) if last else (0, b"")

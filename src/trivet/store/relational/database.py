@@ -45,10 +45,22 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
+    """What reads need."""
+
     @property
     def sql(self) -> Queries: ...
     def execute(self, sql: str, parameters: Parameters = ..., /) -> Cursor: ...
+
+
+class Transaction(Connection, Protocol):
+    """Its statements are committed together, or none of them."""
+
     def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Cursor: ...
+
+
+class WriteTransaction(Transaction, Protocol):
+    """One that makes rows and puts memories on the record of changes."""
+
     def put(self, file: str, name: str, row: Parameters) -> None:
         """Writes by a named query that answers nothing: now, or with others of its kind before the next statement."""
 
@@ -82,10 +94,10 @@ class Database(Protocol):
     def read(self) -> Connection:
         """Outside a transaction each statement sees the latest commit."""
 
-    def write(self) -> AbstractContextManager[Connection]:
+    def write(self) -> AbstractContextManager[WriteTransaction]:
         """One transaction: all of it is committed, or nothing. Within another one it is part of that."""
 
-    def take(self) -> AbstractContextManager[Connection]:
+    def take(self) -> AbstractContextManager[Transaction]:
         """A transaction on the queues alone, which puts nothing on the record of changes."""
 
     def snapshot(self) -> AbstractContextManager[Connection]:
@@ -103,7 +115,7 @@ class Database(Protocol):
     def size(self) -> int:
         """Bytes on disk."""
 
-    def erasing(self) -> AbstractContextManager[Connection]:
+    def erasing(self) -> AbstractContextManager[WriteTransaction]:
         """A `write` after which what was deleted or overwritten cannot be read out of the files either."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trivet.memory_fields import as_json
 from trivet.store.records import Backlog, Job, Model, Passage
-from trivet.store.relational.database import Connection, Part, StoreDatabase
+from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
 
 Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 
@@ -44,7 +44,7 @@ class Jobs(Part):
             for model in {job.model for job, _, _ in done}:
                 self._finish(connection, model, [one for one in done if one[0].model == model])
 
-    def _finish(self, connection: Connection, model: int, done: Sequence[Done]) -> None:
+    def _finish(self, connection: WriteTransaction, model: int, done: Sequence[Done]) -> None:
         wanted = as_json({"memory": job.key, "revision": job.revision} for job, _, _ in done)
         rows = connection.execute(self._sql["finish"], {"model": model, "rows": wanted}).fetchall()
         taken = {row[0] for row in rows}

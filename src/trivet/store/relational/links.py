@@ -8,7 +8,7 @@ from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Connection, Database, Part
+from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
 from trivet.store.relational.memories import restate
 from trivet.types import Link, LinkKind
 
@@ -104,7 +104,7 @@ class Links(Part):
         parameters = {"start": start, "goal": goal, "kind": kind}
         return connection.execute(self._sql["reaches"], parameters).fetchone() is not None
 
-    def _after_change(self, connection: Connection, kind: LinkKind, source: int, target: int) -> None:
+    def _after_change(self, connection: WriteTransaction, kind: LinkKind, source: int, target: int) -> None:
         if kind == "supersedes":
             restate(connection, target)
         for key in (source, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,12 +19,12 @@ _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
 
 
-class Maintenance(Part):
+class Maintenance(Part, ABC):
     file = "maintenance"
 
+    @abstractmethod
     def backup(self, target: Path) -> None:
         """Everything into a file of the embedded store. The target appears only when it is whole."""
-        raise NotImplementedError
 
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
         """Everything in one transaction: recalls go on with the old index until it is committed."""

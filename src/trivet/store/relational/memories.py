@@ -13,7 +13,7 @@ from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
-from trivet.store.relational.database import Connection, Database, Part, Row
+from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
@@ -237,7 +237,7 @@ class Memories(Part):
                 "decide who sees it. Nothing was changed."
             )
 
-    def _add(self, connection: Connection, entry: Entry, existing: Memory | None) -> Added:
+    def _add(self, connection: WriteTransaction, entry: Entry, existing: Memory | None) -> Added:
         memory = entry.memory
         if self._viewer is not None and memory.owner != self._viewer:
             raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
@@ -256,14 +256,14 @@ class Memories(Part):
         self._write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 
-    def _insert(self, connection: Connection, row: dict[str, Any]) -> int:
+    def _insert(self, connection: WriteTransaction, row: dict[str, Any]) -> int:
         number = connection.number("memory")
         if number is None:
             return int(connection.execute(self._sql["insert"], {**row, "key": None}).fetchone()[0])
         connection.put("memories", "insert", {**row, "key": number})
         return number
 
-    def _write_revision(self, connection: Connection, key: int, revision: Revision) -> None:
+    def _write_revision(self, connection: WriteTransaction, key: int, revision: Revision) -> None:
         connection.put(
             "memories",
             "insert_revision",
@@ -276,7 +276,7 @@ class Memories(Part):
             },
         )
 
-    def _clear_derived(self, connection: Connection, key: int) -> None:
+    def _clear_derived(self, connection: WriteTransaction, key: int) -> None:
         connection.execute(self._sql["delete_tags"], {"key": key})
         connection.execute(connection.sql("lexical")["delete"], {"key": key})
         connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
@@ -284,7 +284,7 @@ class Memories(Part):
         connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
         clear_graph(connection, key)
 
-    def _write_derived(self, connection: Connection, key: int, memory: Memory, document: Document) -> None:
+    def _write_derived(self, connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
             connection.put("memories", "insert_tags", {"key": key, "tags": as_json(memory.tags)})
         if memory.state != "deleted":
@@ -298,7 +298,7 @@ def _as_revision(memory: Memory, action: str) -> Revision:
     return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
 
 
-def write_lexical(connection: Connection, key: int, document: Document) -> None:
+def write_lexical(connection: WriteTransaction, key: int, document: Document) -> None:
     connection.put(
         "lexical",
         "insert",
@@ -315,13 +315,13 @@ def write_lexical(connection: Connection, key: int, document: Document) -> None:
     connection.put("lexical", "insert_fingerprint", {"key": key, "hashes": hashes})
 
 
-def restate_targets(connection: Connection, key: int) -> None:
+def restate_targets(connection: WriteTransaction, key: int) -> None:
     """After a memory was forgotten or restored: those it supersedes come back, or step back."""
     for target in connection.execute(connection.sql("links")["superseded_by_key"], {"key": key}).fetchall():
         restate(connection, target["key"])
 
 
-def restate(connection: Connection, key: int) -> None:
+def restate(connection: WriteTransaction, key: int) -> None:
     """`superseded` is true exactly while a living successor exists; deleted and archived stay what they are."""
     row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
     if row is None or row["state"] not in ("active", "superseded"):

@@ -16,7 +16,7 @@ from trivet.memory_fields import as_json, texts
 from trivet.store.records import Backlog, Reading
 from trivet.store.relational.budgets import Budget
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Connection, Database, Part
+from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
 
 # A word that more memories hold says little about a name; the newest are enough to find its neighbours.
 MEMORIES_LOOKED_AT = 50
@@ -148,7 +148,7 @@ class Readings(Part):
         return self._budget.spent()
 
     def _taken(
-        self, connection: Connection, reader: Reader, readings: Sequence[Reading], touched: set[int]
+        self, connection: WriteTransaction, reader: Reader, readings: Sequence[Reading], touched: set[int]
     ) -> set[Reading]:
         """Those still wanted. What this reader found of them before goes, and a mark says that they were read."""
         rows = as_json({"memory": reading.key, "revision": reading.revision} for reading in readings)
@@ -163,7 +163,7 @@ class Readings(Part):
             connection.put("graph", "mark_read", {"memory": key, "reader": reader, "revision": revision})
         return {reading for reading in readings if (reading.key, reading.revision) in wanted}
 
-    def _concepts(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    def _concepts(self, connection: WriteTransaction, names: Sequence[str]) -> dict[str, int]:
         wanted = dict.fromkeys(name for name in names if name)
         known = self._known(connection, list(wanted))
         new = [name for name in wanted if name not in known]
@@ -191,7 +191,7 @@ def mention_row(memory: int, concept: int, reader: Reader, mention: Mention) -> 
 
 
 def write_triples(
-    connection: Connection,
+    connection: WriteTransaction,
     reading: Reading,
     triples: Sequence[Triple],
     concepts: Mapping[str, int],
@@ -236,7 +236,7 @@ def _since(triple: Triple, reading: Reading) -> str:
     return BEGINNING if triple.valid_to and triple.valid_to <= reading.since else reading.since
 
 
-def clear_graph(connection: Connection, key: int) -> None:
+def clear_graph(connection: WriteTransaction, key: int) -> None:
     """Takes everything out of the graph that is there because of one memory."""
     sql = connection.sql("graph")
     concepts = [row[0] for row in connection.execute(sql["concepts_of_memory"], {"key": key}).fetchall()]
@@ -245,14 +245,14 @@ def clear_graph(connection: Connection, key: int) -> None:
     drop_orphans(connection, concepts)
 
 
-def drop_orphans(connection: Connection, concepts: Iterable[int]) -> None:
+def drop_orphans(connection: WriteTransaction, concepts: Iterable[int]) -> None:
     """Concepts that nothing mentions any more: the name of what was forgotten must not stay behind."""
     touched = list(concepts)
     connection.execute(connection.sql("graph")["delete_orphans"], {"concepts": as_json(touched)})
     rename_unowned(connection, touched)
 
 
-def rename_unowned(connection: Connection, concepts: Iterable[int]) -> None:
+def rename_unowned(connection: WriteTransaction, concepts: Iterable[int]) -> None:
     """A concept whose own name no memory holds any more goes by one that memories still hold.
 
     What was forgotten or purged must not live on as the name of what another memory means.
@@ -269,7 +269,7 @@ def rename_unowned(connection: Connection, concepts: Iterable[int]) -> None:
             _move(connection, row["concept"], taken["concept"])
 
 
-def _move(connection: Connection, concept: int, other: int) -> None:
+def _move(connection: WriteTransaction, concept: int, other: int) -> None:
     sql = connection.sql("triples")
     moved = {"concept": concept, "other": other}
     memories = connection.execute(sql["memories_of_concept"], moved).fetchall()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.store.relational.database import Connection, Part, Row
+from trivet.store.relational.database import Part, Row, WriteTransaction
 from trivet.types import Sealed
 
 
@@ -26,7 +26,7 @@ class Secrets(Part):
                 connection.execute(self._sql["reseal"], {"id": id, **msgspec.structs.asdict(sealed)})
 
 
-def insert_secrets(connection: Connection, memory: int, secrets: Sequence[Sealed]) -> None:
+def insert_secrets(connection: WriteTransaction, memory: int, secrets: Sequence[Sealed]) -> None:
     for sealed in secrets:
         connection.execute(connection.sql("secrets")["insert"], {"memory": memory, **msgspec.structs.asdict(sealed)})
 

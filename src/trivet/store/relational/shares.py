@@ -5,7 +5,7 @@ from __future__ import annotations
 from trivet.clock import now
 from trivet.errors import Forbidden, InvalidInput, NotFound
 from trivet.store.relational.audit import note_write
-from trivet.store.relational.database import Connection, Part
+from trivet.store.relational.database import Connection, Part, WriteTransaction
 from trivet.types import LOCAL, Permission, Share
 
 
@@ -71,7 +71,7 @@ class Shares(Part):
             raise Forbidden(f"Memory {id} belongs to {row['owner']}, who alone can share it.")
         return int(row["key"]), str(row["owner"])
 
-    def _changed(self, connection: Connection, tag: str) -> None:
+    def _changed(self, connection: WriteTransaction, tag: str) -> None:
         """What any cache knows of these memories is out of date."""
         for row in connection.execute(self._sql["tagged"], {"owner": self._me, "tag": tag}).fetchall():
             connection.note_change(row[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from trivet.errors import EmbedderError
 from trivet.memory_fields import as_json
 from trivet.store.records import Model, Passage
 from trivet.store.relational.changes import MODELS, Changes
-from trivet.store.relational.database import Connection, Database, Part
+from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
 from trivet.types import Candidate, Filter
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class VectorIndex(Part):
+class VectorIndex(Part, ABC):
     """What all stores share. Each database searches its vectors its own way."""
 
     file = "vectors"
@@ -28,9 +29,9 @@ class VectorIndex(Part):
         self._changes = changes
         self._models: tuple[int, tuple[Model, ...]] | None = None  # as of which change
 
+    @abstractmethod
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         """The memories whose best passage is nearest to the vector, best first."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Ends what works beside the caller."""
@@ -82,7 +83,7 @@ class VectorIndex(Part):
         rows = connection.execute(self._sql["models"]).fetchall()
         return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)
 
-    def _known(self, connection: Connection, spec: str, dimension: int, model: Model) -> Model:
+    def _known(self, connection: WriteTransaction, spec: str, dimension: int, model: Model) -> Model:
         if model.dimension != dimension:
             raise EmbedderError(
                 f"{model.identity} now makes vectors of {dimension} dimensions, and the stored ones have "

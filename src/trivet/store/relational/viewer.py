@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import StoreError
-from trivet.store.relational.database import Connection, Database
+from trivet.store.relational.database import Connection, Database, Transaction, WriteTransaction
 from trivet.store.relational.queries import Queries
 
 
@@ -41,12 +41,12 @@ class ViewerDatabase:
         return self._whole.read()
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[WriteTransaction]:
         with self._without_its_place(), self._whole.write() as connection:
             yield connection
 
     @contextmanager
-    def take(self) -> Iterator[Connection]:
+    def take(self) -> Iterator[Transaction]:
         with self._without_its_place(), self._whole.take() as connection:
             yield connection
 
@@ -64,7 +64,7 @@ class ViewerDatabase:
             yield
 
     @contextmanager
-    def erasing(self) -> Iterator[Connection]:
+    def erasing(self) -> Iterator[WriteTransaction]:
         with self._without_its_place(), self._whole.erasing() as connection:
             yield connection
 
