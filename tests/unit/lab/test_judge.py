@@ -241,6 +241,7 @@ def test_a_model_judges_and_never_sees_what_is_sensitive_nor_the_arms(desk: Desk
         ("three out of three", "not JSON"),
         ('{"grades": [{"text": 1, "grade": 9}]}', "another shape"),
         ('{"grades": [{"text": 1, "grade": true}]}', "another shape"),
+        ('{"grades": [{"text": "1", "grade": 1}]}', "another shape"),
         (None, "no answer"),
     ],
 )

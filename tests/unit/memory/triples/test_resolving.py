@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from support.opened import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
+from trivet.errors import EmbedderError
+from trivet.graph.mentions import Triple
 from trivet.memory.background.triples.names import could_be_one, spelled_out
+from trivet.memory.background.triples.resolve import resolve
+from trivet.models.embed.base import Embedder
 
 Aliases = Callable[[], set[tuple[str, str]]]
 CORP, CORPORATION = "Acme Corp builds rockets for Nasa.", "Later the Acme Corporation bought Globex."
@@ -84,6 +88,23 @@ def test_a_model_that_fails_to_say_leaves_two(open_trivet: Opened, held: Held, b
         read(trivet, DB, SECOND_DB)
         assert len(asked_pairs(model.bodies)) == 1
         assert {row[0] for row in held()} == {"stagingdatabase", "stagingdb"}
+
+
+class NoEmbedder:
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        raise EmbedderError("it does not answer")
+
+
+def test_without_vectors_they_stay_two_and_nothing_is_asked(open_trivet: Opened) -> None:
+    with serving(knows(KNOWN)) as model:
+        trivet = open_trivet(graph_llm=model.spec)
+        read(trivet, CORP)
+        later = Triple(subject="Acme Corporation", relation="buys", object="Globex")
+        silent = cast(Embedder, NoEmbedder())
+        ((kept,),) = resolve(
+            trivet.engine.store.graph, silent, [(CORPORATION, [later])], lambda _: pytest.fail("asked")
+        )
+        assert kept == later
 
 
 def test_without_budget_for_the_question_they_stay_two(open_trivet: Opened, held: Held) -> None:
