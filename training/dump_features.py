@@ -1,22 +1,28 @@
 """Dump the features of recalled candidates, with their judgements, by running the product's own read path.
 
-    python training/dump_features.py --stores CACHE --output features.npz [--queries 300] [--embedder stock]
+    python training/dump_features.py --stores CACHE --output features.npz --lives FOLDER [--pairs FOLDER] [--data FOLDER]
 
-Datasets come from the lab's shelf (`trivet lab import`) or, with --data, from their originals; stores are made in CACHE
-on first use. Of each query the best candidates are kept, and each query is asked in several ways (`kind`):
+Three kinds of material: `--lives` folders of small stores as people have them (training/lives), `--pairs` question and
+passage sets in the layout of build_train.py, and `--data` test collections, which are judged on and never fitted on.
+Vectors are kept in CACHE, so a text is embedded once. Of each query the best candidates are kept, and each query is
+asked in several ways (`kind`):
 
-    own      as it is: its judged documents are relevant
-    foreign  another corpus' question: nothing is relevant
+    own      as it is: its judged documents are relevant; none: a question of this store that it cannot answer
+    foreign  another store's question: nothing is relevant
     scope    asked in another scope of the same corpus, where there are scopes: nothing is relevant
     small    in a store of a few documents, those of some queries and others; absent: there, but of a query left out
 
 Columns of the .npz: `features` (rows x names), `names`, `label` (grade of the row's document), `query` (row to query),
-`fused` (the fused score) and, by query, `corpus`, `kind`, `recipe`, `text` and `relevant` (how many documents are).
+`fused` (the fused score) and, by query, `name`, `corpus`, `kind`, `stratum`, `recipe`, `text`, `size` (memories in the
+store) and `relevant` (how many documents are). Beside it OUTPUT.json.xz has, for each query asked with all legs, the texts
+that a reranker would read of its first candidates: `answers.py` scores them, with models that did not see them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import lzma
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,23 +32,39 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kept_vectors import keep_vectors
 from trivet.analyse import analyse_query
 from trivet.contract import Recall
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.catalog import IMPORTERS, find_dataset
-from trivet.lab.dataset import RELEVANT, Dataset, Query
+from trivet.lab.catalog import IMPORTERS
+from trivet.lab.dataset import RELEVANT, Dataset, Document, Judgement, Query
+from trivet.lab.dataset_files import house
+from trivet.memory.answer.rerank import texts_to_read
 from trivet.memory.recall import retrieve
 from trivet.search.filters import filter_of
 from trivet.search.fuse import fuse
-from trivet.search.recipe import Recipe, parse_recipe
+from trivet.search.recipe import parse_recipe
 from trivet.search.relevance.features import Evidence, feature_names
-from trivet.types import Fused
 
-CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique", "house")
+COLLECTIONS = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
+PAIRS = ("squad_v1.1", "quac", "boolq", "policyqa", "medquad", "selqa")
+# Documents of a collection or a set of pairs that are put into its largest store.
+LARGEST = 1_500
 RECIPES = ("default", "legs(lexical)")
 KEPT = 30
-SMALL_SIZES = (12, 120)
+# So many of the first are read by the reranker.
+READ = 8
+SMALL_SIZES = (5, 8, 12, 20, 35, 60, 120, 400)
 SMALL_QUERIES = 8
+# Larger collections than this are cut to LARGEST, with what answers the queries that are asked.
+MOST = 6_000
+# From this grade on a memory of a life answers its question at least in part.
+HELPS = 2
+# Of a hundred questions to a life so many more are asked that belong to others.
+FOREIGN_SHARE = 40
+
+
+Reading = dict[str, Any]
 
 
 @dataclass
@@ -51,18 +73,26 @@ class Dump:
     label: list[int] = field(default_factory=list)
     query: list[int] = field(default_factory=list)
     fused: list[float] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
     corpus: list[str] = field(default_factory=list)
     kind: list[str] = field(default_factory=list)
+    stratum: list[str] = field(default_factory=list)
     recipe: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
+    size: list[int] = field(default_factory=list)
     relevant: list[int] = field(default_factory=list)
+    reading: list[Reading] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
         columns: dict[str, Any] = {
-            name: np.array(getattr(self, name)) for name in self.__dataclass_fields__ if name != "features"
+            name: np.array(getattr(self, name))
+            for name in self.__dataclass_fields__
+            if name not in ("features", "reading")
         }
         matrix = np.array(self.features, dtype=np.float32)
         np.savez_compressed(path, features=matrix, names=np.array(feature_names()), **columns)
+        packed = json.dumps(self.reading, ensure_ascii=False).encode()
+        path.with_suffix(".json.xz").write_bytes(lzma.compress(packed, preset=3))
 
 
 @dataclass(frozen=True)
@@ -77,19 +107,13 @@ class Asked:
 def main() -> None:
     options = _options()
     chosen = random.Random(1)
-    datasets = {name: _dataset(name, options.data) for name in options.corpora}
+    options.stores.mkdir(parents=True, exist_ok=True)
     dump = Dump()
-    for name, dataset in datasets.items():
-        others = [query.text for other, one in datasets.items() if other != name for query in one.queries]
-        with open_bench(dataset, options.stores, options.embedder) as bench:
-            asked = list(_asked(dataset, others, options.queries, chosen))
-            ask_all(bench, asked, dump)
-        for number, size in enumerate(SMALL_SIZES):
-            small, asked = small_dataset(dataset, size, chosen)
-            with open_bench(small, options.stores / "small", options.embedder) as bench:
-                ask_all(bench, asked, dump, f"{name}-{number}")
-        print(f"{name}: {len(dump.corpus)} queries, {len(dump.label)} rows so far", flush=True)
-        dump.save(options.output)
+    with keep_vectors(options.stores / "vectors.npz"):
+        lives = {folder.name: read_life(folder) for folder in options.lives for folder in sorted(_stores(folder))}
+        _dump_lives(lives, options, chosen, dump)
+        _dump_corpora(_corpora(options, chosen), options, chosen, dump)
+    dump.save(options.output)
 
 
 def _options() -> argparse.Namespace:
@@ -97,14 +121,112 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--embedder", default="bundled", choices=("bundled", "stock"))
-    parser.add_argument("--queries", type=int, default=300, help="most queries of a corpus and kind")
-    parser.add_argument("--data", type=Path, help="the folder of the originals")
-    parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
+    parser.add_argument("--queries", type=int, default=150, help="most queries of a corpus and kind")
+    parser.add_argument("--lives", type=Path, nargs="*", default=[], help="folders of small stores")
+    parser.add_argument("--pairs", type=Path, help="the folder of the question and passage sets")
+    parser.add_argument("--data", type=Path, help="the folder of the test collections' originals")
+    parser.add_argument("--corpora", nargs="*", default=[*COLLECTIONS, *PAIRS, "house"])
     return parser.parse_args()
 
 
-def _dataset(name: str, data: Path | None) -> Dataset:
-    return IMPORTERS[name](data) if data is not None and name in IMPORTERS else find_dataset(name)
+def _corpora(options: argparse.Namespace, chosen: random.Random) -> dict[str, Dataset]:
+    found = {}
+    for name in options.corpora:
+        if name == "house":
+            found[name] = house()
+        elif name in PAIRS and options.pairs:
+            found[name] = pairs_dataset(options.pairs / f"{name}.json.xz", name, chosen)
+        elif name in COLLECTIONS and options.data:
+            found[name] = IMPORTERS[name](options.data)
+    return found
+
+
+def _stores(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if (path / "memories.jsonl").exists()]
+
+
+def read_life(folder: Path) -> Dataset:
+    """A store of a person or a project. What is of the same topic only is not relevant."""
+    lines = [json.loads(line) for line in (folder / "memories.jsonl").read_text().splitlines() if line.strip()]
+    documents = tuple(
+        Document(
+            id=f"{folder.name}/{line['id']}",
+            text=line["content"],
+            category=line["category"],
+            tags=tuple(line["tags"]),
+            created_at=line["created_at"],
+        )
+        for line in lines
+    )
+    asked = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines() if line.strip()]
+    queries = tuple(Query(id=f"{folder.name}/{one['id']}", text=one["text"], stratum=one["stratum"]) for one in asked)
+    rows = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines() if line.strip()]
+    judgements = tuple(
+        Judgement(query=f"{folder.name}/{query}", document=f"{folder.name}/{document}", grade=int(grade))
+        for query, document, grade in rows
+        if int(grade) >= HELPS
+    )
+    return Dataset(name=folder.name, documents=documents, queries=queries, judgements=judgements)
+
+
+def pairs_dataset(path: Path, name: str, chosen: random.Random) -> Dataset:
+    """Questions with the passages that answer them and the hard negatives that do not."""
+    with lzma.open(path) as file:
+        pairs = json.load(file)
+    texts, rows = pairs["texts"], chosen.sample(pairs["rows"], len(pairs["rows"]))
+    wanted: dict[int, None] = {}
+    queries, judgements = [], []
+    for number, (text, positive, negative) in enumerate(rows):
+        if len(wanted) >= LARGEST:
+            break
+        if text.strip() and all(texts[place].strip() for place in positive):
+            wanted.update(dict.fromkeys([*positive, *negative[:4]]))
+            queries.append(Query(id=f"q{number}", text=text[:2_000]))
+            judgements += [Judgement(query=f"q{number}", document=f"d{place}", grade=3) for place in positive]
+    documents = tuple(Document(id=f"d{place}", text=texts[place]) for place in wanted if texts[place].strip())
+    return Dataset(name=name, documents=documents, queries=tuple(queries), judgements=tuple(judgements))
+
+
+def _dump_lives(lives: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump) -> None:
+    for name, dataset in lives.items():
+        others = [query.text for other, one in lives.items() if other != name for query in one.queries]
+        asked = [Asked("own", query, dict(dataset.grades[query.id])) for query in dataset.queries]
+        foreign = chosen.sample(others, min(len(others), FOREIGN_SHARE * len(asked) // 100))
+        asked += [Asked("foreign", Query(id=f"{name}/f{n}", text=text), {}) for n, text in enumerate(foreign)]
+        with open_bench(dataset, options.stores, options.embedder) as bench:
+            ask_all(bench, asked, dump, f"life-{name}")
+    print(f"lives: {len(dump.corpus)} queries, {len(dump.label)} rows", flush=True)
+
+
+def _dump_corpora(datasets: dict[str, Dataset], options: argparse.Namespace, chosen: random.Random, dump: Dump) -> None:
+    for name, dataset in datasets.items():
+        others = [query.text for other, one in datasets.items() if other != name for query in one.queries]
+        whole = dataset if len(dataset.documents) <= MOST else subset(dataset, LARGEST, options.queries, chosen)
+        with open_bench(whole, options.stores, options.embedder) as bench:
+            ask_all(bench, list(_asked(whole, others, options.queries, chosen)), dump, name)
+        for size in SMALL_SIZES:
+            small, asked = small_dataset(dataset, size, chosen)
+            with open_bench(small, options.stores / "small", options.embedder) as bench:
+                ask_all(bench, asked, dump, f"{name}-{size}")
+        print(f"{name}: {len(dump.corpus)} queries, {len(dump.label)} rows so far", flush=True)
+        dump.save(options.output)
+
+
+def subset(dataset: Dataset, size: int, queries: int, chosen: random.Random) -> Dataset:
+    """A store of about `size` documents that answer some of the queries."""
+    answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
+    sample = chosen.sample(answerable, min(queries, len(answerable)))
+    wanted = {id for query in sample for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT}
+    rest = [document.id for document in dataset.documents if document.id not in wanted]
+    kept = wanted | set(chosen.sample(rest, max(0, min(len(rest), size - len(wanted)))))
+    return Dataset(
+        name=f"{dataset.name}-{size}",
+        documents=tuple(document for document in dataset.documents if document.id in kept),
+        queries=tuple(sample),
+        judgements=tuple(
+            row for row in dataset.judgements if row.document in kept and row.query in {query.id for query in sample}
+        ),
+    )
 
 
 def _asked(dataset: Dataset, others: Sequence[str], most: int, chosen: random.Random) -> Iterator[Asked]:
@@ -124,16 +246,17 @@ def _asked(dataset: Dataset, others: Sequence[str], most: int, chosen: random.Ra
 def small_dataset(dataset: Dataset, size: int, chosen: random.Random) -> tuple[Dataset, list[Asked]]:
     """A store as it is at first: the documents of a few queries, some others, and queries of what is not there."""
     answerable = [query for query in dataset.queries if query.id not in set(dataset.unanswerable)]
-    sample = chosen.sample(answerable, min(2 * SMALL_QUERIES, len(answerable)))
-    here, away = sample[:SMALL_QUERIES], sample[SMALL_QUERIES:]
+    few = max(2, min(SMALL_QUERIES, size // 2))
+    sample = chosen.sample(answerable, min(2 * few, len(answerable)))
+    here, away = sample[:few], sample[few:]
     wanted = {id for query in here for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT}
     unwanted = {id for query in away for id, grade in dataset.grades[query.id].items() if grade >= RELEVANT} - wanted
     rest = [document.id for document in dataset.documents if document.id not in wanted | unwanted]
-    filling = chosen.sample(rest, max(0, min(len(rest), size - len(wanted))))
+    filling = set(chosen.sample(rest, max(0, min(len(rest), size - len(wanted)))))
     kept = tuple(
         msgspec.structs.replace(document, links=(), scope=None)
         for document in dataset.documents
-        if document.id in wanted or document.id in set(filling)
+        if document.id in wanted or document.id in filling
     )
     small = Dataset(name=f"{dataset.name}-{size}", documents=kept, queries=tuple(sample), judgements=())
     asked = [Asked("small", _anywhere(query), dict(dataset.grades[query.id])) for query in here]
@@ -144,10 +267,10 @@ def _anywhere(query: Query) -> Query:
     return msgspec.structs.replace(query, scope=None)
 
 
-def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str = "") -> None:
+def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str) -> None:
     for one in asked:
         for recipe in RECIPES:
-            _ask(bench, one, recipe, dump, corpus or bench.dataset.name)
+            _ask(bench, one, recipe, dump, corpus)
 
 
 def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None:
@@ -157,26 +280,30 @@ def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)
     evidence = Evidence(engine.store, question, filter, recipe, fused, retrieved.rankings)
-    _keep(bench, asked, recipe, fused[:KEPT], evidence, dump, corpus)
-
-
-def _keep(
-    bench: Bench,
-    asked: Asked,
-    recipe: Recipe,
-    fused: Sequence[Fused],
-    evidence: Evidence,
-    dump: Dump,
-    corpus: str,
-) -> None:
-    memories = bench.trivet.engine.store.memories.get_many([hit.id for hit in fused])
+    memories = engine.store.memories.get_many([hit.id for hit in fused[:KEPT]])
     number = len(dump.corpus)
+    if "dense" in recipe.legs:
+        first = [memories[hit.id] for hit in fused[:READ]]
+        places = {memory.id: place for place, memory in enumerate(first)}
+        texts = texts_to_read(engine, question, first, retrieved.rankings)
+        dump.reading.append(
+            {
+                "query": number,
+                "corpus": corpus,
+                "text": asked.query.text,
+                "texts": [one.text for one in texts],
+                "places": [places[one.id] for one in texts],
+            }
+        )
+    dump.name.append(asked.query.id)
     dump.corpus.append(corpus)
     dump.kind.append(asked.kind)
+    dump.stratum.append(asked.query.stratum or "")
     dump.recipe.append("lexical" if recipe.legs == ("lexical",) else "all")
     dump.text.append(asked.query.text)
+    dump.size.append(engine.store.memories.visible_count(filter))
     dump.relevant.append(sum(grade >= RELEVANT for grade in asked.grades.values()))
-    for hit in fused:
+    for hit in fused[:KEPT]:
         known = evidence.of(hit.id, memories[hit.id])
         assert known is not None, "all that is kept lies within the head"
         dump.features.append([known[name] for name in feature_names()])

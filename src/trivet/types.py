@@ -19,7 +19,8 @@ Right = Literal["read", "write", "share", "reveal", "admin"]
 LOCAL = "local"
 LinkKind = Literal["supersedes", "resolved-by", "part-of", "see-also"]
 Sort = Literal["relevance", "importance", "recency"]
-Rerank = Literal["off", "fast", "best"]
+Rerank = Literal["off", "auto", "fast", "best"]
+Strength = Literal["strong", "possible", "weak"]
 # Why a proposal is worth keeping, what accepting it does, and what the user decided.
 ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
 ProposalAction = Literal["add", "update", "supersede", "nothing"]
@@ -104,11 +105,15 @@ class Filter(Value, frozen=True, kw_only=True):
 
 
 class Candidate(Value, frozen=True, kw_only=True):
-    """One memory as a leg sees it. `passage` is the ordinal of its best passage where the leg knows one."""
+    """One memory as a leg sees it. `passage` is the ordinal of its best passage where the leg knows one.
+
+    `estimated`: the leg cannot see the memory (a sensitive one has no vector), and other evidence stands for its score.
+    """
 
     id: str
     score: float
     passage: int | None = None
+    estimated: bool = False
 
 
 class Ranking(Value, frozen=True, kw_only=True):
@@ -130,6 +135,7 @@ class Contribution(Value, frozen=True, kw_only=True):
     score: float
     normalised: float
     weight: float
+    estimated: bool = False
 
 
 class Fused(Value, frozen=True, kw_only=True):
@@ -188,7 +194,8 @@ class Resolution(Value, frozen=True, kw_only=True):
 class Hit(Value, frozen=True, kw_only=True):
     """One recalled memory. `passage` is the part of `content` that matched best.
 
-    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all.
+    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all,
+    and `strength` says that in a word.
     """
 
     id: str
@@ -200,6 +207,7 @@ class Hit(Value, frozen=True, kw_only=True):
     why: Why
     resolved_by: tuple[Resolution, ...] = ()
     relevance: float = 0.0
+    strength: Strength = "weak"
 
 
 class ForeignHit(Value, frozen=True, kw_only=True):
@@ -247,7 +255,8 @@ class Answer(Value, frozen=True, kw_only=True):
     """The reply to a recall: the hits, the health of what made them, and how long each stage took.
 
     `nothing_relevant`: even the likeliest candidate, at `best_relevance`, is below `relevance_at_least`, or below the
-    calibrated threshold if the caller set none; hits are left out only if the caller set one.
+    calibrated threshold if the caller set none. The best candidates are among the hits all the same, unless the caller
+    set one.
     """
 
     query: str

@@ -101,7 +101,10 @@ class Recall(Selection, frozen=True, kw_only=True):
     minimum_score: Annotated[float, Meta(ge=0, le=1, description="Leave out hits scored below this, 0 to 1.")] = 0.0
     relevance_at_least: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
-        Meta(description="Answer nothing unless some hit is at least so likely to be relevant; as configured if none."),
+        Meta(
+            description="Only hits that are at least so likely to be relevant; 0 shows every candidate. If none, as "
+            "configured: the best candidates without the noise behind them."
+        ),
     ] = None
     token_budget: Annotated[Budget | None, Meta(description="Stop before contents exceed about so many tokens.")] = None
     per_source: Annotated[Limit | None, Meta(description="At most so many hits from one source.")] = None
@@ -117,7 +120,7 @@ class Recall(Selection, frozen=True, kw_only=True):
     ] = None
     rerank: Annotated[
         Rerank | None,
-        Meta(description="A second look at the best candidates: off, fast or best; as configured if none."),
+        Meta(description="A second look at the best candidates: off, auto, fast or best; as configured if none."),
     ] = None
 
 

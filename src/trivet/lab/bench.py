@@ -40,7 +40,9 @@ class Bench:
         self, query: Query, recipe: str, limit: int = DEPTH, watch: Stopwatch | None = None, **options: Any
     ) -> Decision:
         """What a recall would decide. The watch times the legs, which may be kept ones, apart from all that follows."""
-        arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
+        # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
+        whole = {"relevance_at_least": 0.0, "limit": limit}
+        arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options}
         return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:

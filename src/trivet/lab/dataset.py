@@ -53,12 +53,18 @@ class Document(Line, frozen=True, kw_only=True):
 
 
 class Query(Line, frozen=True, kw_only=True):
-    """One question, asked within `scope` where it has one. Strata are reported side by side."""
+    """One question, asked within `scope` where it has one. Strata are reported side by side.
+
+    `asked_at` is the time at which it is asked: "last week" is the week before that. `outdated` are documents on the
+    same matter that must not stand before the answer.
+    """
 
     id: Identifier
     text: Written
     scope: Scope | None = None
     stratum: Written | None = None
+    asked_at: str | None = None
+    outdated: tuple[Identifier, ...] = ()
 
 
 class Judgement(Line, frozen=True, kw_only=True):

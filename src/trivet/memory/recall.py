@@ -26,8 +26,9 @@ from trivet.memory.answer.choose import choose, sort_hits, weigh
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
 from trivet.memory.answer.judge import judged
 from trivet.memory.answer.present import health_of, present
-from trivet.memory.answer.rerank import reranked
+from trivet.memory.answer.rerank import is_due, reranked
 from trivet.memory.engine import Engine
+from trivet.memory.unembedded import with_unembedded
 from trivet.search.filters import filter_of
 from trivet.search.fuse import fuse
 from trivet.search.legs.leg import Leg, LegQuery
@@ -98,7 +99,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         with watch.stage("expand"):
             again = partial(_rankings, engine, retrieve, filter, recipe)
             pool = expanded(engine, question, filter, recipe, pool, again)
-    if recipe.rerank is not None:
+    if recipe.rerank is not None and is_due(engine, pool, recipe.rerank):
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
@@ -123,9 +124,9 @@ def recipe_of(engine: Engine, request: Recall) -> Recipe:
     return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
 
 
-def _relevance_demanded(engine: Engine, request: Recall) -> float:
+def _relevance_demanded(engine: Engine, request: Recall) -> float | None:
     given = request.relevance_at_least
-    return (engine.settings.relevance_at_least or 0.0) if given is None else given
+    return engine.settings.relevance_at_least if given is None else given
 
 
 def _rankings(engine: Engine, by: Retrieve, filter: Filter, recipe: Recipe, question: Question) -> list[Ranking]:
@@ -140,6 +141,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
     found = search_with(engine, query, [leg for leg in legs() if leg.name in recipe.legs and not leg.after_others])
+    found = with_unembedded(engine, query, found)
     if not question.quoted_only:
         return search_on(engine, query, found)
     holding = only_holders(engine.store, question, filter, recipe, found.rankings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trivet.models.embed.batching import batched
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # `why_not` and a repeated recall ask for the same vector again.
 QUERIES_KEPT = 256
+# Memories that were just written and are recalled before the worker has stored their vectors.
+DOCUMENTS_KEPT = 64
 
 
 class Embedding:
@@ -30,6 +33,7 @@ class Embedding:
         self._configured = configured
         self._others: dict[str, Embedder] = {}
         self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
+        self._documents: OrderedDict[tuple[str, str, int], NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -93,6 +97,19 @@ class Embedding:
             while len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
         return vector
+
+    def document_vectors(self, model: Model, name: tuple[str, int], texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of a memory's passages, made now. `name` is its id and revision: recalls in a row ask again."""
+        key = (model.identity, *name)
+        with self._lock:
+            if key in self._documents:
+                return self._documents[key]
+        vectors = self.embedder_of(model).embed_documents(texts)
+        with self._lock:
+            self._documents[key] = vectors
+            while len(self._documents) > DOCUMENTS_KEPT:
+                self._documents.popitem(last=False)
+        return vectors
 
     def promote(self) -> None:
         """Once the configured model has a vector for everything, it answers, and the others go."""

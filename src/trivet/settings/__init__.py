@@ -59,16 +59,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
     rerank: Annotated[
         str,
-        Meta(description="A second look at the best candidates: off, fast, best, folder:/path, or an endpoint's name."),
-    ] = "off"
+        Meta(
+            description="A second look at the best candidates: off, auto (where it is not clear whether they answer), "
+            "fast, best, folder:/path, or an endpoint's name."
+        ),
+    ] = "auto"
     rerank_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="A reranker that takes longer is left out; the fused order stands.")
     ] = 2_000
     relevance_at_least: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(
-            description="Answer nothing unless some hit is at least so likely to be relevant; if not set, that holds "
-            "for agents alone, at the calibrated threshold."
+            description="Only hits that are at least so likely to be relevant; if not set, a recall shows its best "
+            "candidates, and what hooks show unasked is gated at the calibrated threshold."
         ),
     ] = None
     expand: Annotated[

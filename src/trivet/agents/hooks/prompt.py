@@ -9,8 +9,7 @@ import msgspec
 from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
-from trivet.search.legs.dense import NAME as DENSE
-from trivet.search.relevance.model import HELD_LITERALLY, relevance_model
+from trivet.search.relevance.model import relevance_model
 from trivet.secrets.private import without_private
 from trivet.serve.mcp import results as agent_results
 from trivet.serve.mcp.result_types import Found, Recalled
@@ -18,15 +17,13 @@ from trivet.serve.mcp.text import Wrapper, recalled_text
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.settings import Settings
 from trivet.trivet import Trivet
-from trivet.types import Answer, Hit
+from trivet.types import Answer
 
 # Of a long prompt: people ask at its beginning or its end, and paste material in between.
 HEAD_CHARACTERS = 1_500
 TAIL_CHARACTERS = 500
 # Most hits asked for, to find some that the conversation was not shown yet.
 MOST_ASKED = 50
-# A memory among the dense leg's first so many is near by meaning, and not only by a shared word.
-NEAR_RANKS = 20
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _HALF_A_WORD_FIRST = re.compile(r"^\S+")
 _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
@@ -41,13 +38,13 @@ def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     least = least_relevance(settings)
     limit = min(settings.hook_memories + len(shown), MOST_ASKED)
     answer = memory.recall(query, limit=limit, relevance_at_least=least)
-    text, ids = _fitted(_fresh(answer, shown, least, settings.hook_memories), settings.hook_bytes)
+    text, ids = _fitted(_fresh(answer, shown, settings.hook_memories), settings.hook_bytes)
     shown_before.add(ids)
     return answer_of(event, text, "UserPromptSubmit")
 
 
 def least_relevance(settings: Settings) -> float:
-    """The relevance from which a memory is shown: the user's setting, else the calibrated threshold."""
+    """The relevance from which a memory is shown unasked: the user's setting, else the calibrated threshold."""
     given = settings.relevance_at_least
     return relevance_model().threshold if given is None else given
 
@@ -71,27 +68,10 @@ def _asks_something(query: str) -> bool:
     return len(question.terms) > 1 or bool(question.phrases)
 
 
-def _fresh(answer: Answer, shown: frozenset[str], least: float, most: int) -> Recalled:
-    """The hits to show: not shown before, not sensitive (those are masked) and each relevant by itself."""
-    by_meaning = any(leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs)
-    hits = tuple(
-        hit
-        for hit in answer.hits
-        if hit.memory.id not in shown
-        and not hit.memory.sensitive
-        and (hit.relevance or 0.0) >= least
-        and not (by_meaning and _shares_words_only(hit))
-    )
+def _fresh(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
+    """The hits to show: not shown before and not sensitive, since those are masked."""
+    hits = tuple(hit for hit in answer.hits if hit.memory.id not in shown and not hit.memory.sensitive)
     return agent_results.recalled(msgspec.structs.replace(answer, hits=hits[:most]))
-
-
-def _shares_words_only(hit: Hit) -> bool:
-    """Whether a hit only repeats the prompt's words and is far from it by meaning.
-
-    Recall ranks such hits high on purpose; but a prompt such as "thanks, looks good" is no search for those words.
-    """
-    dense = hit.why.legs.get(DENSE)
-    return hit.relevance == HELD_LITERALLY and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
 
 
 def _fitted(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:

@@ -16,6 +16,7 @@ BAR_CELLS = 10
 PASSAGE_CHARACTERS = 320
 RESOLUTION_CHARACTERS = 160
 INDENT = 4
+STRENGTH_STYLES = {"strong": "green", "possible": "yellow", "weak": "dim"}
 
 
 def as_json(answer: Answer) -> dict[str, Any]:
@@ -34,8 +35,8 @@ def as_lines(answer: Answer) -> Iterator[Line]:
     for hit in sorted(together, key=lambda hit: hit.rank):
         yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
     if not answer.hits and answer.best_relevance is not None:
-        said = f"{nothing.capitalize()} relevant here: the likeliest candidate is only {likely(answer)} likely to be. "
-        yield line(said, ("--relevance-at-least 0 shows it.", "dim"))
+        said = f"{nothing.capitalize()} is so relevant: the likeliest candidate is {likely(answer)} likely to be. "
+        yield line(said, ("--relevance-at-least 0 shows every candidate.", "dim"))
     elif not answer.hits and not answer.foreign:
         hint = "`trivet list` shows what is stored." if answer.health.memories else "The store is empty."
         yield line(f"Nothing was found. {hint}")
@@ -58,7 +59,7 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
         (f"{hit.rank:>2}  ", "bold"),
         (score_bar(hit.score), "green"),
         (f" {hit.score:.2f}  ", "green"),
-        (f"{hit.relevance:>4.0%}  ", "dim"),
+        (f"{hit.strength:<8} {hit.relevance:>4.0%}  ", STRENGTH_STYLES[hit.strength]),
         (heading or memory.id, "bold" if heading else "cyan"),
     )
     yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)

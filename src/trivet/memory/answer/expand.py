@@ -14,7 +14,7 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Pool
-from trivet.memory.answer.judge import likelihood, serving_identity
+from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
 from trivet.models.chat import BadAnswer, Chat, convert
 from trivet.models.http import Limits
@@ -27,8 +27,6 @@ from trivet.types import Contribution, Filter, Fused, LegHealth, Ranking
 
 # Below this probability of its best hit an answer is unsure enough to ask again.
 UNSURE = 0.5
-# The likeliest hit is almost always among so many of the first.
-LOOKED_AT = 3
 # The question as it was asked counts as much as all its rewrites together.
 SHARE = 0.5
 MOST_REWRITES = 3
@@ -53,7 +51,7 @@ def expanded(
     if engine.rewriter is None:
         return msgspec.structs.replace(pool, notes=(*pool.notes, NO_LANGUAGE_MODEL))
     started = time.perf_counter()
-    if _confidence(engine, pool) >= UNSURE:
+    if confidence(engine, pool) >= UNSURE:
         return pool
     rewrites, failure = _rewrites(engine, engine.rewriter, question)
     answers: list[tuple[Fused, ...]] = []
@@ -69,14 +67,6 @@ def expanded(
     fused = merged(pool.fused, answers) if answers else pool.fused
     health = [*pool.health, *_health(failure, asked, started)]
     return msgspec.structs.replace(pool, fused=fused, evidence=tuple(evidence), health=health, asked=tuple(asked))
-
-
-def _confidence(engine: Engine, pool: Pool) -> float:
-    head = pool.fused[:LOOKED_AT]
-    memories = engine.store.memories.get_many([hit.id for hit in head])
-    embedder = serving_identity(engine)
-    likely = (likelihood(pool, hit.id, memories[hit.id], embedder) for hit in head if hit.id in memories)
-    return max(likely, default=0.0)
 
 
 def _rewrites(engine: Engine, rewriter: Rewriter, question: Question) -> tuple[tuple[str, ...], str | None]:

@@ -1,41 +1,94 @@
-"""Says of each hit how likely it is to be relevant, and whether the answer holds anything relevant at all."""
+"""Says of each hit how likely it is to be relevant, leaves out noise, and says whether anything is relevant at all."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 
 from trivet.memory.answer.decision import Decision, Pool, Scored
 from trivet.memory.engine import Engine
 from trivet.search.relevance.model import relevance, relevance_model
-from trivet.types import Memory
+from trivet.search.rerank.step import Rerank
+from trivet.types import Fused, Memory
+
+# A hit as likely as this is shown beside any better one: at one in twenty it costs less than it may bring.
+ALWAYS_SHOWN = 0.05
+# Where even the best is unlikely, the others are shown down to this share of it; behind that is noise.
+FALLS_OFF = 0.2
+# The likeliest hit is almost always among so many of the first.
+LOOKED_AT = 3
 
 
-def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
-    """The decision with what is known of its hits. Without a hit that is `at_least` so likely, it has none left.
+def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decision:
+    """The decision with what is known of its hits, and without those that only pad the answer.
 
-    Where the caller demands nothing, nothing is left out, and the calibrated threshold says if anything is relevant.
+    `at_least` None: the best candidate always stays, and the others down to where the probability falls off. A number
+    keeps what is at least so likely; 0 keeps everything.
     """
-    embedder = serving_identity(engine)
+    likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
+    likely = falling([likelihood.of(hit.fused, hit.memory) for hit in decision.hits])
     hits: tuple[Scored, ...] = tuple(
-        msgspec.structs.replace(hit, relevance=likelihood(decision.pool, hit.fused.id, hit.memory, embedder))
-        for hit in decision.hits
+        msgspec.structs.replace(hit, relevance=probability)
+        for hit, probability in zip(decision.hits, likely, strict=True)
     )
-    best = max((hit.relevance for hit in hits), default=None)
-    nothing = best is None or best < (at_least or relevance_model().threshold)
-    dropped = decision.dropped
-    if best is not None and best < at_least:
-        reason = f"no hit is {at_least:g} likely to be relevant; the likeliest is {best:g}"
-        dropped = {**dropped, **{hit.memory.id: reason for hit in hits}}
-        hits = ()
-    return msgspec.structs.replace(decision, hits=hits, dropped=dropped, best_relevance=best, nothing_relevant=nothing)
+    best = max(likely, default=None)
+    least = _least(best or 0.0) if at_least is None else at_least
+    dropped = {hit.memory.id: _reason(hit.relevance, at_least, least) for hit in hits if hit.relevance < least}
+    return msgspec.structs.replace(
+        decision,
+        hits=tuple(hit for hit in hits if hit.relevance >= least),
+        dropped={**decision.dropped, **dropped},
+        best_relevance=best,
+        nothing_relevant=best is None or best < (at_least or relevance_model().threshold),
+    )
 
 
-def likelihood(pool: Pool, id: str, memory: Memory, embedder: str | None) -> float:
-    """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""
-    known = [one.of(id, memory) for one in pool.evidence]
-    return max((relevance(features, embedder) for features in known if features is not None), default=0.0)
+def _least(best: float) -> float:
+    return min(ALWAYS_SHOWN, FALLS_OFF * best)
 
 
-def serving_identity(engine: Engine) -> str | None:
-    serving = engine.embedding.serving()
-    return serving.identity if serving else None
+def _reason(relevance: float, demanded: float | None, least: float) -> str:
+    if demanded is None:
+        return f"is {relevance:g} likely to be relevant, far less than the best hit; relevance_at_least=0 shows it"
+    return f"is {relevance:g} likely to be relevant, and {least:g} was demanded"
+
+
+def falling(likely: Sequence[float]) -> list[float]:
+    """The probabilities in an order that does not contradict the hits': where one rises, both sides get their mean.
+
+    The order knows more than the model (importance, successors, a reranker), the model more of how sure it is. Means
+    keep the probabilities calibrated as a whole.
+    """
+    runs: list[tuple[float, int]] = []
+    for probability in likely:
+        runs.append((probability, 1))
+        while len(runs) > 1 and runs[-2][0] < runs[-1][0]:
+            (upper, count), (lower, more) = runs[-2], runs[-1]
+            runs[-2:] = [((upper * count + lower * more) / (count + more), count + more)]
+    return [round(mean, 4) for mean, count in runs for _ in range(count)]
+
+
+class Likelihood:
+    """How likely candidates of a pool are to be relevant, by the model for the embedder and the reranker at work."""
+
+    def __init__(self, engine: Engine, pool: Pool, step: Rerank | None = None) -> None:
+        self._pool = pool
+        serving = engine.embedding.serving()
+        self._embedder = serving.identity if serving else None
+        self._reader = engine.rerankers.named(step.model).identity if step is not None else None
+
+    def of(self, fused: Fused, memory: Memory) -> float:
+        """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""
+        known = [one.of(fused.id, memory) for one in self._pool.evidence]
+        read = fused.rerank.score if fused.rerank is not None else None
+        found = [relevance(one, self._embedder, read, self._reader) for one in known if one is not None]
+        return max(found, default=0.0)
+
+
+def confidence(engine: Engine, pool: Pool) -> float:
+    """The probability of the likeliest of the first candidates, before anything reads them."""
+    head = pool.fused[:LOOKED_AT]
+    memories = engine.store.memories.get_many([hit.id for hit in head])
+    likelihood = Likelihood(engine, pool)
+    return max((likelihood.of(hit, memories[hit.id]) for hit in head if hit.id in memories), default=0.0)

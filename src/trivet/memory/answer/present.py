@@ -13,6 +13,7 @@ from trivet.memory.engine import Engine
 from trivet.memory.passages import best_passages, estimate_tokens, excerpts, stored_spans
 from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.registry import leg_named
+from trivet.search.relevance.model import strength
 from trivet.secrets import masked
 from trivet.store.records import Backlog, Model
 from trivet.types import Filter, Health, Hit, PathStep, Resolution, Why
@@ -50,6 +51,7 @@ def present(
                 memory=memory,
                 why=_why(decision.question, hit, paths.get(hit.fused.id, ())),
                 relevance=hit.relevance,
+                strength=strength(hit.relevance),
                 resolved_by=resolutions.get(memory.id, ()),
             )
         )

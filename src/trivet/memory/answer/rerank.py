@@ -9,9 +9,11 @@ import msgspec
 
 from trivet.analyse import Question
 from trivet.memory.answer.decision import Pool
+from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
 from trivet.memory.passages import best_passages, excerpts, stored_spans
 from trivet.models.rerank.base import Reranker
+from trivet.models.rerank.spec import PRESETS
 from trivet.search.rerank.blend import RERANK, blended
 from trivet.search.rerank.step import Rerank
 from trivet.secrets.placeholder import without_placeholders
@@ -21,7 +23,17 @@ from trivet.types import Candidate, LegHealth, Memory, Ranking
 MOST_PASSAGES = 2
 
 
-class _Text(msgspec.Struct, frozen=True):
+# Below, not even a reranker finds an answer; above, it only confirms: so said the candidates of training/lives.
+HOPELESS, CLEAR = 0.01, 0.85
+
+
+def is_due(engine: Engine, pool: Pool, step: Rerank) -> bool:
+    """Whether the second look is worth its time: always where the caller wants it, else where the first is unsure."""
+    preset = PRESETS.get(step.model)
+    return preset is None or not preset.when_unsure or HOPELESS <= confidence(engine, pool) < CLEAR
+
+
+class ReadText(msgspec.Struct, frozen=True):
     id: str
     text: str
 
@@ -37,9 +49,7 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     deadline = time.monotonic() + engine.settings.rerank_time_limit_ms / 1000
 
     def read() -> Ranking:
-        reranker = engine.rerankers.named(step.model)
-        query, texts = _permitted(engine, reranker, question, _texts(engine, question, readable, rankings))
-        return _ranking(reranker, query, texts, deadline)
+        return reading_of(engine, step.model, question, readable, rankings, deadline)
 
     found, (health,) = engine.legs.run({RERANK: read}, engine.settings.rerank_time_limit_ms, here=None)
     engine.rerankers.note(health.answered)
@@ -49,25 +59,43 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
 
 
-def _texts(engine: Engine, question: Question, memories: Sequence[Memory], rankings: Sequence[Ranking]) -> list[_Text]:
+def reading_of(
+    engine: Engine,
+    model: str,
+    question: Question,
+    memories: Sequence[Memory],
+    rankings: Sequence[Ranking],
+    deadline: float,
+) -> Ranking:
+    """What a reranker thinks of these memories, the best first; each by its best passage."""
+    reranker = engine.rerankers.named(model)
+    query, texts = _permitted(engine, reranker, question, texts_to_read(engine, question, memories, rankings))
+    return _ranking(reranker, query, texts, deadline)
+
+
+def texts_to_read(
+    engine: Engine, question: Question, memories: Sequence[Memory], rankings: Sequence[Ranking]
+) -> list[ReadText]:
     spans = stored_spans(engine.store, engine.embedding.serving(), memories)
     best = best_passages(rankings)
     return [
-        _Text(memory.id, f"{memory.title}\n{part}" if memory.title else part)
+        ReadText(memory.id, f"{memory.title}\n{part}" if memory.title else part)
         for memory in memories
         for part in excerpts(memory.content, spans.get(memory.id, ()), best.get(memory.id), question, MOST_PASSAGES)
     ]
 
 
-def _permitted(engine: Engine, reranker: Reranker, question: Question, texts: list[_Text]) -> tuple[str, list[_Text]]:
+def _permitted(
+    engine: Engine, reranker: Reranker, question: Question, texts: list[ReadText]
+) -> tuple[str, list[ReadText]]:
     """What the reranker may see: one outside this process gets neither secrets nor the marks that stand for them."""
     if reranker.local:
         return question.text, texts
-    outside = [_Text(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
+    outside = [ReadText(one.id, without_placeholders(engine.guard.without_secrets(one.text))) for one in texts]
     return without_placeholders(question.text), [one for one in outside if one.text.strip()]
 
 
-def _ranking(reranker: Reranker, query: str, texts: list[_Text], deadline: float) -> Ranking:
+def _ranking(reranker: Reranker, query: str, texts: list[ReadText], deadline: float) -> Ranking:
     scores = reranker.score(query, [one.text for one in texts], deadline) if texts else []
     best: dict[str, float] = {}
     for one, score in zip(texts, scores, strict=True):

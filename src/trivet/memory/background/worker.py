@@ -125,7 +125,7 @@ class Worker:
             jobs = self._store.jobs.lease(model, LEASED, lease)
             if not jobs:
                 break
-            for batch in _batches([_cut(job, embedder) for job in jobs]):
+            for batch in _batches([cut_job(job, embedder) for job in jobs]):
                 if self._stop.is_set() or failures >= FAILURES_IN_A_ROW:
                     self._store.jobs.release([piece.job for piece in batch])
                 elif self._embed(model, embedder, batch):
@@ -196,7 +196,7 @@ class Cut(msgspec.Struct, frozen=True):
         return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
 
 
-def _cut(job: Job, embedder: Embedder) -> Cut:
+def cut_job(job: Job, embedder: Embedder) -> Cut:
     window = embedder.window
     if job.title:
         window = max(window // 2, window - embedder.count_tokens([job.title])[0])

@@ -36,12 +36,13 @@ class Rerankers:
             self.named(setting.kind)  # a setting that cannot work is told when the store is opened
 
     def named(self, kind: str) -> Reranker:
-        """`fast`, `best`, or anything else for the one of the settings."""
+        """`auto`, `fast`, `best`, or anything else for the one of the settings."""
         spec = RerankSpec(kind) if kind in PRESETS else self.setting
+        name = PRESETS[kind].folder if kind in PRESETS else str(spec)  # `auto` and `fast` are the same model
         with self._lock:
-            if str(spec) not in self._loaded:
-                self._loaded[str(spec)] = load(spec)
-            return self._loaded[str(spec)]
+            if name not in self._loaded:
+                self._loaded[name] = load(spec)
+            return self._loaded[name]
 
     def note(self, answered: bool) -> None:
         with self._lock:

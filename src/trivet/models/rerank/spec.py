@@ -1,7 +1,8 @@
 """The name of a reranker as one small value: parses from a string and prints back to it.
 
 off                            no second look
-fast, best                     the model that comes with Trivet, see PRESETS
+auto                           `fast` over the first few, where it is not clear whether they answer
+fast, best                     the models that come with Trivet, see PRESETS
 folder:/path/to/model          a cross-encoder as an ONNX or sentence-transformers folder
 cohere:MODEL[@BASE_URL]        Cohere, or a server that speaks its API
 jina:MODEL[@BASE_URL]          Jina, or a server that speaks its API
@@ -19,6 +20,7 @@ from trivet.models.kinds import HOSTED_FORM, Kind, checked_url, known
 OFF = "off"
 KINDS: Mapping[str, Kind] = {
     OFF: Kind(OFF),
+    "auto": Kind("auto", "trivet.models.rerank.onnx:fast"),
     "fast": Kind("fast", "trivet.models.rerank.onnx:fast"),
     "best": Kind("best", "trivet.models.rerank.onnx:best"),
     "folder": Kind("folder:/path", "trivet.models.rerank.folder:open_folder", "path"),
@@ -34,16 +36,21 @@ DEEPEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A folder of `models/`, how many of the best candidates it reads, and how much its word counts."""
+    """A folder of `models/`, how many of the best candidates it reads and how much its word counts.
+
+    `when_unsure`: it is asked only where the first look leaves open whether anything answers.
+    """
 
     folder: str
     top: int
     blend: float
+    when_unsure: bool = False
 
 
 # Depths and blends are those that did best on average over seven corpora, none of which lost by them: six layers over
 # the best 30, and for less time four narrow layers over the best 20, which keep most of the gain.
 PRESETS: dict[str, Preset] = {
+    "auto": Preset("reranker-fast", top=8, blend=BLEND, when_unsure=True),
     "fast": Preset("reranker-fast", top=20, blend=BLEND),
     "best": Preset("reranker", top=30, blend=BLEND),
 }

@@ -63,7 +63,14 @@ def _present(part: Part) -> list[Contribution]:
     leg, weight = part.ranking.leg, part.weight
     pairs = zip(part.ranking.candidates, part.normalised, strict=True)
     return [
-        Contribution(leg=leg, rank=rank, score=candidate.score, normalised=normalised, weight=weight)
+        Contribution(
+            leg=leg,
+            rank=rank,
+            score=candidate.score,
+            normalised=normalised,
+            weight=weight,
+            estimated=candidate.estimated,
+        )
         for rank, (candidate, normalised) in enumerate(pairs, 1)
     ]
 

@@ -23,6 +23,8 @@ def _search(query: LegQuery) -> Ranking:
 
 
 def _told(part: Contribution, why: Why) -> str:
+    if part.estimated:
+        return f"cosine about {part.score:.2f}, estimated from its words: it has no vector"
     return f"cosine {part.score:.2f}"
 
 

@@ -11,12 +11,11 @@ import msgspec
 
 from trivet.errors import TrivetError
 from trivet.search.legs.dense import SILENT
+from trivet.types import Strength
 
 DIGITS = 4
-# No training set asks in keywords. Of the candidates that held every word of a question, 54 % were relevant, and no
-# question of another corpus found one; so what holds the query's words or identifiers is never called less likely.
-HELD_LITERALLY = 0.5
-ALMOST_ALL = 1 - 1e-9  # a sum of shares
+# The feature that a reranker gives to what it has read.
+READ = "read"
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -42,24 +41,39 @@ class Linear(msgspec.Struct, frozen=True):
         return self.bias + math.fsum(self.parts(values).values())
 
 
+class Calibrated(msgspec.Struct, frozen=True):
+    """`unread` does without a reranker; `read` has a model for each bundled one, by its name."""
+
+    unread: Linear
+    read: Mapping[str, Linear]
+
+    def of(self, reader: str | None) -> Linear:
+        return self.read.get(_name(reader), self.unread)
+
+
 class RelevanceModel(msgspec.Struct, frozen=True):
     """A cosine of one embedder means nothing for another, so there is a model for each that is known by name.
 
     `other` does without cosines and serves the rest; `words` is for answers to which no vectors contributed.
-    `threshold` is the least probability of the best hit at which 19 of 20 answerable queries are still answered.
+    From `threshold` on a hit is a possible answer, and is shown unasked; docs/relevance.md has the curve it was chosen
+    by. From `strong` on at least four of five hits are relevant.
     """
 
-    embedders: Mapping[str, Linear]
-    other: Linear
-    words: Linear
+    embedders: Mapping[str, Calibrated]
+    other: Calibrated
+    words: Calibrated
     threshold: float
+    strong: float
     manifest: Mapping[str, object]
 
-    def of(self, embedder: str | None, with_vectors: bool) -> Linear:
-        """`embedder` is an identity: a name, a slash and a fingerprint."""
-        if not with_vectors:
-            return self.words
-        return self.embedders.get((embedder or "").partition("/")[0], self.other)
+    def of(self, embedder: str | None, with_vectors: bool, reader: str | None) -> Linear:
+        known = self.embedders.get(_name(embedder), self.other) if with_vectors else self.words
+        return known.of(reader)
+
+
+def _name(identity: str | None) -> str:
+    """Of an identity, which is a name, a slash and a fingerprint."""
+    return (identity or "").partition("/")[0]
 
 
 def probability(log_odds: float) -> float:
@@ -81,8 +95,22 @@ def relevance_model() -> RelevanceModel:
         raise TrivetError(f"relevance.json cannot be used ({error}): is the installation whole?") from None
 
 
-def relevance(features: Mapping[str, float], embedder: str | None, model: RelevanceModel | None = None) -> float:
-    """What a reranker thinks is not asked: with it, the probabilities were no better calibrated and refused no more."""
-    calibrated = (model or relevance_model()).of(embedder, with_vectors=not features[SILENT])
-    least = HELD_LITERALLY if max(features["coverage"], features["exact"]) > ALMOST_ALL else 0.0
-    return round(max(least, probability(calibrated.score(features))), DIGITS)
+def relevance(
+    features: Mapping[str, float],
+    embedder: str | None,
+    read: float | None = None,
+    reader: str | None = None,
+    model: RelevanceModel | None = None,
+) -> float:
+    """`read` is what the reranker `reader` thinks of the candidate, if it read it."""
+    linear = (model or relevance_model()).of(embedder, not features[SILENT], reader if read is not None else None)
+    values = {**features, READ: read} if read is not None else features
+    return round(probability(linear.score(values)), DIGITS)
+
+
+def strength(relevance: float) -> Strength:
+    """The probability in a word, for readers who do not know what 23 % is worth here."""
+    model = relevance_model()
+    if relevance >= model.strong:
+        return "strong"
+    return "possible" if relevance >= model.threshold else "weak"

@@ -136,6 +136,7 @@ def _found(hit: Hit) -> Found:
         "rank": hit.rank,
         "score": round(hit.score, 3),
         "relevance": _likely(hit.relevance),
+        "strength": hit.strength,
         "content": content,
         "whole_characters": whole if len(content) < whole else None,
         "why": _why(hit.why),

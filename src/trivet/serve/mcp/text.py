@@ -44,8 +44,8 @@ def stored_text(result: Stored, wrapper: Wrapper) -> str:
 
 
 def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
-    lines = [wrapper.notice] if result.hits or result.foreign else []
-    lines += [] if result.hits else [_nothing(result)]
+    lines = [] if result.hits and not result.nothing_relevant else [_nothing(result)]
+    lines += [wrapper.notice] if result.hits or result.foreign else []
     together: list[Found | OtherSystemHit] = [*result.hits, *result.foreign]
     for hit in sorted(together, key=lambda hit: hit.rank):
         if isinstance(hit, OtherSystemHit):
@@ -76,10 +76,10 @@ def _other_system_hit(hit: OtherSystemHit, wrapper: Wrapper) -> list[str]:
 def _nothing(result: Recalled) -> str:
     if result.best_relevance is None:
         return "Nothing stored matches this query."
-    return (
-        f"Nothing relevant is stored for this query: the best candidate is only {result.best_relevance:.0%} likely to "
-        "be. To see such candidates all the same, call again with relevance_at_least=0."
-    )
+    said = f"Probably nothing stored is relevant: the best candidate is only {result.best_relevance:.0%} likely to be"
+    if result.hits:
+        return f"{said}. The nearest follow; use one only if it truly answers."
+    return f"{said}, and relevance_at_least demanded more."
 
 
 def got_text(result: Got, wrapper: Wrapper) -> str:
@@ -134,7 +134,7 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
 
 
 def _headline(hit: Found) -> str:
-    parts = [f"{hit.rank}. score {hit.score:g}, relevance {hit.relevance:g}", hit.why]
+    parts = [f"{hit.rank}. {hit.strength}, {hit.relevance:.0%} likely, score {hit.score:g}", hit.why]
     if hit.redirected_from:
         parts.append(f"replaces {' '.join(hit.redirected_from)}")
     if hit.same_as:

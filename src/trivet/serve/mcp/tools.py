@@ -13,7 +13,6 @@ from trivet.contract import (
     Edit,
     LinkRequest,
     LinksRequest,
-    Recall,
     Request,
     UnlinkRequest,
     Verb,
@@ -22,7 +21,6 @@ from trivet.contract import (
 )
 from trivet.contract.verbs import LinkEnds
 from trivet.errors import InvalidInput
-from trivet.search.relevance.model import relevance_model
 from trivet.serve.mcp import results, text
 from trivet.serve.mcp.result_types import (
     NOTICE,
@@ -155,18 +153,11 @@ def _whole(tool: AgentTool, request: Request[Any]) -> Request[Any]:
 
 
 def _recall(memory: Trivet, request: Any) -> Recalled:
-    return results.recalled(memory.perform(_relevant(memory, request)))
+    return results.recalled(memory.perform(request))
 
 
 def _explain(memory: Trivet, request: Any) -> Explained:
-    return results.explained(memory.perform(_relevant(memory, request)))
-
-
-def _relevant(memory: Trivet, request: Recall) -> Any:
-    """An agent takes what it is given for an answer, so it is given nothing where nothing seems relevant."""
-    if request.relevance_at_least is not None or memory.settings.relevance_at_least is not None:
-        return request
-    return msgspec.structs.replace(request, relevance_at_least=relevance_model().threshold)
+    return results.explained(memory.perform(request))
 
 
 def _get(memory: Trivet, request: Any) -> Got:

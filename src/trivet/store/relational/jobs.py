@@ -38,6 +38,16 @@ class Jobs(Part):
             for row in rows
         )
 
+    def newest(self, model: Model, limit: int) -> Mapping[str, Job]:
+        """The jobs of the memories written last, leased or not, by the memories' ids; nothing is leased by it."""
+        rows = self._rows("newest", model=model.model, limit=limit)
+        return {
+            str(row["id"]): Job(
+                row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"]
+            )
+            for row in rows
+        }
+
     def finish(self, done: Sequence[Done]) -> None:
         """Stores the vectors, unless the memory has changed or gone since: then a newer job stands for it, or none."""
         with self._database.write() as connection:

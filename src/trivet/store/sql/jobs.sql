@@ -19,6 +19,10 @@ SELECT j.memory, j.revision, j.attempts, m.title, m.content FROM job AS j JOIN m
 WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memory LIMIT :limit
 {skip_locked:j};
 
+-- name: newest
+SELECT j.memory, j.revision, j.attempts, m.title, m.content, m.id FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model ORDER BY j.memory DESC LIMIT :limit;
+
 -- name: postpone
 UPDATE job SET not_before = :not_before WHERE model = :model AND memory {in_keys:keys};
 

@@ -1,0 +1,223 @@
+"""What reaches an agent: which answers are delivered on each surface, what is refused, and what it costs in tokens.
+
+Rankings are measured elsewhere (`trivet lab run`). Here the product's own surfaces are asked, with everything that they
+gate, cut and shorten: the recall tool of MCP, the hook before a prompt, and the hook at a session's start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from trivet.agents.hooks.event import Event
+from trivet.agents.hooks.prompt import before_prompt
+from trivet.agents.hooks.start import at_start
+from trivet.lab.bench import Bench
+from trivet.lab.calibration import expected_calibration_error
+from trivet.lab.dataset import Query
+from trivet.lab.significance import bootstrap_means, intervals
+from trivet.memory.passages import estimate_tokens
+from trivet.serve.mcp.tools import agent_tools, call
+from trivet.serve.resident.hook_calls import HookCall
+from trivet.types import Progress, Value
+
+Surface = Literal["recall", "prompt", "start"]
+SURFACES: tuple[Surface, ...] = ("recall", "prompt", "start")
+# From this grade on a memory answers the question, at least in part; below it only has the same topic.
+ANSWERS = 2
+# What an agent reads closely.
+READ = 3
+ALL = "(all)"
+RESAMPLES = 1_000
+CONFIDENCE = 0.95
+# Stores with fewer memories are reported beside the rest: they are what every user begins with.
+SMALL_STORE = 50
+_shown_id = re.compile(r'<memory-data nonce="[0-9a-f]+" id="([0-9a-f-]+)"')
+
+
+class Given(Value, frozen=True, kw_only=True):
+    """What a surface gave for a query: documents in order, with their stated probabilities where it states them."""
+
+    documents: tuple[str, ...]
+    relevance: tuple[float, ...] = ()
+    tokens: int = 0
+    nothing: bool = False
+
+
+class Outcome(Value, frozen=True, kw_only=True):
+    """One query on one surface. Places count from 1; None is nowhere."""
+
+    surface: Surface
+    store: str
+    memories: int
+    query: str
+    stratum: str
+    answerable: bool
+    found: int | None  # the place of the first answer among all candidates, whatever is shown of them
+    delivered: int | None
+    refused: bool
+    tokens: int
+    current: bool | None = None  # of a changed fact: whether no outdated memory stands before the answer
+    stated: tuple[tuple[float, bool], ...] = ()  # the probability of each hit, and whether it answers
+
+
+class Share(Value, frozen=True, kw_only=True):
+    """A mean over queries with its interval."""
+
+    mean: float
+    low: float
+    high: float
+    queries: int
+
+
+class Row(Value, frozen=True, kw_only=True):
+    surface: Surface
+    stratum: str
+    values: Mapping[str, Share]
+
+
+class Delivered(Value, frozen=True, kw_only=True):
+    """The measures by surface and stratum, and how far stated probabilities lie from true shares."""
+
+    rows: tuple[Row, ...]
+    calibration_error: float
+    calibration_error_small: float
+    outcomes: tuple[Outcome, ...] = ()
+
+
+def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None) -> list[Outcome]:
+    """Asks every query of a dataset on every surface."""
+    outcomes: list[Outcome] = []
+    at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
+    for query in bench.dataset.queries:
+        found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default").hits]
+        for surface in surfaces:
+            given = at_session_start if surface == "start" else ASKED[surface](bench, query)
+            outcomes.append(_outcome(bench, query, surface, found, given))
+        if progress is not None:
+            progress(1)
+    return outcomes
+
+
+def summarise(outcomes: Sequence[Outcome]) -> Delivered:
+    stated = [pair for outcome in outcomes for pair in outcome.stated]
+    small = [pair for outcome in outcomes if outcome.memories < SMALL_STORE for pair in outcome.stated]
+    return Delivered(
+        rows=tuple(_rows(outcomes)),
+        calibration_error=_calibration(stated),
+        calibration_error_small=_calibration(small),
+        outcomes=tuple(outcomes),
+    )
+
+
+def _recall(bench: Bench, query: Query) -> Given:
+    tool = agent_tools()["memory_recall"]
+    scope = {"scope": query.scope} if query.scope else {}
+    reply = call(bench.trivet, tool, {"query": query.text, **scope})
+    hits = reply.structured["hits"]
+    return Given(
+        documents=tuple(bench.name_of(hit["id"]) for hit in hits),
+        relevance=tuple(hit["relevance"] for hit in hits),
+        tokens=estimate_tokens(reply.text),
+        nothing=reply.structured.get("nothing_relevant", False) or not hits,
+    )
+
+
+def _prompt(bench: Bench, query: Query) -> Given:
+    """No session is named, so that no query is answered with "shown before"."""
+    return _hooked(bench, before_prompt(bench.trivet, _call(bench), _event(prompt=query.text)))
+
+
+def _start(bench: Bench) -> Given:
+    scopes = bench.trivet.stats().scopes
+    project = max(scopes, key=lambda scope: scopes[scope]) if scopes else bench.dataset.name
+    return _hooked(bench, at_start(bench.trivet, _call(bench), _event(folder=f"/home/{project}", source="startup")))
+
+
+ASKED: Mapping[str, Callable[[Bench, Query], Given]] = {"recall": _recall, "prompt": _prompt}
+
+
+def _call(bench: Bench) -> HookCall:
+    return HookCall("", b"", {}, bench.trivet.settings)
+
+
+def _event(prompt: str = "", folder: str = "", source: str = "") -> Event:
+    return Event(name="", session="", folder=folder, prompt=prompt, source=source, raw={})
+
+
+def _hooked(bench: Bench, answer: bytes) -> Given:
+    if not answer:
+        return Given(documents=(), nothing=True)
+    text = msgspec.json.decode(answer)["hookSpecificOutput"]["additionalContext"]
+    documents = tuple(bench.name_of(id) for id in dict.fromkeys(_shown_id.findall(text)))
+    return Given(documents=documents, tokens=estimate_tokens(text), nothing=not documents)
+
+
+def _outcome(bench: Bench, query: Query, surface: Surface, found: Sequence[str], given: Given) -> Outcome:
+    grades = bench.dataset.grades[query.id]
+    answers = {document for document, grade in grades.items() if grade >= ANSWERS}
+    delivered = _place(given.documents, answers)
+    outdated = _place(given.documents, set(query.outdated))
+    return Outcome(
+        surface=surface,
+        store=bench.dataset.name,
+        memories=len(bench.dataset.documents),
+        query=query.id,
+        stratum=query.stratum or ALL,
+        answerable=bool(answers),
+        found=_place(found, answers),
+        delivered=delivered,
+        refused=given.nothing,
+        tokens=given.tokens,
+        current=delivered is not None and (outdated is None or delivered < outdated) if query.outdated else None,
+        stated=tuple(zip(given.relevance, (document in answers for document in given.documents), strict=False)),
+    )
+
+
+def _place(documents: Sequence[str], wanted: set[str]) -> int | None:
+    return next((place for place, document in enumerate(documents, 1) if document in wanted), None)
+
+
+def _rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    for surface in SURFACES:
+        here = [outcome for outcome in outcomes if outcome.surface == surface]
+        for stratum in (*sorted({outcome.stratum for outcome in here}), ALL):
+            chosen = [outcome for outcome in here if stratum in (ALL, outcome.stratum)]
+            if chosen:
+                yield Row(surface=surface, stratum=stratum, values=_values(chosen))
+
+
+def _values(outcomes: Sequence[Outcome]) -> dict[str, Share]:
+    answerable = [outcome for outcome in outcomes if outcome.answerable]
+    unanswerable = [outcome for outcome in outcomes if not outcome.answerable]
+    changed = [outcome.current for outcome in outcomes if outcome.current is not None]
+    values: dict[str, list[float]] = {
+        f"found@{READ}": [_within(outcome.found, READ) for outcome in answerable],
+        "delivered@1": [_within(outcome.delivered, 1) for outcome in answerable],
+        f"delivered@{READ}": [_within(outcome.delivered, READ) for outcome in answerable],
+        "delivered": [float(outcome.delivered is not None) for outcome in answerable],
+        "kept": [float(not outcome.refused) for outcome in answerable],
+        "refused": [float(outcome.refused) for outcome in unanswerable],
+        "current": [float(one) for one in changed],
+        "tokens": [float(outcome.tokens) for outcome in outcomes],
+    }
+    return {name: share(found) for name, found in values.items() if found}
+
+
+def _within(place: int | None, depth: int) -> float:
+    return float(place is not None and place <= depth)
+
+
+def share(values: Sequence[float]) -> Share:
+    means = bootstrap_means(np.array(values, dtype=np.float64)[:, None], RESAMPLES, seed=0)
+    ((low, high),) = intervals(means, CONFIDENCE)
+    return Share(mean=sum(values) / len(values), low=low, high=high, queries=len(values))
+
+
+def _calibration(stated: Iterable[tuple[float, bool]]) -> float:
+    pairs = list(stated)
+    return expected_calibration_error([one for one, _ in pairs], [true for _, true in pairs])

@@ -1,0 +1,101 @@
+"""Memories without a stored vector take part in a recall by meaning all the same.
+
+The latest that wait for the worker are embedded on the spot: what was remembered a moment ago is found as it will be a
+minute later. What stays without a vector (a sensitive memory, one that waits for a hosted embedder) is unknown to the
+dense leg, not last in it: its cosine is estimated from the words it shares with the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from trivet.memory.answer.decision import Retrieved
+from trivet.memory.background.worker import Cut, cut_job
+from trivet.memory.engine import Engine
+from trivet.search.legs.dense import NAME as DENSE
+from trivet.search.legs.leg import LegQuery
+from trivet.search.relevance.wording import Wording
+from trivet.store.records import Job, Model
+from trivet.types import Candidate, Ranking
+
+# Embedded on the caller's time: a few milliseconds each with the bundled model.
+MOST_EMBEDDED = 4
+MOST_PASSAGES = 6
+# Only what another leg ranks so high is worth an estimate.
+MOST_ESTIMATED = 10
+# The cosine that a memory with these words has on average: least squares over the lexical hits of training/lives.
+ESTIMATE = {"coverage": 0.25, "pairs": 0.2}
+ESTIMATE_WITHOUT_WORDS = 0.2
+
+
+def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
+    """The rankings of the first legs, the dense one with what it could not see."""
+    dense = next((ranking for ranking in found.rankings if ranking.leg == DENSE), None)
+    serving = engine.embedding.serving()
+    if dense is None or serving is None:
+        return found
+    fresh = list(_fresh(engine, query, serving, dense))
+    ranking = _merged(dense, fresh)
+    ranking = _merged(ranking, list(_estimated(query, serving, ranking, found.rankings)))
+    if ranking is dense:
+        return found
+    rankings = [ranking if one is dense else one for one in found.rankings]
+    return msgspec.structs.replace(found, rankings=rankings)
+
+
+def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> Iterator[Candidate]:
+    """The memories written last that are not embedded yet, as far as the caller may see them."""
+    if not engine.embedding.local:
+        return
+    waiting = engine.store.jobs.newest(serving, MOST_EMBEDDED)
+    if not waiting:
+        return
+    embedder = engine.embedding.embedder_of(serving)
+    vector = engine.embedding.query_vector(serving, query.question.text)
+    known = {candidate.id for candidate in dense.candidates}
+    left = MOST_PASSAGES
+    for id, job in waiting.items():
+        cut = cut_job(job, embedder)
+        left -= len(cut.passages)
+        if id in known or left < 0 or not engine.store.memories.is_visible(id, query.filter):
+            continue
+        scores = _vectors(engine, serving, id, job, cut) @ vector
+        best = int(np.argmax(scores))
+        yield Candidate(id=id, score=float(scores[best]), passage=best)
+
+
+def _vectors(engine: Engine, serving: Model, id: str, job: Job, cut: Cut) -> np.ndarray:
+    return engine.embedding.document_vectors(serving, (id, job.revision), cut.texts)
+
+
+def _estimated(query: LegQuery, serving: Model, dense: Ranking, rankings: Sequence[Ranking]) -> Iterator[Candidate]:
+    """Hits of the other legs that have no vector."""
+    seen = {candidate.id for candidate in dense.candidates}
+    unseen = [
+        candidate.id
+        for ranking in rankings
+        if ranking.leg != DENSE
+        for candidate in ranking.candidates[:MOST_ESTIMATED]
+        if candidate.id not in seen
+    ]
+    embedded = query.store.vectors.spans(serving, unseen) if unseen else {}
+    unknown = [id for id in dict.fromkeys(unseen) if id not in embedded]
+    if not unknown:
+        return
+    terms, store = query.question.terms, query.store
+    holders = store.lexical.holders(terms, query.filter, query.recipe.bm25) if terms else {}
+    wording = Wording(query.question, holders, store.memories.visible_count(query.filter))
+    for id, memory in store.memories.get_many(unknown).items():
+        words = wording.of(memory)
+        likely = ESTIMATE_WITHOUT_WORDS + sum(weight * words[name] for name, weight in ESTIMATE.items())
+        yield Candidate(id=id, score=likely, estimated=True)
+
+
+def _merged(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
+    if not more:
+        return ranking
+    candidates = sorted((*ranking.candidates, *more), key=lambda one: (-one.score, one.id))
+    return msgspec.structs.replace(ranking, candidates=tuple(candidates))

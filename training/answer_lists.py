@@ -1,0 +1,113 @@
+"""Gather lists that teach a reranker whether a memory answers: a question, some memories, and which of them do.
+
+    python training/answer_lists.py --lives training/lives --pairs FOLDER --train SETS --output answers.json.xz
+
+Three sources: small stores with their questions, memories with questions that they answer or almost answer, and
+question and passage sets, which keep the reranker what it was. Some lists hold no answer: that has to be learned too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HELPS = 2
+LONGEST = 12
+OTHERS = 7
+GENERAL = {
+    "squad_v1.1": 5_000, "quac": 3_500, "policyqa": 1_500, "medquad": 1_500, "boolq": 2_000, "hotpotqa_dev": 2_000,
+    "selqa": 1_500,
+}  # fmt: skip
+# Of the lists of question and passage sets so many lose their answer.
+UNANSWERED = 0.15
+
+List = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lives", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--train", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    chance = random.Random(3)
+    lists = [*life_lists(options.lives, chance), *pair_lists(options.pairs, chance)]
+    lists += general_lists(options.train, chance)
+    numbers: dict[str, int] = {}
+    for one in lists:
+        one["texts"] = [numbers.setdefault(text, len(numbers)) for text in one["texts"]]
+    packed = json.dumps({"texts": list(numbers), "lists": lists}, ensure_ascii=False)
+    options.output.write_bytes(lzma.compress(packed.encode(), preset=6))
+    print(len(lists), "lists,", options.output.stat().st_size, "bytes")
+
+
+def life_lists(folder: Path, chance: random.Random) -> Iterator[List]:
+    """Of each question as many memories of its store as fit, those that were judged first."""
+    for store in sorted(path for path in folder.iterdir() if (path / "queries.jsonl").exists()):
+        memories = {one["id"]: one["content"] for one in _lines(store / "memories.jsonl")}
+        grades: dict[str, dict[str, int]] = {}
+        for row in (store / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+            query, memory, grade = row.split("\t")
+            grades.setdefault(query, {})[memory] = int(grade)
+        for query in _lines(store / "queries.jsonl"):
+            judged = grades.get(query["id"], {})
+            rest = [id for id in memories if id not in judged]
+            chosen = [*judged, *chance.sample(rest, max(0, min(len(rest), LONGEST - len(judged))))]
+            labels = [int(judged.get(id, 0) >= HELPS) for id in chosen]
+            yield {
+                "group": store.name,
+                "query": query["text"],
+                "texts": [memories[id] for id in chosen],
+                "labels": labels,
+            }
+
+
+def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
+    """The memory among others of its file: the answer of some questions, and almost the answer of others."""
+    for file in sorted(folder.glob("*.jsonl")):
+        lines = list(_lines(file))
+        for number, line in enumerate(lines):
+            for label, questions in ((1, line["answered"]), (0, line["near"])):
+                for question in questions:
+                    others = chance.sample([one["memory"] for one in lines if one is not line], OTHERS)
+                    group = f"{file.stem}{number % 2}"
+                    yield {
+                        "group": group,
+                        "query": question,
+                        "texts": [line["memory"], *others],
+                        "labels": [label] + [0] * OTHERS,
+                    }
+
+
+def general_lists(folder: Path, chance: random.Random) -> Iterator[List]:
+    for name, most in GENERAL.items():
+        with lzma.open(folder / f"{name}.json.xz") as file:
+            found = json.load(file)
+        texts, rows = found["texts"], found["rows"]
+        for query, positive, negative in chance.sample(rows, min(most, len(rows))):
+            negatives = negative[:OTHERS] + [
+                chance.randrange(len(texts)) for _ in range(OTHERS - len(negative[:OTHERS]))
+            ]
+            negatives = [place for place in negatives if place not in positive]
+            kept = [] if chance.random() < UNANSWERED else [chance.choice(positive)]
+            chosen = [*kept, *negatives][: OTHERS + 1]
+            yield {
+                "group": "general",
+                "query": query[:600],
+                "texts": [texts[place][:700] for place in chosen],
+                "labels": [int(place in positive) for place in chosen],
+            }
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    return (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+
+
+if __name__ == "__main__":
+    main()

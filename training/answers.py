@@ -1,0 +1,214 @@
+"""Teach a shipped reranker whether a memory answers a question, and score stores with models that did not see them.
+
+    python training/answers.py --model reranker-6.npz --tokenizer tokenizer.json --lists answers.json.xz \
+        --candidates train.json.xz dev.json.xz --output OUT [--relu] [--seconds 60]
+
+Starts from `unpack_onnx.py`'s weights; the word table stays as it is. The loss is pointwise (a score above 0 means: it
+answers) and by list; on question and passage sets it is held to what the model thought before. Two halves of the small
+stores are trained apart, so that each can be scored by a model that never saw it: what is fitted on these scores later
+must not trust them more than it may. Writes the weights without the word table, and OUT/scores-NAME.npz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch.nn import functional
+
+from encoder import Reranker, Shape, State, Texts, load_half, ready, save_half, scored
+from optimiser import ClockedAdamW
+
+LONGEST_TOKENS = 300
+LISTS_A_STEP = 48
+RATE = 6e-5
+# Of the lists of one step so many are of memories; the rest keep the reranker what it was.
+OWN_SHARE = 0.5
+HELD_TO_BEFORE = 0.5
+WORDS = "encoder.words.weight"
+LOWER_LAYERS = tuple(f"encoder.layers.{number}." for number in range(3))
+
+
+class Material:
+    """All texts tokenised once, and the lists as numbers of texts."""
+
+    def __init__(self, tokenizer: Tokenizer, device: str) -> None:
+        self._tokenizer, self._device = tokenizer, device
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def texts(self) -> Texts:
+        encoded = self._tokenizer.encode_batch(list(self._numbers), add_special_tokens=False)
+        ids = [one.ids[:LONGEST_TOKENS] or [0] for one in encoded]
+        lengths = np.array([len(one) for one in ids])
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        return Texts(np.concatenate(ids).astype(np.int32), starts, lengths, self._device)
+
+
+def main() -> None:
+    options = _options()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tokenizer = Tokenizer.from_file(str(options.tokenizer))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    material = Material(tokenizer, device)
+    with lzma.open(options.lists) as file:
+        gathered = json.load(file)
+    lists = [_numbered(material, one, gathered["texts"]) for one in gathered["lists"]]
+    stores = {path.name.partition(".")[0]: _candidates(material, path) for path in options.candidates}
+    texts = material.texts()
+    start = load_half(options.model)
+    shape = Shape(layers=_layers(start), inner=len(start["encoder.layers.0.widen.bias"]), relu=options.relu)
+    before = _scores(start, shape, texts, lists, device)
+    found: dict[str, Any] = {
+        f"{name}-before": _score(start, shape, texts, pairs, device) for name, pairs in stores.items()
+    }
+    for half in (0, 1):
+        seen = [number for number, one in enumerate(lists) if one["half"] in (None, half)]
+        state = trained(start, shape, texts, lists, seen, before, options, device, seed=half)
+        found |= {f"{name}-half{half}": _score(state, shape, texts, pairs, device) for name, pairs in stores.items()}
+    state = trained(start, shape, texts, lists, list(range(len(lists))), before, options, device, seed=2)
+    found |= {f"{name}-whole": _score(state, shape, texts, pairs, device) for name, pairs in stores.items()}
+    for name, pairs in stores.items():
+        found |= {f"{name}-{column}": pairs[column] for column in ("query", "place", "half")}
+    options.output.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(options.output / f"scores-{options.model.stem}.npz", **found)
+    kept = {name: value for name, value in state.items() if name != WORDS}
+    # Two files, since one of six layers is more than some ways back take.
+    lower = {name for name in kept if name.startswith(LOWER_LAYERS)}
+    save_half({name: kept[name] for name in lower}, options.output / f"{options.model.stem}.lower.npz")
+    save_half({name: kept[name] for name in kept.keys() - lower}, options.output / f"{options.model.stem}.upper.npz")
+
+
+def trained(
+    start: State,
+    shape: Shape,
+    texts: Texts,
+    lists: list[dict[str, Any]],
+    seen: list[int],
+    before: list[np.ndarray],
+    options: argparse.Namespace,
+    device: str,
+    seed: int,
+) -> State:
+    reranker = ready(Reranker(shape), start, device, training=True)
+    reranker.encoder.words.weight.requires_grad_(False)
+    optimiser = ClockedAdamW(reranker, RATE, options.seconds)
+    own = [number for number in seen if lists[number]["group"] != "general"]
+    general = [number for number in seen if lists[number]["group"] == "general"]
+    chance, steps, told = random.Random(seed), 0, time.monotonic()
+    while optimiser.spent < 1:
+        few = int(LISTS_A_STEP * OWN_SHARE)
+        chosen = chance.sample(own, few) + chance.sample(general, LISTS_A_STEP - few)
+        loss = _loss(
+            reranker, texts, [lists[number] for number in chosen], [before[number] for number in chosen], device
+        )
+        loss.backward()
+        optimiser.step()
+        steps += 1
+        if time.monotonic() - told > 10:
+            told = time.monotonic()
+            print(f"seed {seed} step {steps} loss {float(loss):.4f} spent {optimiser.spent:.2f}", flush=True)
+    print(f"seed {seed}: {steps} steps, {steps * few / max(1, len(own)):.1f} rounds of {len(own)} lists", flush=True)
+    return {**start, **{name: value.detach().float().cpu() for name, value in optimiser.state().items()}}
+
+
+def _loss(
+    reranker: Reranker, texts: Texts, lists: list[dict[str, Any]], before: list[np.ndarray], device: str
+) -> torch.Tensor:
+    queries = np.concatenate([[one["query"]] * len(one["texts"]) for one in lists])
+    passages = np.concatenate([one["texts"] for one in lists])
+    scores = scored(reranker, texts, queries, passages)
+    labels = torch.as_tensor(np.concatenate([one["labels"] for one in lists]), dtype=torch.float32, device=device)
+    losses, at = [], 0
+    for one, earlier in zip(lists, before, strict=True):
+        part, label = scores[at : at + len(one["texts"])], labels[at : at + len(one["texts"])]
+        at += len(one["texts"])
+        # An answer weighs as much as all that is none.
+        weights = torch.where(label > 0, 1.0, 1.0 / max(1, int((label == 0).sum())))
+        loss = (weights * functional.binary_cross_entropy_with_logits(part, label, reduction="none")).sum()
+        if label.any():
+            loss = loss - (functional.log_softmax(part, 0) * label).sum() / label.sum()
+        if one["group"] == "general":
+            target = functional.softmax(torch.as_tensor(earlier, dtype=torch.float32, device=device), 0)
+            loss = HELD_TO_BEFORE * (loss - (target * functional.log_softmax(part, 0)).sum())
+        losses.append(loss)
+    return torch.stack(losses).mean()
+
+
+@torch.no_grad()
+def _scores(state: State, shape: Shape, texts: Texts, lists: list[dict[str, Any]], device: str) -> list[np.ndarray]:
+    reranker = ready(Reranker(shape), state, device)
+    queries = np.concatenate([[one["query"]] * len(one["texts"]) for one in lists])
+    found = scored(reranker, texts, queries, np.concatenate([one["texts"] for one in lists])).float().cpu().numpy()
+    ends = np.cumsum([len(one["texts"]) for one in lists])
+    return np.split(found, ends[:-1])
+
+
+@torch.no_grad()
+def _score(state: State, shape: Shape, texts: Texts, pairs: dict[str, Any], device: str) -> np.ndarray:
+    reranker = ready(Reranker(shape), state, device)
+    found = scored(reranker, texts, np.array(pairs["queries"]), np.array(pairs["texts"]))
+    return np.asarray(found.float().cpu().numpy())
+
+
+def _numbered(material: Material, one: dict[str, Any], known: list[str]) -> dict[str, Any]:
+    group = one["group"]
+    half = None if group == "general" else half_of(group)
+    texts = np.array([material.number(known[place]) for place in one["texts"]])
+    return {
+        "group": group,
+        "half": half,
+        "query": material.number(one["query"]),
+        "texts": texts,
+        "labels": one["labels"],
+    }
+
+
+def _candidates(material: Material, path: Path) -> dict[str, Any]:
+    """What `dump_features.py` would have read: the first candidates of each query, by the best of their texts."""
+    with lzma.open(path) as file:
+        readings = json.load(file)
+    rows = [
+        (reading["query"], place, material.number(reading["text"]), material.number(text))
+        for reading in readings
+        for text, place in zip(reading["texts"], reading["places"], strict=True)
+    ]
+    halves = {reading["query"]: half_of(reading["corpus"].removeprefix("life-")) for reading in readings}
+    query, place, asked, read = (np.array(column) for column in zip(*rows, strict=True))
+    half = np.array([halves[one] for one in query.tolist()])
+    return {"query": query, "place": place, "half": half, "queries": asked, "texts": read}
+
+
+def half_of(group: str) -> int:
+    return sum(map(ord, group)) % 2
+
+
+def _layers(state: State) -> int:
+    return 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--lists", type=Path, required=True)
+    parser.add_argument("--candidates", type=Path, nargs="*", default=[], help="files that dump_features.py wrote")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--relu", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
