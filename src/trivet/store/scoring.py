@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,14 @@ def seen(postings: Postings, visible: Visible) -> Postings:
     if shown.all():
         return postings if len(keys) == len(postings.keys) else Postings(keys, postings.frequencies[: len(keys)])
     return Postings(keys[shown], postings.frequencies[: len(keys)][shown])
+
+
+def together(lists: Sequence[Postings]) -> Postings:
+    """One list for terms that are one word. A memory that holds several of them holds it as often as the commonest."""
+    keys, places = np.unique(np.concatenate([postings.keys for postings in lists]), return_inverse=True)
+    frequencies = np.zeros(len(keys))
+    np.maximum.at(frequencies, places, np.concatenate([postings.frequencies for postings in lists]))
+    return Postings(keys, frequencies)
 
 
 def score(lists: dict[str, Postings], visible: Visible, bm25: Bm25) -> NDArray[np.float64]:

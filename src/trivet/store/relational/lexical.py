@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,12 @@ from trivet.store.relational.database import Part, StoreDatabase
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.posting_cache import PostingCache
 from trivet.store.relational.visibility import Visibility
-from trivet.store.scoring import prefer_all_words, score, seen
+from trivet.store.scoring import prefer_all_words, score, seen, together
 from trivet.types import Candidate, Filter
 
 # One changed word of a short text changes most of its few pairs.
 SHORT_FINGERPRINT = 8
+NO_OTHERS: Mapping[str, Sequence[str]] = {}
 
 
 class LexicalIndex(Part):
@@ -31,12 +32,25 @@ class LexicalIndex(Part):
         self._ids = ids
 
     def search(
-        self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
+        self,
+        terms: Sequence[str],
+        required: Sequence[str],
+        enough: int,
+        filter: Filter,
+        bm25: Bm25,
+        depth: int,
+        others: Mapping[str, Sequence[str]] = NO_OTHERS,
     ) -> list[Candidate]:
-        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them."""
+        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them.
+
+        A memory that holds one of the `others` of a term holds the term.
+        """
         visible = self._visibility.of(filter)
-        kept = self._postings.of(terms, bm25.field_weights)
-        shown = {term: seen(postings, visible) for term, postings in kept.items()}
+        wanted = dict.fromkeys((*terms, *(other for some in others.values() for other in some)))
+        kept = self._postings.of(wanted, bm25.field_weights)
+        shown = {term: seen(kept[term], visible) for term in terms}
+        for term, some in others.items():
+            shown[term] = together([shown[term], *(seen(kept[other], visible) for other in some)])
         lists = {term: postings for term, postings in shown.items() if len(postings.keys)}
         if not lists:
             return []
