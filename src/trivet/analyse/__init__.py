@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from trivet.analyse.function_words import STOP_WORDS
-from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, marks_of
-from trivet.analyse.question import Question, Word, analyse_query
+from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, mark_among, marks_of
+from trivet.analyse.question import Question, Reading, Word, analyse_query
 from trivet.analyse.terms import LONGEST_TERM, Terms, terms_in
 from trivet.analyse.text import UNSPACED, contains_phrase, fold, is_identifier, tokens_of
 
@@ -25,6 +25,7 @@ __all__ = [
     "STOP_WORDS",
     "UNSPACED",
     "Question",
+    "Reading",
     "Word",
     "analyse",
     "analyse_query",
@@ -34,6 +35,7 @@ __all__ = [
     "is_identifier",
     "language_of_text",
     "mark",
+    "mark_among",
     "marks_of",
     "tokens_of",
 ]

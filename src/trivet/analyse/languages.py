@@ -70,6 +70,11 @@ def mark(language: str) -> str:
     return f":{language}"
 
 
+def mark_among(language: str) -> tuple[str, bool]:
+    """A mark, and whether the memories in this language hold it or are those that do not."""
+    return (NOT_ENGLISH, False) if language == ENGLISH else (mark(language), True)
+
+
 def language_of(tokens: Sequence[str], ascii: bool) -> str:
     """The language of a text, given its words as they are written and whether the text is plain ASCII."""
     looked_at = tokens if len(tokens) <= WORDS_LOOKED_AT else tokens[:WORDS_LOOKED_AT]

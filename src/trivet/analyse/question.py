@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
 
 import msgspec
 
 from trivet.analyse.languages import ENGLISH, language_of
-from trivet.analyse.terms import Terms, terms_in
+from trivet.analyse.terms import Terms, function_words, terms_in
 from trivet.analyse.text import fold, is_identifier, tokens_of, unspaced_run
 
 _quoted = re.compile(r'"([^"]{2,200})"')
+
+
+class Reading(NamedTuple):
+    """A term that stands for a word in texts of one language."""
+
+    term: str
+    language: str
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -22,21 +30,20 @@ class Word(msgspec.Struct, frozen=True):
 
     text: str
     terms: Terms
-    others: Terms = ()
+    others: tuple[Reading, ...] = ()
 
     def is_held(self, text_terms: Set[str]) -> bool:
         """Whether a text with these terms contains the word: one with only `conn` does not contain `E_CONN_4012`."""
         if 2 * sum(term in text_terms for term in self.terms) > len(self.terms):
             return True
-        return bool(self.others) and not text_terms.isdisjoint(self.others)
+        return any(other.term in text_terms for other in self.others)
 
-    def by_holders(self, holders: Mapping[str, int]) -> Word:
-        """The word with the term first that most texts hold it by, and without those that none does."""
-        if not self.others:
-            return self
-        first = max((*self.terms, *self.others), key=lambda term: holders.get(term, 0))
-        others = [term for term in (*self.terms, *self.others) if term != first and holders.get(term, 0)]
-        return Word(self.text, (first,), tuple(others))
+    def as_held(self, holders: Mapping[str, int]) -> Word:
+        """The word with a term first that some text holds, if any does, and without the others that none holds."""
+        held = tuple(other for other in self.others if holders.get(other.term, 0))
+        if not held or any(holders.get(term, 0) for term in self.terms):
+            return Word(self.text, self.terms, held)
+        return Word(self.text, (held[0].term,), held[1:])
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -55,21 +62,22 @@ class Question(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(term for word in self.words for term in word.terms))
 
     @property
-    def others(self) -> dict[str, Terms]:
-        """By a term: those that count as the same, since they are the same word in other languages."""
+    def others(self) -> dict[str, tuple[Reading, ...]]:
+        """By a term: what counts as the same, being the same word in other languages."""
         return {word.terms[0]: word.others for word in self.words if word.others}
 
     @property
     def every_term(self) -> Terms:
         """Its terms in all languages."""
-        return tuple(dict.fromkeys(term for word in self.words for term in (*word.terms, *word.others)))
+        others = (other.term for word in self.words for other in word.others)
+        return tuple(dict.fromkeys((*self.terms, *others)))
 
     def words_held(self, terms: Set[str]) -> list[str]:
         """Those of its words that a text with these terms has."""
         return [word.text for word in self.words if word.is_held(terms)]
 
-    def by_holders(self, holders: Mapping[str, int]) -> Question:
-        return msgspec.structs.replace(self, words=tuple(word.by_holders(holders) for word in self.words))
+    def as_held(self, holders: Mapping[str, int]) -> Question:
+        return msgspec.structs.replace(self, words=tuple(word.as_held(holders) for word in self.words))
 
 
 def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
@@ -93,17 +101,21 @@ def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
     return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers), quoted_only, tuple(languages))
 
 
-def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> Terms:
-    """What an ordinary word is indexed by in the other languages, with its accents and without them."""
+def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tuple[Reading, ...]:
+    """What an ordinary word is indexed by in each language, with its accents and without them."""
     if len(terms) > 1 or unspaced_run.search(token):
         return ()
     spellings = dict.fromkeys((token, fold(token)))
-    read = [terms_in(language)(one) for language in dict.fromkeys((own, *languages, ENGLISH)) for one in spellings]
-    return tuple(term for term in dict.fromkeys(found[0] for found in read if len(found) == 1) if term not in terms)
+    spoken = dict.fromkeys((own, *languages, ENGLISH))
+    read = [(terms_in(language)(spelling), language) for language in spoken for spelling in spellings]
+    readings = dict.fromkeys(Reading(found[0], language) for found, language in read if len(found) == 1)
+    return tuple(reading for reading in readings if reading.term not in terms)
 
 
 def _query_terms(token: str, language: str) -> Terms:
     """The token's terms, but of an unspaced script only pairs of characters: single ones would match everywhere."""
+    if language != ENGLISH and fold(token) in function_words(language):
+        return ()  # those too that a text keeps: "not" says nothing about which memory is meant
     terms = terms_in(language)(token)
     if not unspaced_run.search(token):
         return terms

@@ -24,6 +24,8 @@ _elided = re.compile(
     r"(?:[cdjlmnst]|qu|lorsqu|puisqu|quoiqu|all|dall|dell|nell|sull|un|quest|quell|dov|com)'(?=[^\W\d_]{2})",
     re.IGNORECASE,
 )
+# Letters that no accent can be taken from, as they are typed where a keyboard lacks them.
+_spelled_out = str.maketrans({"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
 ELIDING = frozenset(("french", "italian"))
 
 Terms = tuple[str, ...]
@@ -35,6 +37,12 @@ _english_stem = Stemmer.Stemmer(ENGLISH, WORDS_CACHED).stemWord
 def terms_in(language: str) -> Callable[[str], Terms]:
     """What a token of a text in this language is indexed by."""
     return _english_terms if language == ENGLISH else lru_cache(WORDS_CACHED)(_Speech(language).terms)
+
+
+@cache
+def function_words(language: str) -> frozenset[str]:
+    """All function words of a language other than English, folded; also those that texts keep."""
+    return frozenset(fold(word) for word in FUNCTION_WORDS[language].replace("|", " ").split())
 
 
 def unspaced_terms(run: str) -> list[str]:
@@ -57,13 +65,16 @@ class _Speech:
     def terms(self, token: str) -> Terms:
         if self._elides and "'" in token:
             token = _elided.sub("", token)
+        if "-" in token and all(fold(part) in self._dropped for part in token.split("-")):
+            return ()  # French asks with them: a-t-il, est-ce
         return _terms(token, self.word)
 
     def word(self, part: str) -> Terms:
         folded = fold(part)
         if folded in self._dropped:
             return ()
-        return (fold(self._stem(part.lower()))[:LONGEST_TERM] or folded[:LONGEST_TERM],)
+        term = fold(self._stem(part.lower())) or folded
+        return ((term if term.isascii() else term.translate(_spelled_out))[:LONGEST_TERM],)
 
 
 def _english_word(part: str) -> Terms:

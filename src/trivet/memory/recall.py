@@ -86,7 +86,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
-        question = ask(store, engine.guard.without_secrets(request.query), filter)
+        question = ask(store, engine.guard.without_secrets(request.query), filter, recipe.bm25)
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):

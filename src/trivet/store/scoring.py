@@ -51,6 +51,12 @@ def together(lists: Sequence[Postings]) -> Postings:
     return Postings(keys, frequencies)
 
 
+def within(postings: Postings, marked: Postings, held: bool) -> Postings:
+    """The list for those memories alone that hold the mark, or alone for those that do not."""
+    kept = np.isin(postings.keys, marked.keys, assume_unique=True, invert=not held)
+    return Postings(postings.keys[kept], postings.frequencies[kept])
+
+
 def score(lists: dict[str, Postings], visible: Visible, bm25: Bm25) -> NDArray[np.float64]:
     """Scores by key, 0 where nothing matched: the sum of idf * tf (k1 + 1) / (tf + k1 (1 - b + b length / mean))."""
     rarest = sorted(lists.values(), key=lambda postings: len(postings.keys))[:MOST_TERMS]

@@ -62,7 +62,7 @@ def expanded(
     for text in rewrites:
         if (time.perf_counter() - started) * 1000 > engine.settings.expand_time_limit_ms:
             break
-        other = ask(engine.store, engine.guard.without_secrets(text), filter)
+        other = ask(engine.store, engine.guard.without_secrets(text), filter, recipe.bm25)
         rankings = retrieve(other)
         answers.append(fuse(recipe.fusion, rankings))
         evidence.append(Evidence(engine.store, other, filter, recipe, answers[-1], rankings))
