@@ -205,7 +205,7 @@ ENGLISH_TOO: frozenset[str] = STOP_WORDS | frozenset(
 # them weigh as one other word.
 IN_NAMES: frozenset[str] = frozenset(
     """
-    auf che chi con da dal das de dei del della den der des di dich dies dos du ella elle est et für il ist la las le
-    les los mir notre og os ou par para pas por pour på que se seine sur são una und une van von weil zu à
+    che chi con da dal das de dei del della den der des di dies dos du ella elle et il la las le les los mir og os ou
+    par para pas por que se sur são una und van von zu à
     """.split()
 )

@@ -84,7 +84,8 @@ def language_of(tokens: Sequence[str], ascii: bool) -> str:
         strange = {token for token in strange if not _letters.isdisjoint(token)}
     if not strange and _telling_as_written.isdisjoint(looked_at):
         return ENGLISH
-    return _likeliest({token.lower() for token in looked_at}, strange)
+    # Capitals throughout are an abbreviation or code.
+    return _likeliest({token.lower() for token in looked_at if not token.isupper()}, strange)
 
 
 def _likeliest(words: set[str], strange: set[str]) -> str:
