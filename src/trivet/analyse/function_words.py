@@ -206,6 +206,6 @@ ENGLISH_TOO: frozenset[str] = STOP_WORDS | frozenset(
 IN_NAMES: frozenset[str] = frozenset(
     """
     che chi con da dal das de dei del della den der des di dies dos du ella elle et il la las le les los mir og os ou
-    par para pas por que se sur são una und van von zu à
+    par para pas por que se sur são una und van von weil zu à
     """.split()
 )
