@@ -22,8 +22,8 @@ WORDS_LOOKED_AT = 200
 # What one word weighs for its language. Words that stand in names everywhere weigh half, and so does a word with
 # letters that English has not; words that are English too only part one foreign language from another.
 TELLING, IN_A_NAME, LETTER, ENGLISH_WORD = 2.0, 1.0, 1.0, 0.5
-# So much, beyond what speaks for English: one telling word, or two of the weaker signs. What that costs English texts is
-# in docs/decisions/0024-languages.md.
+# So much, beyond what speaks for English: one telling word, or two of the weaker signs. What that costs English texts
+# is in docs/decisions/0024-languages.md.
 ENOUGH = 2.0
 # From here on it is surely not English, and of two languages that explain it equally well the first is taken.
 SURE = 3.0
