@@ -1,6 +1,6 @@
 """Dump the features of recalled candidates, with their judgements, by running the product's own read path.
 
-    python training/dump_features.py --stores CACHE --output features.npz --lives FOLDER [--pairs FOLDER] [--data FOLDER]
+    python training/dump_features.py --stores CACHE --output features.npz [--lives FOLDER] [--pairs FOLDER] [--data DIR]
 
 Three kinds of material: `--lives` folders of small stores as people have them (training/lives), `--pairs` question and
 passage sets in the layout of build_train.py, and `--data` test collections, which are judged on and never fitted on.
@@ -14,8 +14,8 @@ asked in several ways (`kind`):
 
 Columns of the .npz: `features` (rows x names), `names`, `label` (grade of the row's document), `query` (row to query),
 `fused` (the fused score) and, by query, `name`, `corpus`, `kind`, `stratum`, `recipe`, `text`, `size` (memories in the
-store) and `relevant` (how many documents are). Beside it OUTPUT.json.xz has, for each query asked with all legs, the texts
-that a reranker would read of its first candidates: `answers.py` scores them, with models that did not see them.
+store) and `relevant` (how many documents are). Beside it OUTPUT.json.xz has, for each query asked with all legs, the
+texts that a reranker would read of its first candidates: `answers.py` scores them by models that did not see them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ import msgspec
 import numpy as np
 
 from kept_vectors import keep_vectors
-from trivet.analyse import analyse_query
 from trivet.contract import Recall
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.catalog import IMPORTERS
@@ -41,6 +40,7 @@ from trivet.lab.dataset import RELEVANT, Dataset, Document, Judgement, Query
 from trivet.lab.dataset_files import house
 from trivet.memory.answer.rerank import texts_to_read
 from trivet.memory.recall import retrieve
+from trivet.search.asking import ask
 from trivet.search.filters import filter_of
 from trivet.search.fuse import fuse
 from trivet.search.recipe import parse_recipe
@@ -276,7 +276,7 @@ def ask_all(bench: Bench, asked: Sequence[Asked], dump: Dump, corpus: str) -> No
 def _ask(bench: Bench, asked: Asked, name: str, dump: Dump, corpus: str) -> None:
     engine, recipe = bench.trivet.engine, parse_recipe(name)
     filter = filter_of(Recall(query=asked.query.text, scope=asked.query.scope), engine.settings, None)
-    question = analyse_query(asked.query.text)
+    question = ask(engine.store, asked.query.text, filter, recipe.bm25)
     retrieved = retrieve(engine, question, filter, recipe)
     fused = fuse(recipe.fusion, retrieved.rankings)
     evidence = Evidence(engine.store, question, filter, recipe, fused, retrieved.rankings)

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
-from trivet.analyse import analyse
+from trivet.analyse import Reading, analyse, marks_of
 from trivet.memory.likeness import fingerprint
-from trivet.store.records import Bm25
+from trivet.store.records import Bm25, Entry
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
 
@@ -235,3 +235,21 @@ def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:
         for term in set(analyse(text)):
             ids = [it.id for it in store.lexical.search([term], (), 0, Filter(), PLAIN_BM25, 100)]
             assert one.id in ids, term
+
+
+def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> None:
+    """`chat` is a cat in French and a conversation in English."""
+    french, english = memory("cat", keywords=("marked",)), memory("cat")
+    marked = msgspec.structs.replace(document(french), keywords=marks_of("french"))
+    store.memories.add_many([Entry(french, marked), Entry(english, document(english))])
+    bm25 = msgspec.structs.replace(PLAIN_BM25, keywords=0.0)  # marks are seen whatever keywords weigh
+
+    def ids(language: str) -> list[str]:
+        others = {"chats": (Reading("cat", language),)}
+        return [one.id for one in store.lexical.search(["chats"], ["chats"], 1, Filter(), bm25, 10, others)]
+
+    assert ids("french") == [french.id]
+    assert ids("english") == [english.id]
+    assert ids("german") == []
+    assert store.lexical.languages(Filter()) == ("french",)
+    assert store.lexical.languages(Filter(scope="elsewhere")) == ()

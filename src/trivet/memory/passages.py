@@ -125,5 +125,5 @@ def estimate_tokens(text: str) -> int:
 
 
 def _words_held(content: str, passages: Sequence[Passage], question: Question) -> list[int]:
-    wanted = set(question.terms)
+    wanted = set(question.every_term)
     return [len(wanted.intersection(analyse(content[span.start : span.stop]))) for span in passages]

@@ -20,7 +20,7 @@ from functools import partial
 
 import msgspec
 
-from trivet.analyse import Question, analyse_query
+from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
 from trivet.memory.answer.choose import choose, sort_hits, weigh
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
@@ -29,6 +29,7 @@ from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
 from trivet.memory.engine import Engine
 from trivet.memory.unembedded import with_unembedded
+from trivet.search.asking import ask
 from trivet.search.filters import filter_of
 from trivet.search.fuse import fuse
 from trivet.search.legs.leg import Leg, LegQuery
@@ -86,7 +87,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
-        question = analyse_query(engine.guard.without_secrets(request.query))
+        question = ask(store, engine.guard.without_secrets(request.query), filter, recipe.bm25)
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from trivet.analyse import analyse
+from trivet.analyse import analyse, language_of_text, marks_of
 from trivet.clock import now, parse_time
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput
@@ -160,12 +160,15 @@ def check_memory(engine: Engine, memory: Memory) -> None:
 
 
 def document_of(memory: Memory) -> Document:
+    """What a memory is indexed by. A title or a keyword is too short to show its language, so the text shows it."""
+    language = language_of_text(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
+    keywords = (term for keyword in memory.expanded_keywords for term in analyse(keyword, language))
     return Document(
-        content=tuple(analyse(memory.content)),
-        title=tuple(analyse(memory.title or "")),
-        keywords=tuple(term for keyword in memory.expanded_keywords for term in analyse(keyword)),
-        tags=tuple(term for tag in memory.tags for term in analyse(tag)),
-        category=tuple(analyse(memory.category)),
+        content=analyse(memory.content, language),
+        title=analyse(memory.title or "", language),
+        keywords=(*keywords, *marks_of(language)),
+        tags=tuple(term for tag in memory.tags for term in analyse(tag, language)),
+        category=analyse(memory.category),
         fingerprint=fingerprint(memory.content),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,20 @@ def seen(postings: Postings, visible: Visible) -> Postings:
     if shown.all():
         return postings if len(keys) == len(postings.keys) else Postings(keys, postings.frequencies[: len(keys)])
     return Postings(keys[shown], postings.frequencies[: len(keys)][shown])
+
+
+def together(lists: Sequence[Postings]) -> Postings:
+    """One list for terms that are one word. A memory that holds several of them holds it as often as the commonest."""
+    keys, places = np.unique(np.concatenate([postings.keys for postings in lists]), return_inverse=True)
+    frequencies = np.zeros(len(keys))
+    np.maximum.at(frequencies, places, np.concatenate([postings.frequencies for postings in lists]))
+    return Postings(keys, frequencies)
+
+
+def within(postings: Postings, marked: Postings, held: bool) -> Postings:
+    """The list for those memories alone that hold the mark, or alone for those that do not."""
+    kept = np.isin(postings.keys, marked.keys, assume_unique=True, invert=not held)
+    return Postings(postings.keys[kept], postings.frequencies[kept])
 
 
 def score(lists: dict[str, Postings], visible: Visible, bm25: Bm25) -> NDArray[np.float64]:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from trivet.analyse import Question, analyse_query
+from trivet.analyse import Question
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Pool
 from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
 from trivet.models.chat import BadAnswer, Chat, convert
 from trivet.models.http import Limits
+from trivet.search.asking import ask
 from trivet.search.fuse import fuse
 from trivet.search.recipe import Recipe
 from trivet.search.relevance.features import Evidence
@@ -59,7 +60,7 @@ def expanded(
     for text in rewrites:
         if (time.perf_counter() - started) * 1000 > engine.settings.expand_time_limit_ms:
             break
-        other = analyse_query(engine.guard.without_secrets(text))
+        other = ask(engine.store, engine.guard.without_secrets(text), filter, recipe.bm25)
         rankings = retrieve(other)
         answers.append(fuse(recipe.fusion, rankings))
         evidence.append(Evidence(engine.store, other, filter, recipe, answers[-1], rankings))

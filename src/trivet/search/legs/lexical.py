@@ -20,7 +20,7 @@ def _search(query: LegQuery) -> Ranking:
     recipe, question = query.recipe, query.question
     required = _required(question) if recipe.match == "all-then-any" else ()
     found = query.store.lexical.search(
-        question.terms, required, ENOUGH_WITH_ALL_WORDS, query.filter, recipe.bm25, recipe.depth
+        question.terms, required, ENOUGH_WITH_ALL_WORDS, query.filter, recipe.bm25, recipe.depth, question.others
     )
     return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, analyse, contains_phrase, fold
+from trivet.analyse import Question, analyse_query, contains_phrase, fold
 from trivet.search.legs.lexical import NAME as LEXICAL
 from trivet.search.recipe import Recipe
 from trivet.types import Candidate, Filter, Memory, Ranking
@@ -25,9 +25,10 @@ def only_holders(
     The lexical ranking is made anew from all memories with the words, since one that holds them as a phrase may score
     below the depth of the leg. Function words are in no index: for them, what the legs found is read instead.
     """
-    terms = tuple(dict.fromkeys(term for phrase in question.phrases for term in analyse(phrase)))
+    quoted = analyse_query("\n".join(question.phrases), question.languages)
+    terms = quoted.terms
     if terms:
-        found = store.lexical.search(terms, terms, 1, filter, recipe.bm25, READ)
+        found = store.lexical.search(terms, terms, 1, filter, recipe.bm25, READ, quoted.others)
     else:
         found = [candidate for ranking in rankings for candidate in ranking.candidates]
     memories = store.memories.get_many([candidate.id for candidate in found])

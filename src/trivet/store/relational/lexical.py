@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.analyse import LANGUAGES, NOT_ENGLISH, Reading, mark, mark_among
 from trivet.memory_fields import as_json
 from trivet.store.records import Bm25
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Part, StoreDatabase
+from trivet.store.relational.database import Part, StoreDatabase, Weights
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.posting_cache import PostingCache
 from trivet.store.relational.visibility import Visibility
-from trivet.store.scoring import prefer_all_words, score, seen
+from trivet.store.scoring import Postings, prefer_all_words, score, seen, together, within
 from trivet.types import Candidate, Filter
 
 # One changed word of a short text changes most of its few pairs.
 SHORT_FINGERPRINT = 8
+NO_OTHERS: Mapping[str, Sequence[Reading]] = {}
+# The marks of languages stand among the keywords, whatever weight a search gives those.
+MARKED: Weights = (0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 class LexicalIndex(Part):
@@ -31,12 +35,24 @@ class LexicalIndex(Part):
         self._ids = ids
 
     def search(
-        self, terms: Sequence[str], required: Sequence[str], enough: int, filter: Filter, bm25: Bm25, depth: int
+        self,
+        terms: Sequence[str],
+        required: Sequence[str],
+        enough: int,
+        filter: Filter,
+        bm25: Bm25,
+        depth: int,
+        others: Mapping[str, Sequence[Reading]] = NO_OTHERS,
     ) -> list[Candidate]:
-        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them."""
+        """The best `depth` memories; those that hold all `required` terms alone, if there are `enough` of them.
+
+        A memory holds a term as well if it holds one of its `others` and is in the language of that one.
+        """
         visible = self._visibility.of(filter)
         kept = self._postings.of(terms, bm25.field_weights)
         shown = {term: seen(postings, visible) for term, postings in kept.items()}
+        for term, readings in others.items():
+            shown[term] = together([shown[term], *(seen(one, visible) for one in self._read(readings, bm25))])
         lists = {term: postings for term, postings in shown.items() if len(postings.keys)}
         if not lists:
             return []
@@ -44,6 +60,22 @@ class LexicalIndex(Part):
         if required and all(term in lists for term in required):
             scores = prefer_all_words(scores, [lists[term] for term in required], enough)
         return self._best(scores, depth)
+
+    def languages(self, filter: Filter) -> tuple[str, ...]:
+        """The languages other than English that visible memories are written in."""
+        visible = self._visibility.of(filter)
+        # Most stores have none, and to look for each would cost more than the rest of a query's analysis.
+        if not len(seen(self._postings.of([NOT_ENGLISH], MARKED)[NOT_ENGLISH], visible).keys):
+            return ()
+        marked = self._postings.of([mark(language) for language in LANGUAGES], MARKED)
+        return tuple(language for language in LANGUAGES if len(seen(marked[mark(language)], visible).keys))
+
+    def _read(self, readings: Sequence[Reading], bm25: Bm25) -> list[Postings]:
+        """The list of each reading's term, as far as its memories are in the reading's language."""
+        kept = self._postings.of([reading.term for reading in readings], bm25.field_weights)
+        marks = {language: mark_among(language) for _, language in readings}
+        marked = self._postings.of([sign for sign, _ in marks.values()], MARKED)
+        return [within(kept[term], marked[marks[language][0]], held=marks[language][1]) for term, language in readings]
 
     def similar(self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None) -> list[str]:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
