@@ -36,6 +36,7 @@ from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.relevance.features import Evidence
 from trivet.search.rerank.step import resolved
+from trivet.search.when import time_asked
 from trivet.types import Answer, Filter, Ranking
 
 Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
@@ -86,6 +87,8 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         question = analyse_query(engine.guard.without_secrets(request.query))
+        asked = time_asked(store, question, filter, recipe) if recipe.time else None
+        question = asked.rest if asked is not None else question
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
     with watch.stage("fuse"):
@@ -102,15 +105,22 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        scored = weigh(store, question, pool.fused, recipe, request.limit)
+        scored = weigh(store, question, pool.fused, recipe, request.limit, asked)
     with watch.stage("choose"):
         hits, dropped = choose(store, scored, request, filter)
         if len(hits) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
-            scored = weigh(store, question, pool.fused, recipe, len(pool.fused))
+            scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             hits, dropped = choose(store, scored, request, filter)
     with watch.stage("judge"):
         decision = Decision(
-            filter=filter, question=question, recipe=recipe, retrieved=retrieved, pool=pool, hits=hits, dropped=dropped
+            filter=filter,
+            question=question,
+            recipe=recipe,
+            retrieved=retrieved,
+            pool=pool,
+            hits=hits,
+            dropped=dropped,
+            time=asked,
         )
         return judged(engine, decision, _relevance_demanded(engine, request))
 

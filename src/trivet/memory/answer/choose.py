@@ -14,8 +14,9 @@ from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
 from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
-from trivet.search.prior import exactness, importance_prior
+from trivet.search.prior import exactness, importance_prior, time_weight
 from trivet.search.recipe import Recipe
+from trivet.search.when import TimeAsked
 from trivet.types import Filter, Fused, Memory
 
 if TYPE_CHECKING:
@@ -29,45 +30,55 @@ BEGINNING = 5
 Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
 
-def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int) -> tuple[Scored, ...]:
+def weigh(
+    store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int, time: TimeAsked | None = None
+) -> tuple[Scored, ...]:
     """Reads the first candidates, then those of the rest that full importance and bonus could lift among them."""
     first = fused[: limit + SPARE]
-    scored = _read(store, question, first, recipe)
+    scored = _read(store, question, first, recipe, time)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
         # Best first, so behind one that cannot be lifted there is none that can.
         rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
     else:
         rest = list(fused[len(first) :])
-    scored += _read(store, question, rest, recipe)
+    scored += _read(store, question, rest, recipe, time)
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
-def _read(store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
+def _read(
+    store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe, time: TimeAsked | None
+) -> list[Scored]:
     memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
     return [
-        _scored(question, candidate, memories[candidate.id], recipe, complete)
+        _scored(question, candidate, memories[candidate.id], recipe, complete, time)
         for candidate in candidates
         if candidate.id in memories  # gone since the legs looked
     ]
 
 
-def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
+def _scored(
+    question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str], time: TimeAsked | None
+) -> Scored:
     # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
     could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
     exact = exactness(question, memory) if recipe.bonus and could_be_exact else 0.0
     # At most 1 + bonus: that decides the order and is shown as 1.
     lifted = fused.standing + recipe.bonus * exact
     prior = importance_prior(memory.importance, recipe.prior)
+    belongs = time.reason(memory) if time is not None else None
+    factor = 1.0 if time is None or belongs else 1 - time_weight(time, recipe)
     return Scored(
         fused=fused,
         memory=memory,
         exactness=exact,
         bonus=lifted - fused.standing,
         prior=prior,
-        score=lifted * prior,
+        score=lifted * prior * factor,
+        time=belongs,
+        time_factor=factor,
     )
 
 

@@ -1,0 +1,175 @@
+"""Finds expressions of time in a text, each with the words that belong to it: "since", "the end of", "between ... and".
+
+Words that are mostly no date ("may", "March", "Sunday", "spring", 2025) count only after one such as "in" or "since".
+Patterns are tried where a word begins and none repeats without bound, so the time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+from trivet.dates.forms import SPELLED, any_form, form, may_hold_any
+from trivet.dates.meaning import MEANINGS, named
+from trivet.dates.spans import Seen, Span, Spans, before
+
+# Of a long text the beginning is read: a question is short, and of a long memory the first dates tell when it was.
+LONGEST_READ = 8_000
+MOST_EXPRESSIONS = 16
+# The tense is looked for so many characters around an expression.
+AROUND = 60
+# What can stand before an expression and belong to it: "until the middle of March".
+LONGEST_LEAD = 40
+
+# After which words a word that is mostly no date is one. What has an article before it is none: "the May release".
+_LEADS = {
+    "weekday": frozenset("on since until till before after by from between".split()),
+    "month": frozenset("in during since until till before after from between throughout".split()),
+    "year": frozenset("in during since until till before after from between throughout".split()),
+    "season": frozenset("in during since until till before after from between throughout over".split()),
+    "now": frozenset(("between", "from")),
+    "weekend": frozenset("at over on during since before after".split()),
+}
+# "the note from June" may be by June; the others are hardly anyone's name.
+_NAMES = frozenset("jan april may june august".split())
+_lead = re.compile(
+    r"(?:(?<!\w)(?P<relation>since|until|till|before|after|prior to|between|from|in|on|at|over|during|throughout|by) )?"
+    r"(?P<article>the )?"
+    r"(?:(?<!\w)(?P<part>early|late|mid|middle of|end of|start of|beginning of)[ -](?:in )?)?$",
+    re.IGNORECASE,
+)
+_to = re.compile(r" (?:and|to|until|till|through) (?:the )?| ?[-–] ?", re.IGNORECASE)
+_past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b", re.I)
+_future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b", re.IGNORECASE)
+# Lines may be broken anywhere. One for one, so that places stay.
+_BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
+_nothing_after = re.compile(r"[\s?!.]*$")
+
+_about_past = re.compile(
+    r"\b(?:at first|(?:in|at) the beginning|to begin with|original(?:ly)?|initial(?:ly)?|former(?:ly)?|previous(?:ly)?"
+    r"|earlier|back then|back when|in the past|at th(?:e|at) time|in those days|used to|once had|until|before|prior to"
+    r"|as of|older|the old|the first (?:plan|version|idea|choice)|any ?more)\b",
+    re.IGNORECASE,
+)
+
+
+class Expression(NamedTuple):
+    """One expression of time. Several spans where it leaves open which is meant: "in March", the last or the next.
+
+    `spelled`: it names a date by its digits or its month, which may stand just so in a memory's text.
+    """
+
+    text: str
+    start: int
+    stop: int
+    spans: Spans
+    spelled: bool
+
+
+def asks_about_past(query: str, now: datetime | None = None) -> bool:
+    """Whether a question wants what held at an earlier time, such as "at first", "before", "used to", "in October".
+
+    "What did we decide" alone does not: that wants what holds now.
+    """
+    if _about_past.search(query[:LONGEST_READ]):
+        return True
+    seen = now or datetime.now()
+    spans = [span for expression in expressions_in(query, seen) for span in expression.spans]
+    today = seen.replace(hour=0, minute=0, second=0, microsecond=0)
+    return any(span.end is not None and span.end <= today for span in spans)
+
+
+def expressions_in(text: str, now: datetime) -> list[Expression]:
+    """The expressions of time in a text as they were meant at `now`, which is local time without a zone."""
+    read = text[:LONGEST_READ].translate(_BLANKS)
+    if not may_hold_any(read):
+        return []
+    found: list[Expression] = []
+    open_range = False  # the last one began with "from" or "between", and waits for its end
+    for match in any_form().finditer(read):
+        kind = match.lastgroup or ""
+        lead = _lead.search(read[max(0, match.start() - LONGEST_LEAD) : match.start()])
+        assert lead is not None, "every part of it may be missing"
+        closes = open_range and _to.fullmatch(read[found[-1].stop : match.start()]) is not None
+        if not closes and not _is_date(kind, match, lead):
+            continue
+        if len(found) == MOST_EXPRESSIONS:
+            break
+        relation = (lead["relation"] or "").lower()
+        seen = Seen(now, -1 if relation == "since" else _tense(read, match))
+        spans = _spans(kind, match, seen, (lead["part"] or "").lower())
+        if closes:
+            found[-1] = _closed(found[-1], spans, match, read)
+            open_range = False
+        elif spans:
+            start = match.start() - (lead.end() - lead.start())
+            related = _related(relation, spans, now)
+            found.append(Expression(read[start : match.end()], start, match.end(), related, kind in SPELLED))
+            open_range = relation in ("from", "between")
+    return [expression for expression in found if expression.spans]
+
+
+def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
+    """Whether a word that is mostly no date is one here, by what stands before it."""
+    if kind not in _LEADS or (kind == "season" and match.group()[-1].isdigit()):
+        return True
+    if kind == "weekday" and _nothing_after.match(match.string, match.end()) and _past.search(match.string):
+        return not lead["article"]  # "what did we discuss Friday?"
+    relation = (lead["relation"] or "").lower()
+    if relation == "from" and match.group().lower() in _NAMES:
+        return False
+    if lead["article"] and kind not in ("season", "weekend") and not lead["part"]:
+        return False
+    return bool(lead["part"]) or relation in _LEADS[kind]
+
+
+def _tense(text: str, match: re.Match[str]) -> int:
+    around = text[max(0, match.start() - AROUND) : match.end() + AROUND]
+    return -1 if _past.search(around) else 1 if _future.search(around) else 0
+
+
+def _spans(kind: str, match: re.Match[str], seen: Seen, part: str) -> Spans:
+    parts = form(kind).match(match.string, match.start())
+    assert parts is not None, "the same form matched there before"
+    given = {name: value.lower() for name, value in parts.groupdict().items() if value}
+    try:
+        spans = MEANINGS[kind](given, seen) if kind in MEANINGS else named(parts.group().lower(), seen)
+    except (OverflowError, ValueError):  # 31 February, or outside of the years 1 to 9999
+        return ()
+    return tuple(_part(span, part) for span in spans) if part else spans
+
+
+def _related(relation: str, spans: Spans, now: datetime) -> Spans:
+    """What "since", "before" and the like make of a period. Of several, the latest past one bounds it."""
+    if relation not in ("since", "after", "before", "prior to", "until", "till"):
+        return spans
+    past = [span for span in spans if span.start is None or span.start <= now]
+    start, end = (past or list(spans))[-1]
+    if relation == "since":
+        return (Span(start, None),)
+    if relation == "after":
+        return (Span(end, None),)
+    return (Span(None, end if relation in ("until", "till") else start),)
+
+
+def _closed(first: Expression, ends: Spans, match: re.Match[str], text: str) -> Expression:
+    """ "between March and May": each beginning with the first end behind it."""
+    spans = tuple(
+        Span(span.start, end)
+        for span in first.spans
+        if (end := next((other.end for other in ends if before(span.start, other.end)), None)) is not None
+    )
+    return first._replace(text=text[first.start : match.end()], stop=match.end(), spans=spans or first.spans)
+
+
+def _part(span: Span, part: str) -> Span:
+    """The first, middle or last third."""
+    if span.start is None or span.end is None:
+        return span
+    third = (span.end - span.start) / 3
+    if part in ("early", "start of", "beginning of"):
+        return Span(span.start, span.start + third)
+    if part in ("late", "end of"):
+        return Span(span.end - third, span.end)
+    return Span(span.start + third, span.end - third)
