@@ -41,7 +41,7 @@ def _moment() -> datetime:
 
 @contextmanager
 def clock_set_to(moment: str) -> Iterator[None]:
-    """Within it, it is `moment` for the caller and what it calls: for tests, and for questions asked at another time."""
+    """Within it, it is `moment` for the caller and what it calls: for tests, and to ask as at another time."""
     token = _set_to.set(datetime.fromisoformat(parse_time(moment, "moment")))
     try:
         yield
@@ -132,7 +132,7 @@ def _counted(count: str) -> int | None:
 
 def _first_moment(text: str) -> datetime | None:
     """The beginning of the one period that the whole text names; a bare "monday" is the last one."""
-    from trivet.dates import expressions_in
+    from trivet.dates.find import expressions_in
 
     asked = f"since {text}"
     found = [one for one in expressions_in(asked, local_now()) if (one.start, one.stop) == (0, len(asked))]

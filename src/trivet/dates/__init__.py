@@ -1,13 +1,9 @@
 """Expressions of time in English text: "last week", "on Wednesday 11 November", "since Monday", "Q3", "two weeks ago".
 
-`expressions_in` finds them and turns each into spans of the calendar, seen from a given moment. The same grammar reads
-questions (from now) and memories (from the day they were written). No library fits: those tried take "may", "we" and
-the number of a port for dates or cannot find "last week", and none says where a period ends (docs/decisions/0024).
+`find.expressions_in` finds them and turns each into spans of the calendar, seen from a given moment. The same grammar
+reads questions (from now) and memories (from the day they were written). No library fits: those tried take "may", "we"
+and the number of a port for dates or cannot find "last week", and none says where a period ends (docs/decisions/0024).
 
-`forms.py` has the ways of writing, `meaning.py` what each means, `find.py` what makes a date of them in their place.
+`cues.py` says fast whether there can be any, `forms.py` has the ways of writing, `meaning.py` what each means, and
+`find.py` what makes a date of them in their place. Nothing is imported here, so that a recall without any loads little.
 """
-
-from trivet.dates.find import Expression, asks_about_past, expressions_in
-from trivet.dates.spans import Span, Spans, described
-
-__all__ = ["Expression", "Span", "Spans", "asks_about_past", "described", "expressions_in"]

@@ -10,9 +10,10 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from trivet.dates.forms import SPELLED, any_form, form, may_hold_any
+from trivet.dates.cues import may_name_a_time
+from trivet.dates.forms import SPELLED, any_form, form
 from trivet.dates.meaning import MEANINGS, named
-from trivet.dates.spans import Seen, Span, Spans, before
+from trivet.dates.spans import DAY, Seen, Span, Spans, before
 
 # Of a long text the beginning is read: a question is short, and of a long memory the first dates tell when it was.
 LONGEST_READ = 8_000
@@ -44,6 +45,7 @@ _past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|
 _future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b", re.IGNORECASE)
 # Lines may be broken anywhere. One for one, so that places stay.
 _BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
+_four_digits = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _nothing_after = re.compile(r"[\s?!.]*$")
 
 _about_past = re.compile(
@@ -80,14 +82,19 @@ def asks_about_past(query: str, now: datetime | None = None) -> bool:
     return any(span.end is not None and span.end <= today for span in spans)
 
 
-def expressions_in(text: str, now: datetime) -> list[Expression]:
-    """The expressions of time in a text as they were meant at `now`, which is local time without a zone."""
+def expressions_in(text: str, now: datetime, nearest: bool = False) -> list[Expression]:
+    """The expressions of time in a text as they were meant at `now`, which is local time without a zone.
+
+    Where it is unsure which of two days is meant, both count; with `nearest` the nearer one, for what is a statement.
+    """
     read = text[:LONGEST_READ].translate(_BLANKS)
-    if not may_hold_any(read):
+    if not may_name_a_time(read):
         return []
     found: list[Expression] = []
     open_range = False  # the last one began with "from" or "between", and waits for its end
-    for match in any_form().finditer(read):
+    matches = list(any_form().finditer(read))
+    year = _year_named(matches)
+    for match in matches:
         kind = match.lastgroup or ""
         lead = _lead.search(read[max(0, match.start() - LONGEST_LEAD) : match.start()])
         assert lead is not None, "every part of it may be missing"
@@ -97,7 +104,7 @@ def expressions_in(text: str, now: datetime) -> list[Expression]:
         if len(found) == MOST_EXPRESSIONS:
             break
         relation = (lead["relation"] or "").lower()
-        seen = Seen(now, -1 if relation == "since" else _tense(read, match))
+        seen = Seen(now, -1 if relation == "since" else _tense(read, match), year, nearest)
         spans = _spans(kind, match, seen, (lead["part"] or "").lower())
         if closes:
             found[-1] = _closed(found[-1], spans, match, read)
@@ -124,6 +131,16 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
     return bool(lead["part"]) or relation in _LEADS[kind]
 
 
+def _year_named(matches: list[re.Match[str]]) -> int | None:
+    """The year of the dates in a text that give one, if it is the same for all: the others are of that year too."""
+    years = {found.group() for match in matches if match.lastgroup != "year" for found in _years(match)}
+    return int(years.pop()) if len(years) == 1 else None
+
+
+def _years(match: re.Match[str]) -> list[re.Match[str]]:
+    return list(_four_digits.finditer(match.group()))
+
+
 def _tense(text: str, match: re.Match[str]) -> int:
     around = text[max(0, match.start() - AROUND) : match.end() + AROUND]
     return -1 if _past.search(around) else 1 if _future.search(around) else 0
@@ -147,7 +164,7 @@ def _related(relation: str, spans: Spans, now: datetime) -> Spans:
     past = [span for span in spans if span.start is None or span.start <= now]
     start, end = (past or list(spans))[-1]
     if relation == "since":
-        return (Span(start, None),)
+        return (Span(start, max(now, start or now).replace(hour=0, minute=0, second=0, microsecond=0) + DAY),)
     if relation == "after":
         return (Span(end, None),)
     return (Span(None, end if relation in ("until", "till") else start),)

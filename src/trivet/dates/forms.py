@@ -29,8 +29,8 @@ _FORMS = {
     "iso": r"(?P<year>(?:19|20)\d\d)[-/](?P<number>0[1-9]|1[0-2])(?:[-/](?P<day>[12]\d|3[01]|0[1-9]))?(?![-/\d])",
     "numbers": r"(?P<one>\d{1,2})(?P<sign>[./])(?P<two>\d{1,2})[./](?P<year>(?:19|20)\d\d)(?![\w/])",
     "days": rf"{_day} ?(?:-|–|to|and) ?(?P<last>[12]\d|3[01]|[1-9])(?:st|nd|rd|th)? (?:of )?{_month}(?:,? {_year})?",
-    "day_month": rf"(?:{_weekday},? (?:the )?)?{_day}\.? (?:of )?{_month}(?:\.?,? {_year})?",
-    "month_day": rf"(?:{_weekday},? )?{_month}\.? (?:the )?{_day}\b(?:,? {_year})?",
+    "day_month": rf"(?:(?:last |this |next )?{_weekday},? (?:the )?)?{_day}\.? (?:of )?{_month}(?:\.?,? {_year})?",
+    "month_day": rf"(?:(?:last |this |next )?{_weekday},? )?{_month}\.? (?:the )?{_day}\b(?:,? {_year})?",
     "month_year": rf"{_month}\.?,? (?:of )?{_year}",
     "week_of_month": rf"(?P<which>{'|'.join(QUARTERS)}|last) week (?:of|in) {_month}(?:,? {_year})?",
     "week_of_day": rf"(?:the )?week of (?:the )?{_day} (?:of )?{_month}(?:,? {_year})?",
@@ -40,7 +40,7 @@ _FORMS = {
     "named_day": r"(?:(?:the )?day (?:before yesterday|after tomorrow)|yesterday|today|tonight|tomorrow)\b",
     "vague": r"(?:recently|lately|the other day)\b",
     "ago": rf"(?:about |around |some )?{_count} {_unit} (?:ago|back|earlier)\b",
-    "ahead": rf"in {_count} (?P<unit>day|week|month)s?\b(?! of)",
+    "ahead": rf"in (?!an? [dwm]){_count} (?P<unit>day|week|month)s?\b(?! of)",
     "rolling": rf"(?:(?:the )?(?:last|past|previous) {_count}|the (?:last|past)|past) {_unit}",
     "before_last": rf"(?:the )?{_unit} before last\b",
     "relative": r"(?P<which>last|previous|this past|this coming|this|current|next|coming) "
@@ -55,19 +55,6 @@ _FORMS = {
 SPELLED = frozenset(
     "iso numbers days day_month month_day month_year week_of_month week_of_day quarter season month year".split()
 )
-_word = re.compile(r"[a-z]+")
-_year_or_quarter = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\b[qQ][1-4]\b")
-_CUES = frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri "
-    "spring summer autumn fall winter yesterday today tonight tomorrow recently lately day week weekend month quarter "
-    "year morning afternoon evening night minutes hours days weeks months quarters years ago".split()
-)
-
-
-def may_hold_any(text: str) -> bool:
-    """Whether a word of any expression stands in the text: most texts need no more than this."""
-    return _year_or_quarter.search(text) is not None or not _CUES.isdisjoint(_word.findall(text.lower()))
 
 
 @cache

@@ -12,6 +12,9 @@ from trivet.dates.spans import DAY, MONTHS_IN, Seen, Span, Spans, days, months, 
 RECENTLY = 14
 THE_OTHER_DAY = 7
 
+# A date ahead that is so many times nearer counts too, whatever the tense: "did we swap the night of 21 November?"
+MUCH_NEARER = 3
+
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 # From and until which hour of the day.
@@ -34,8 +37,8 @@ def _month_of(name: str) -> int:
 
 def _in_years(of: Callable[[int], Span], seen: Seen, given: dict[str, str]) -> Spans:
     """In the year that is given; without one the latest that has begun, the next, or both where it is unsure."""
-    if "year" in given:
-        return (of(int(given["year"])),)
+    if year := given.get("year") or seen.year:
+        return (of(int(year)),)
     spans = []
     for year in range(seen.now.year - 4, seen.now.year + 5):  # 29 February comes every four years
         try:
@@ -48,11 +51,19 @@ def _in_years(of: Callable[[int], Span], seen: Seen, given: dict[str, str]) -> S
 def _by_tense(spans: list[Span], seen: Seen) -> Spans:
     begun = [span for span in spans if span.start is not None and span.start <= seen.now][-1:]
     ahead = [span for span in spans if span.start is not None and span.end is not None and span.end > seen.now][:1]
-    if seen.tense < 0:
-        return tuple(begun or ahead)
-    if seen.tense > 0:
+    if seen.tense > 0 or not begun:
         return tuple(ahead or begun)
+    if seen.tense < 0:
+        return tuple(begun + [span for span in ahead if _is_nearer(span, begun[0], seen.now, MUCH_NEARER)])
+    if seen.nearest:
+        return tuple([span for span in ahead if _is_nearer(span, begun[0], seen.now, 1)] or begun)
     return tuple(dict.fromkeys((*begun, *ahead)))
+
+
+def _is_nearer(ahead: Span, begun: Span, now: datetime, times: int) -> bool:
+    if ahead == begun or ahead.start is None or begun.end is None:
+        return False
+    return times * (ahead.start - now) < now - begun.end
 
 
 def _iso(given: dict[str, str], seen: Seen) -> Spans:

@@ -26,10 +26,16 @@ Spans = tuple[Span, ...]
 
 
 class Seen(NamedTuple):
-    """From when an expression is looked at, and where it points by the words around it: -1 back, 1 ahead, 0 unsure."""
+    """From when an expression is looked at, and where it points by the words around it: -1 back, 1 ahead, 0 unsure.
+
+    `year` is the one that the rest of the text names. Where it is unsure which day is meant, both count, or only the
+    nearest.
+    """
 
     now: datetime
     tense: int
+    year: int | None = None
+    nearest: bool = False
 
     @property
     def today(self) -> datetime:

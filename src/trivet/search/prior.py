@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from trivet.analyse import Question, contains_phrase, fold
-from trivet.search.when import TimeAsked
 from trivet.types import Memory
-
-if TYPE_CHECKING:
-    from trivet.search.recipe import Recipe
 
 # A query of one common word is no evidence of an exact match.
 SHORTEST_EXACT_QUERY = 8
@@ -35,10 +29,6 @@ def _holds(memory: Memory, folded: str) -> bool:
     if text.isascii() and folded.isascii() and folded.rpartition(" ")[2] not in text.lower():
         return False
     return contains_phrase(fold(text), folded)
-
-
-def time_weight(asked: TimeAsked, recipe: Recipe) -> float:
-    return recipe.time
 
 
 def importance_prior(importance: float, weight: float) -> float:

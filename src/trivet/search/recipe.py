@@ -40,7 +40,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     walk: Walk = Walk()
     bonus: float = 0.05
     prior: float = 0.3
-    time: float = 0.5
+    time: float = 0.9
     rerank: Rerank | None = None  # as the settings say
 
     def __str__(self) -> str:

@@ -1,106 +1,134 @@
 """What time a question asks about, and which memories belong to it.
 
 A preference, never a filter: what belongs to the time is weighed higher and says why. A memory belongs to it by when it
-was written, by when it is true, or by a date in its text, read as it was meant on the day it was written.
+was written, by when it became or ceased to be true, or by a date in its text, read as it was meant on the day it was
+written.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import Question, analyse, analyse_query
-from trivet.clock import local_now, local_time
-from trivet.dates import Expression, Span, described, expressions_in
+from trivet.analyse import Question, analyse_query
+from trivet.clock import local_now, local_time, stamp
+from trivet.dates.cues import may_name_an_event
+from trivet.dates.find import Expression, expressions_in
+from trivet.dates.spans import Span, described
+from trivet.search.events import event_in
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
     from trivet.search.recipe import Recipe
     from trivet.store import Store
 
-# So many memories that name an event are read for the day it was on.
-EVENT_READ = 5
-LONGEST_EVENT_IN_WORDS = 4
-
-# "What did we try before the launch?" asks about a time; "what must be done before the launch?" does not.
-_asks_what_was = re.compile(r"\b(?:did|was|were|had|used to|happened|decided)\b", re.IGNORECASE)
-_event = re.compile(
-    r"\b(?P<relation>before|after|since|until|during) (?P<name>(?:the|our|my|we|i|she|he|they) [\w'-]+(?: [\w'-]+){0,3})"
-    r"(?=[\s?!.,]*$|,)",
-    re.IGNORECASE,
-)
+# With so many words beside its time a question leaves half as much to the time: "what did we decide last week" is about
+# the week, a page of instructions that ends in "by tomorrow" is not. Chosen on questions of made-up lives, and on
+# LoCoMo better by .11 MRR than without (docs/decisions/0024).
+HALF_WORDS = 8
+# With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
+FEW_WORDS = 2
 
 
 class TimeAsked(msgspec.Struct, frozen=True):
-    """The expressions of time in a question, and the question without the words that only point ("last week")."""
+    """The time that a question names. `question` is without the words that only point to it, such as "last week"."""
 
     expressions: tuple[Expression, ...]
-    rest: Question
+    question: Question
+    words_beside: int
+    left_out: tuple[str, ...]  # the terms of the words that `question` is without
 
     def reason(self, memory: Memory) -> str | None:
-        """Why a memory belongs to the time, or None."""
+        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
         for expression in self.expressions:
             for span in expression.spans:
                 if how := _how(memory, span):
                     return f"{how} in '{expression.text}' ({described(span)})"
         return None
 
+    def weight(self, share: float) -> float:
+        return share / (1 + self.words_beside / HALF_WORDS)
+
     @property
-    def spoken(self) -> str:
-        """As it was understood, such as "'last week' (2-8 November 2026)"."""
-        parts = [f"'{one.text}' ({' or '.join(map(described, one.spans))})" for one in self.expressions]
-        return ", ".join(parts)
+    def is_mostly_time(self) -> bool:
+        return self.words_beside <= FEW_WORDS
+
+    @property
+    def understood(self) -> str:
+        """Such as "'last week' (2-8 November 2026)"."""
+        return ", ".join(f"'{one.text}' ({' or '.join(map(described, one.spans))})" for one in self.expressions)
+
+    def narrowed(self, filter: Filter) -> Filter | None:
+        """The filter for what was written in the time, if the question is mostly about it."""
+        now = local_now()
+        spans = [span for one in self.expressions for span in one.spans if span.start is None or span.start <= now]
+        if not self.is_mostly_time or not spans:
+            return None
+        start = _least([span.start for span in spans])
+        end = None if any(span.end is None for span in spans) else max(span.end for span in spans if span.end)
+        after = max((bound for bound in (_stamped(start), filter.created_after) if bound), default=None)
+        before = min((bound for bound in (_stamped(end), filter.created_before) if bound), default=None)
+        return msgspec.structs.replace(filter, created_after=after, created_before=before)
 
 
 def time_asked(store: Store, question: Question, filter: Filter, recipe: Recipe) -> TimeAsked | None:
-    """None for a question without any expression of time, as most are, and for one of quoted words alone."""
-    if question.quoted_only:
+    """None for most questions: without any expression of time, of quoted words alone, or where the recipe has none."""
+    if question.quoted_only or not recipe.time:
         return None
-    seen = local_now()
-    found = [one for one in expressions_in(question.text, seen) if _bounded(one)]
-    if not found and (event := _event_in(store, question.text, filter, recipe)):
-        found = [event]
-    return TimeAsked(tuple(found), _without(question, found)) if found else None
+    found = expressions_in(question.text, local_now())
+    if not found and may_name_an_event(question.text):
+        event = event_in(store, question.text, filter, recipe)
+        found = [event] if event else []
+    if not found:
+        return None
+    beside = analyse_query(_cut(question.text, found))
+    rest = _without(question, found)
+    left_out = tuple(term for term in question.terms if term not in rest.terms)
+    return TimeAsked(tuple(found), rest, len(beside.words), left_out)
 
 
-def _bounded(expression: Expression) -> bool:
-    return any(span != Span(None, None) for span in expression.spans)
-
-
-def _without(question: Question, expressions: list[Expression]) -> Question:
-    """Without the words that only point. Those of a spelled date stay, and all of them where nothing else is left."""
-    text = question.text
-    for expression in reversed(expressions):
-        if not expression.spelled:
-            text = f"{text[: expression.start]} {text[expression.stop :]}"
-    rest = analyse_query(text)
+def _without(question: Question, expressions: Sequence[Expression]) -> Question:
+    """Those of a spelled date stay, since a memory may hold them; and all of them where no other word is left."""
+    rest = analyse_query(_cut(question.text, [one for one in expressions if not one.spelled]))
     return msgspec.structs.replace(rest, text=question.text, folded=question.folded) if rest.words else question
+
+
+def _cut(text: str, expressions: Sequence[Expression]) -> str:
+    for expression in reversed(expressions):
+        text = f"{text[: expression.start]} {text[expression.stop :]}"
+    return text
+
+
+def _least(starts: Sequence[datetime | None]) -> datetime | None:
+    return None if None in starts else min(start for start in starts if start)
+
+
+def _stamped(moment: datetime | None) -> str | None:
+    return None if moment is None else stamp(moment)
 
 
 def _how(memory: Memory, span: Span) -> str | None:
     created = local_time(memory.created_at)
     if created is not None and span.holds(created):
         return "written"
-    if _true_then(memory, span):
-        return "true"
+    if _turned(memory.valid_from, span) or _turned(memory.valid_to, span):
+        return "became true" if _turned(memory.valid_from, span) else "ceased to be true"
     if created is not None and any(_mostly_in(dated, span) for dated in _dates_in(memory, created)):
-        return "its text names a time"
+        return "names a time"
     return None
 
 
-def _true_then(memory: Memory, span: Span) -> bool:
-    """By a bound of its validity that lies in the span. What began long ago and still holds says nothing."""
-    bounds = [local_time(bound) for bound in (memory.valid_from, memory.valid_to) if bound is not None]
-    return any(bound is not None and span.holds(bound) for bound in bounds)
+def _turned(bound: str | None, span: Span) -> bool:
+    moment = local_time(bound) if bound is not None else None
+    return moment is not None and span.holds(moment)
 
 
 def _dates_in(memory: Memory, created: datetime) -> Iterator[Span]:
     text = f"{memory.title}. {memory.content}" if memory.title else memory.content
-    for expression in expressions_in(text, created):
+    for expression in expressions_in(text, created, nearest=True):
         yield from expression.spans
 
 
@@ -111,43 +139,3 @@ def _mostly_in(dated: Span, span: Span) -> bool:
     start = max(dated.start, span.start) if span.start else dated.start
     end = min(dated.end, span.end) if span.end else dated.end
     return 2 * (end - start) >= dated.end - dated.start
-
-
-def _event_in(store: Store, text: str, filter: Filter, recipe: Recipe) -> Expression | None:
-    """ "before the launch", where the store knows when that was."""
-    found = _event.search(text) if _asks_what_was.search(text) else None
-    terms = tuple(dict.fromkeys(analyse(found["name"]))) if found else ()
-    if found is None or not terms:
-        return None
-    day = _day_of(store, terms, filter, recipe)
-    if day is None:
-        return None
-    relation = found["relation"].lower()
-    end = day + timedelta(days=1)
-    span = {"before": Span(None, day), "until": Span(None, end), "during": Span(day, end)}.get(
-        relation, Span(end, None)
-    )
-    if relation == "since":
-        span = Span(day, None)
-    return Expression(found.group(), found.start(), found.end(), (span,), True)
-
-
-def _day_of(store: Store, terms: tuple[str, ...], filter: Filter, recipe: Recipe) -> datetime | None:
-    """The one day that a sentence of a memory gives for all these terms. None where it is not sure."""
-    best = store.lexical.search(terms, terms, 1, filter, recipe.bm25, EVENT_READ)
-    memories = store.memories.get_many([candidate.id for candidate in best])
-    for candidate in best:
-        memory = memories.get(candidate.id)
-        created = local_time(memory.created_at) if memory else None
-        if memory is None or created is None:
-            continue
-        for sentence in re.split(r"[.!?\n]+\s", memory.content[:2000]):
-            if set(terms) <= set(analyse(sentence)):
-                days = {span.start for one in expressions_in(sentence, created) for span in one.spans if _is_day(span)}
-                if len(days) == 1:
-                    return days.pop()
-    return None
-
-
-def _is_day(span: Span) -> bool:
-    return span.start is not None and span.end is not None and span.end - span.start <= timedelta(days=1)

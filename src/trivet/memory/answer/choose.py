@@ -12,14 +12,15 @@ import msgspec
 from trivet.analyse import Question, first_terms
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
+from trivet.memory.answer.of_time import weighed_by_time
 from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
-from trivet.search.prior import exactness, importance_prior, time_weight
+from trivet.search.prior import exactness, importance_prior
 from trivet.search.recipe import Recipe
-from trivet.search.when import TimeAsked
 from trivet.types import Filter, Fused, Memory
 
 if TYPE_CHECKING:
+    from trivet.search.when import TimeAsked
     from trivet.store import Store
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
@@ -31,54 +32,52 @@ Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
 
 def weigh(
-    store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int, time: TimeAsked | None = None
+    store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int, asked: TimeAsked | None = None
 ) -> tuple[Scored, ...]:
-    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them."""
+    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them.
+
+    Where the question names a time, all of them: any may belong to it.
+    """
+    if asked is not None:
+        every = weighed_by_time(_read(store, question, fused, recipe), asked, recipe.time)
+        return tuple(sorted(every, key=lambda hit: -hit.score))
     first = fused[: limit + SPARE]
-    scored = _read(store, question, first, recipe, time)
+    scored = _read(store, question, first, recipe)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
         # Best first, so behind one that cannot be lifted there is none that can.
         rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
     else:
         rest = list(fused[len(first) :])
-    scored += _read(store, question, rest, recipe, time)
+    scored += _read(store, question, rest, recipe)
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
-def _read(
-    store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe, time: TimeAsked | None
-) -> list[Scored]:
+def _read(store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
     memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
     return [
-        _scored(question, candidate, memories[candidate.id], recipe, complete, time)
+        _scored(question, candidate, memories[candidate.id], recipe, complete)
         for candidate in candidates
         if candidate.id in memories  # gone since the legs looked
     ]
 
 
-def _scored(
-    question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str], time: TimeAsked | None
-) -> Scored:
+def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
     # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
     could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
     exact = exactness(question, memory) if recipe.bonus and could_be_exact else 0.0
     # At most 1 + bonus: that decides the order and is shown as 1.
     lifted = fused.standing + recipe.bonus * exact
     prior = importance_prior(memory.importance, recipe.prior)
-    belongs = time.reason(memory) if time is not None else None
-    factor = 1.0 if time is None or belongs else 1 - time_weight(time, recipe)
     return Scored(
         fused=fused,
         memory=memory,
         exactness=exact,
         bonus=lifted - fused.standing,
         prior=prior,
-        score=lifted * prior * factor,
-        time=belongs,
-        time_factor=factor,
+        score=lifted * prior,
     )
 
 
@@ -142,10 +141,12 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
 
 
 def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, str]) -> list[Scored]:
+    """By the score without the time that was asked about, which is a preference and leaves nothing out."""
+    kept = [hit for hit in hits if hit.score >= minimum * hit.time_factor]
     for hit in hits:
-        if hit.score < minimum:
+        if hit.score < minimum * hit.time_factor:
             dropped[hit.memory.id] = f"scored {hit.score:.3f}, below the minimum of {minimum:g}"
-    return [hit for hit in hits if hit.score >= minimum]
+    return kept
 
 
 def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str]) -> list[Scored]:
