@@ -45,6 +45,8 @@ _past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|
 _future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b", re.IGNORECASE)
 # Lines may be broken anywhere. One for one, so that places stay.
 _BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
+_again_and_again = re.compile(r"\b(?:every|each|weekly|always|never|usually)\b", re.IGNORECASE)
+_BOUNDS = frozenset(("since", "after", "before", "prior to", "until", "till"))
 _four_digits = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _nothing_after = re.compile(r"[\s?!.]*$")
 
@@ -59,7 +61,8 @@ _about_past = re.compile(
 class Expression(NamedTuple):
     """One expression of time. Several spans where it leaves open which is meant: "in March", the last or the next.
 
-    `spelled`: it names a date by its digits or its month, which may stand just so in a memory's text.
+    `spelled`: it names a date by its digits or its month, which may stand just so in a memory's text. `yearly`: and no
+    year, so it may be one that comes again, such as a birthday.
     """
 
     text: str
@@ -67,6 +70,7 @@ class Expression(NamedTuple):
     stop: int
     spans: Spans
     spelled: bool
+    yearly: bool = False
 
 
 def asks_about_past(query: str, now: datetime | None = None) -> bool:
@@ -104,15 +108,17 @@ def expressions_in(text: str, now: datetime, nearest: bool = False) -> list[Expr
         if len(found) == MOST_EXPRESSIONS:
             break
         relation = (lead["relation"] or "").lower()
-        seen = Seen(now, -1 if relation == "since" else _tense(read, match), year, nearest)
+        seen = Seen(now, -1 if relation == "since" else _tense(match), year, nearest)
         spans = _spans(kind, match, seen, (lead["part"] or "").lower())
         if closes:
             found[-1] = _closed(found[-1], spans, match, read)
             open_range = False
         elif spans:
-            start = match.start() - (lead.end() - lead.start())
+            start = _start(kind, match, lead)
             related = _related(relation, spans, now)
-            found.append(Expression(read[start : match.end()], start, match.end(), related, kind in SPELLED))
+            spelled = kind in SPELLED
+            yearly = spelled and year is None and not _four_digits.search(match.group())
+            found.append(Expression(read[start : match.end()], start, match.end(), related, spelled, yearly))
             open_range = relation in ("from", "between")
     return [expression for expression in found if expression.spans]
 
@@ -121,6 +127,8 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
     """Whether a word that is mostly no date is one here, by what stands before it."""
     if kind not in _LEADS or (kind == "season" and match.group()[-1].isdigit()):
         return True
+    if kind == "weekday" and _again_and_again.search(_around(match)):
+        return False
     if kind == "weekday" and _nothing_after.match(match.string, match.end()) and _past.search(match.string):
         return not lead["article"]  # "what did we discuss Friday?"
     relation = (lead["relation"] or "").lower()
@@ -141,8 +149,19 @@ def _years(match: re.Match[str]) -> list[re.Match[str]]:
     return list(_four_digits.finditer(match.group()))
 
 
-def _tense(text: str, match: re.Match[str]) -> int:
-    around = text[max(0, match.start() - AROUND) : match.end() + AROUND]
+def _start(kind: str, match: re.Match[str], lead: re.Match[str]) -> int:
+    """Where its own words begin: in "working on lately" that is not at "on"."""
+    relation = (lead["relation"] or "").lower()
+    belongs = relation in _BOUNDS if kind in ("named_day", "vague") else relation or lead["part"]
+    return match.start() - (lead.end() - lead.start()) if belongs else match.start()
+
+
+def _around(match: re.Match[str]) -> str:
+    return match.string[max(0, match.start() - AROUND) : match.end() + AROUND]
+
+
+def _tense(match: re.Match[str]) -> int:
+    around = _around(match)
     return -1 if _past.search(around) else 1 if _future.search(around) else 0
 
 
@@ -159,7 +178,7 @@ def _spans(kind: str, match: re.Match[str], seen: Seen, part: str) -> Spans:
 
 def _related(relation: str, spans: Spans, now: datetime) -> Spans:
     """What "since", "before" and the like make of a period. Of several, the latest past one bounds it."""
-    if relation not in ("since", "after", "before", "prior to", "until", "till"):
+    if relation not in _BOUNDS:
         return spans
     past = [span for span in spans if span.start is None or span.start <= now]
     start, end = (past or list(spans))[-1]

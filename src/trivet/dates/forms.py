@@ -47,7 +47,7 @@ _FORMS = {
     rf"(?:(?P<unit>weekend|week|month|quarter|year)\b|{_weekday}|{_month}|{_season})",
     "now": r"now\b",
     "weekend": r"the weekend\b",
-    "weekday": _weekday,
+    "weekday": rf"{_weekday}(?! (?:morning|afternoon|evening|night)s\b)",
     "month": _month,
     "year": rf"{_year}(?![-/.:,]\d)",
 }

@@ -72,6 +72,14 @@ def shifted(now: datetime, count: int, unit: str) -> datetime:
     return now + count * timedelta(**{f"{unit}s": 1})
 
 
+def in_year(span: Span, year: int) -> Span | None:
+    """The same days of another year; None for an open span."""
+    if span.start is None or span.end is None:
+        return None
+    years = year - span.start.year
+    return Span(shifted(span.start, years, "year"), shifted(span.end, years, "year"))
+
+
 def described(span: Span) -> str:
     """A span as a person writes it, such as "2-8 November 2026", "March 2026" or "from 9 November 2026"."""
     start, end = span

@@ -7,7 +7,7 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from trivet.analyse import Question, analyse_query
 from trivet.clock import local_now, local_time, stamp
 from trivet.dates.cues import may_name_an_event
 from trivet.dates.find import Expression, expressions_in
-from trivet.dates.spans import Span, described
+from trivet.dates.spans import Span, described, in_year
 from trivet.search.events import event_in
 from trivet.types import Filter, Memory
 
@@ -43,10 +43,15 @@ class TimeAsked(msgspec.Struct, frozen=True):
 
     def reason(self, memory: Memory) -> str | None:
         """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
-        for expression in self.expressions:
-            for span in expression.spans:
-                if how := _how(memory, span):
-                    return f"{how} in '{expression.text}' ({described(span)})"
+        spans = [(expression, span) for expression in self.expressions for span in expression.spans]
+        created = local_time(memory.created_at)
+        for expression, span in spans:
+            if how := _by_its_dates(memory, created, span):
+                return f"{how} in '{expression.text}' ({described(span)})"
+        dates = _dates_in(memory, created) if created is not None else []
+        for expression, span in spans:
+            if any(_names(date, expression, span) for date in dates):
+                return f"names a time in '{expression.text}' ({described(span)})"
         return None
 
     def weight(self, share: float) -> float:
@@ -110,15 +115,12 @@ def _stamped(moment: datetime | None) -> str | None:
     return None if moment is None else stamp(moment)
 
 
-def _how(memory: Memory, span: Span) -> str | None:
-    created = local_time(memory.created_at)
+def _by_its_dates(memory: Memory, created: datetime | None, span: Span) -> str | None:
     if created is not None and span.holds(created):
         return "written"
-    if _turned(memory.valid_from, span) or _turned(memory.valid_to, span):
-        return "became true" if _turned(memory.valid_from, span) else "ceased to be true"
-    if created is not None and any(_mostly_in(dated, span) for dated in _dates_in(memory, created)):
-        return "names a time"
-    return None
+    if _turned(memory.valid_from, span):
+        return "became true"
+    return "ceased to be true" if _turned(memory.valid_to, span) else None
 
 
 def _turned(bound: str | None, span: Span) -> bool:
@@ -126,10 +128,20 @@ def _turned(bound: str | None, span: Span) -> bool:
     return moment is not None and span.holds(moment)
 
 
-def _dates_in(memory: Memory, created: datetime) -> Iterator[Span]:
+def _dates_in(memory: Memory, created: datetime) -> list[Expression]:
     text = f"{memory.title}. {memory.content}" if memory.title else memory.content
-    for expression in expressions_in(text, created, nearest=True):
-        yield from expression.spans
+    return expressions_in(text, created, nearest=True)
+
+
+def _names(date: Expression, asked: Expression, span: Span) -> bool:
+    """Where neither gives a year, it may be what comes every year, such as a birthday: then any year's will do."""
+    if any(_mostly_in(one, span) for one in date.spans):
+        return True
+    bound = span.start or span.end
+    if bound is None or not (date.yearly and asked.yearly):
+        return False
+    moved = [in_year(one, bound.year) for one in date.spans]
+    return any(one is not None and _mostly_in(one, span) for one in moved)
 
 
 def _mostly_in(dated: Span, span: Span) -> bool:

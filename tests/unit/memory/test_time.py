@@ -59,6 +59,14 @@ def test_a_date_in_the_text_counts_as_it_was_meant_when_it_was_written(trivet: T
     assert hits[other].why.time is hits[year].why.time is None
 
 
+def test_what_comes_every_year_is_of_every_year(trivet: Trivet) -> None:
+    id = told(trivet, "Bring a jumper between October and April.", "2025-02-01T09:00:00Z")
+    other = told(trivet, "A jumper", "2025-05-01T09:00:00Z")
+    hits = recalled(trivet, "bring a jumper between October and April")
+    assert hits[id].why.time is not None
+    assert hits[other].why.time is None
+
+
 def test_when_it_became_true_counts_too(trivet: Trivet) -> None:
     id = told(trivet, "The price of a ride is two francs.", "2026-06-01", valid_from="2026-11-03")
     told(trivet, "The price of a ride", "2026-06-01")
