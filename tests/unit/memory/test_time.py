@@ -39,6 +39,12 @@ def test_what_was_written_in_the_time_comes_first_and_says_why(trivet: Trivet) -
     assert hits[asked].why.matched_words == ("decide",)
 
 
+def test_what_belongs_to_the_time_is_likelier_to_be_relevant(trivet: Trivet) -> None:
+    id = told(trivet, "At the meeting of the team we had to decide: tea is bought by Ana.", "2026-11-05T09:00:00Z")
+    then, any_time = recalled(trivet, "what did we decide last week")[id], recalled(trivet, "what did we decide")[id]
+    assert any_time.relevance < then.relevance < 1
+
+
 def test_the_same_question_a_month_later_means_another_week(trivet: Trivet) -> None:
     first = told(trivet, "We decide on tea.", "2026-11-05T09:00:00Z")
     second = told(trivet, "We decide on tea and on cake and on biscuits.", "2026-12-03T09:00:00Z")

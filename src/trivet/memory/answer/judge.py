@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from trivet.memory.answer.decision import Decision, Pool, Scored
+from trivet.memory.answer.of_time import likelier
 from trivet.memory.engine import Engine
 from trivet.search.relevance.model import relevance, relevance_model
 from trivet.types import Memory
@@ -17,8 +18,7 @@ def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
     """
     embedder = serving_identity(engine)
     hits: tuple[Scored, ...] = tuple(
-        msgspec.structs.replace(hit, relevance=likelihood(decision.pool, hit.fused.id, hit.memory, embedder))
-        for hit in decision.hits
+        msgspec.structs.replace(hit, relevance=_relevance(decision, hit, embedder)) for hit in decision.hits
     )
     best = max((hit.relevance for hit in hits), default=None)
     nothing = best is None or best < (at_least or relevance_model().threshold)
@@ -28,6 +28,11 @@ def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
         dropped = {**dropped, **{hit.memory.id: reason for hit in hits}}
         hits = ()
     return msgspec.structs.replace(decision, hits=hits, dropped=dropped, best_relevance=best, nothing_relevant=nothing)
+
+
+def _relevance(decision: Decision, hit: Scored, embedder: str | None) -> float:
+    likely = likelihood(decision.pool, hit.fused.id, hit.memory, embedder)
+    return likely if hit.time is None or decision.time is None else likelier(likely, decision.time)
 
 
 def likelihood(pool: Pool, id: str, memory: Memory, embedder: str | None) -> float:

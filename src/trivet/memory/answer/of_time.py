@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 # What belongs to the time of a question that is mostly about it gets this share of what its score lacks: in a small
 # store the last of few candidates has a score of 0, which no factor lifts.
-LIFT = 0.3
+LIFT = 0.4
+# By how much the odds of being relevant grow, as a logarithm, for what belongs to the time of a question that names
+# nothing else. The model of relevance does not see time. Better by log loss on the lives (.56 to .43), and on LoCoMo,
+# which had no part in the choice (.27 to .24).
+EVIDENCE = 1.5
 
 
 def with_those_saying_so(found: Retrieved, store: Store, asked: TimeAsked, filter: Filter, recipe: Recipe) -> Retrieved:
@@ -63,6 +67,14 @@ def _with_reason(hit: Scored, reason: str | None, weight: float, lift: float) ->
     if reason is None:
         return msgspec.structs.replace(hit, time_factor=1 - weight, score=hit.score * (1 - weight))
     return msgspec.structs.replace(hit, time=reason, score=hit.score + lift * max(0.0, 1 - hit.score))
+
+
+def likelier(relevance: float, asked: TimeAsked) -> float:
+    """How likely a hit is to be relevant, now that it is known to belong to the time."""
+    if not 0 < relevance < 1:
+        return relevance
+    odds = relevance / (1 - relevance) * math.exp(EVIDENCE * asked.weight(1.0))
+    return round(odds / (1 + odds), 4)
 
 
 def nothing_of_time(scored: Sequence[Scored], asked: TimeAsked) -> tuple[str, ...]:
