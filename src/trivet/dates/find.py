@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from trivet.dates.cues import may_name_a_time
@@ -18,6 +19,7 @@ from trivet.dates.spans import DAY, Seen, Span, Spans, before
 # Of a long text the beginning is read: a question is short, and of a long memory the first dates tell when it was.
 LONGEST_READ = 8_000
 MOST_EXPRESSIONS = 16
+MOST_MATCHES = 200
 # The tense is looked for so many characters around an expression.
 AROUND = 60
 # What can stand before an expression and belong to it: "until the middle of March".
@@ -38,24 +40,16 @@ _lead = re.compile(
     r"(?:(?<!\w)(?P<relation>since|until|till|before|after|prior to|between|from|in|on|at|over|during|throughout|by) )?"
     r"(?P<article>the )?"
     r"(?:(?<!\w)(?P<part>early|late|mid|middle of|end of|start of|beginning of)[ -](?:in )?)?$",
-    re.IGNORECASE,
 )
-_to = re.compile(r" (?:and|to|until|till|through) (?:the )?| ?[-–] ?", re.IGNORECASE)
-_past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b", re.I)
-_future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b", re.IGNORECASE)
+_to = re.compile(r" (?:and|to|until|till|through) (?:the )?| ?[-–] ?")
+_past = re.compile(r"\b(?:did|didn't|was|were|had|been|used to|decided|happened|said|went|got|came|made|met)\b")
+_future = re.compile(r"\b(?:will|won't|going to|upcoming|plans?|planned|due|scheduled?|deadline)\b")
 # Lines may be broken anywhere. One for one, so that places stay.
 _BLANKS = dict.fromkeys(map(ord, "\t\n\r\xa0"), " ")
-_again_and_again = re.compile(r"\b(?:every|each|weekly|always|never|usually)\b", re.IGNORECASE)
+_again_and_again = re.compile(r"\b(?:every|each|weekly|always|never|usually)\b")
 _BOUNDS = frozenset(("since", "after", "before", "prior to", "until", "till"))
 _four_digits = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _nothing_after = re.compile(r"[\s?!.]*$")
-
-_about_past = re.compile(
-    r"\b(?:at first|(?:in|at) the beginning|to begin with|original(?:ly)?|initial(?:ly)?|former(?:ly)?|previous(?:ly)?"
-    r"|earlier|back then|back when|in the past|at th(?:e|at) time|in those days|used to|once had|until|before|prior to"
-    r"|as of|older|the old|the first (?:plan|version|idea|choice)|any ?more)\b",
-    re.IGNORECASE,
-)
 
 
 class Expression(NamedTuple):
@@ -73,30 +67,17 @@ class Expression(NamedTuple):
     yearly: bool = False
 
 
-def asks_about_past(query: str, now: datetime | None = None) -> bool:
-    """Whether a question wants what held at an earlier time, such as "at first", "before", "used to", "in October".
-
-    "What did we decide" alone does not: that wants what holds now.
-    """
-    if _about_past.search(query[:LONGEST_READ]):
-        return True
-    seen = now or datetime.now()
-    spans = [span for expression in expressions_in(query, seen) for span in expression.spans]
-    today = seen.replace(hour=0, minute=0, second=0, microsecond=0)
-    return any(span.end is not None and span.end <= today for span in spans)
-
-
 def expressions_in(text: str, now: datetime, nearest: bool = False) -> list[Expression]:
     """The expressions of time in a text as they were meant at `now`, which is local time without a zone.
 
     Where it is unsure which of two days is meant, both count; with `nearest` the nearer one, for what is a statement.
     """
-    read = text[:LONGEST_READ].translate(_BLANKS)
-    if not may_name_a_time(read):
+    if not may_name_a_time(text):
         return []
+    read = _small_letters(text[:LONGEST_READ])
     found: list[Expression] = []
     open_range = False  # the last one began with "from" or "between", and waits for its end
-    matches = list(any_form().finditer(read))
+    matches = list(islice(any_form().finditer(read), MOST_MATCHES))
     year = _year_named(matches)
     for match in matches:
         kind = match.lastgroup or ""
@@ -107,20 +88,31 @@ def expressions_in(text: str, now: datetime, nearest: bool = False) -> list[Expr
             continue
         if len(found) == MOST_EXPRESSIONS:
             break
-        relation = (lead["relation"] or "").lower()
+        relation = lead["relation"] or ""
         seen = Seen(now, -1 if relation == "since" else _tense(match), year, nearest)
-        spans = _spans(kind, match, seen, (lead["part"] or "").lower())
+        spans = _spans(kind, match, seen, lead["part"] or "")
         if closes:
-            found[-1] = _closed(found[-1], spans, match, read)
+            found[-1] = _closed(found[-1], spans, match, text)
             open_range = False
         elif spans:
             start = _start(kind, match, lead)
             related = _related(relation, spans, now)
             spelled = kind in SPELLED
             yearly = spelled and year is None and not _four_digits.search(match.group())
-            found.append(Expression(read[start : match.end()], start, match.end(), related, spelled, yearly))
+            found.append(Expression(text[start : match.end()], start, match.end(), related, spelled, yearly))
             open_range = relation in ("from", "between")
     return [expression for expression in found if expression.spans]
+
+
+def _small_letters(text: str) -> str:
+    """One for one, so that places stay: a few letters become two when they are made small, and are left as they are."""
+    small = text.lower() if text.isascii() else "".join(map(_small_letter, text))
+    return small.translate(_BLANKS)
+
+
+def _small_letter(letter: str) -> str:
+    small = letter.lower()
+    return small if len(small) == 1 else letter
 
 
 def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
@@ -131,8 +123,8 @@ def _is_date(kind: str, match: re.Match[str], lead: re.Match[str]) -> bool:
         return False
     if kind == "weekday" and _nothing_after.match(match.string, match.end()) and _past.search(match.string):
         return not lead["article"]  # "what did we discuss Friday?"
-    relation = (lead["relation"] or "").lower()
-    if relation == "from" and match.group().lower() in _NAMES:
+    relation = lead["relation"] or ""
+    if relation == "from" and match.group() in _NAMES:
         return False
     if lead["article"] and kind not in ("season", "weekend") and not lead["part"]:
         return False
@@ -151,7 +143,7 @@ def _years(match: re.Match[str]) -> list[re.Match[str]]:
 
 def _start(kind: str, match: re.Match[str], lead: re.Match[str]) -> int:
     """Where its own words begin: in "working on lately" that is not at "on"."""
-    relation = (lead["relation"] or "").lower()
+    relation = lead["relation"] or ""
     belongs = relation in _BOUNDS if kind in ("named_day", "vague") else relation or lead["part"]
     return match.start() - (lead.end() - lead.start()) if belongs else match.start()
 
@@ -168,9 +160,9 @@ def _tense(match: re.Match[str]) -> int:
 def _spans(kind: str, match: re.Match[str], seen: Seen, part: str) -> Spans:
     parts = form(kind).match(match.string, match.start())
     assert parts is not None, "the same form matched there before"
-    given = {name: value.lower() for name, value in parts.groupdict().items() if value}
+    given = {name: value for name, value in parts.groupdict().items() if value}
     try:
-        spans = MEANINGS[kind](given, seen) if kind in MEANINGS else named(parts.group().lower(), seen)
+        spans = MEANINGS[kind](given, seen) if kind in MEANINGS else named(parts.group(), seen)
     except (OverflowError, ValueError):  # 31 February, or outside of the years 1 to 9999
         return ()
     return tuple(_part(span, part) for span in spans) if part else spans

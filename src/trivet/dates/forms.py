@@ -1,4 +1,4 @@
-"""How expressions of time are written. None of the patterns repeats without bound."""
+"""How expressions of time are written, in small letters. None of the patterns repeats without bound."""
 
 from __future__ import annotations
 
@@ -51,6 +51,11 @@ _FORMS = {
     "month": _month,
     "year": rf"{_year}(?![-/.:,]\d)",
 }
+# With what any of them begins: at most places of a text this settles it, and takes a third of the time.
+_BEGINS = (
+    r"(?<![\w.])(?=\d|ja|fe|ma|ap|ju|au|se|oc|no|de|mo|tu|we|thu|fr|sat|sun|q[1-4]\b|fi|th|fo|sp|fa|wi|su|ye|to[dmn]"
+    r"|the |day |re|la|pa|pr|cu|ne|co|ab|ar|so|an? |on|tw|si|ei|ni|te|el|in |quarter |hour|minute)"
+)
 # Those that name a date by digits or a month, in words that a memory may hold just so.
 SPELLED = frozenset(
     "iso numbers days day_month month_day month_year week_of_month week_of_day quarter season month year".split()
@@ -61,9 +66,10 @@ SPELLED = frozenset(
 def any_form() -> re.Pattern[str]:
     """All forms as one pattern, made when it is first needed. A name can stand but once in it, so parts lose theirs."""
     nameless = {kind: re.sub(r"\(\?P<\w+>", "(?:", form) for kind, form in _FORMS.items()}
-    return re.compile(r"(?<![\w.])(?:" + "|".join(f"(?P<{kind}>{form})" for kind, form in nameless.items()) + ")", re.I)
+    forms = "|".join(f"(?P<{kind}>{form})" for kind, form in nameless.items())
+    return re.compile(rf"{_BEGINS}(?:{forms})")
 
 
 @cache
 def form(kind: str) -> re.Pattern[str]:
-    return re.compile(_FORMS[kind], re.IGNORECASE)
+    return re.compile(_FORMS[kind])

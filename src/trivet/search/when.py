@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # the week, a page of instructions that ends in "by tomorrow" is not. Chosen on questions of made-up lives, and on
 # LoCoMo better by .11 MRR than without (docs/decisions/0024).
 HALF_WORDS = 8
+# The first dates of a long memory tell when it was. So much is read of each candidate in about a millisecond.
+LONGEST_READ = 2_000
 # With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
 FEW_WORDS = 2
 
@@ -130,7 +132,7 @@ def _turned(bound: str | None, span: Span) -> bool:
 
 def _dates_in(memory: Memory, created: datetime) -> list[Expression]:
     text = f"{memory.title}. {memory.content}" if memory.title else memory.content
-    return expressions_in(text, created, nearest=True)
+    return expressions_in(text[:LONGEST_READ], created, nearest=True)
 
 
 def _names(date: Expression, asked: Expression, span: Span) -> bool:

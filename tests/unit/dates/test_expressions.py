@@ -6,7 +6,8 @@ from datetime import datetime
 
 import pytest
 
-from trivet.dates.find import asks_about_past, expressions_in
+from trivet.dates.find import expressions_in
+from trivet.dates.past import asks_about_past
 from trivet.dates.spans import described
 
 NOW = datetime(2026, 11, 15, 12)
