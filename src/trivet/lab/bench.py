@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from trivet.analyse import ANALYSER_VERSION
+from trivet.clock import clock_set_to, parse_time
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import Dataset, Document, Query
@@ -34,6 +36,9 @@ class Bench:
         self.dataset = dataset
         self.trivet = trivet
         self.legs = CachedLegs()
+        # "Last week" must mean the same in every run: questions are asked when the last document was written.
+        written = (parse_time(one.created_at, "created_at") for one in dataset.documents if one.created_at)
+        self._asked_at = max(written, default=None)
         self._names = {memory_id(document.id): document.id for document in dataset.documents}
 
     def ask(
@@ -41,7 +46,8 @@ class Bench:
     ) -> Decision:
         """What a recall would decide. The watch times the legs, which may be kept ones, apart from all that follows."""
         arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, "limit": limit, **options}
-        return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
+        with clock_set_to(self._asked_at) if self._asked_at else nullcontext():
+            return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""
