@@ -1,22 +1,74 @@
-"""Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order."""
+"""Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order.
+
+What a caller writes as a time is read here too. Days in words ("yesterday") are days of the zone of this process.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 
 from trivet.errors import InvalidInput
 
+_set_to: ContextVar[datetime | None] = ContextVar("clock", default=None)
+
+_span_of_time = re.compile(r"(?P<ahead>\+?)(?P<count>\d{1,5}) ?(?P<unit>h|d|w|mo|y)")
+_ago = re.compile(r"(?P<count>\d{1,5}|[a-z]{1,6}) (?P<unit>hour|day|week|month|year)s? ago")
+_month_or_year = re.compile(r"(?P<year>\d{4})(?:-(?P<month>0[1-9]|1[0-2]))?")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_MONTHS_IN = {"mo": 1, "y": 12}
+FORMS = (
+    "Write a date or a time (2026-11-03, 2026-11-03T09:30:00Z), a month or a year (2026-11), how long ago "
+    "(7d; also h, w, mo, y; +7d for ahead), or words such as yesterday, last monday, 3 November"
+)
+
 
 def now() -> str:
-    return stamp(datetime.now(UTC))
+    return stamp(_moment())
+
+
+def local_now() -> datetime:
+    """The time on the clock of this process's zone, without the zone."""
+    return _moment().astimezone().replace(tzinfo=None)
+
+
+def _moment() -> datetime:
+    return _set_to.get() or datetime.now(UTC)
+
+
+@contextmanager
+def clock_set_to(moment: str) -> Iterator[None]:
+    """Within it, it is `moment` for the caller and what it calls: for tests, and to ask as at another time."""
+    token = _set_to.set(datetime.fromisoformat(parse_time(moment, "moment")))
+    try:
+        yield
+    finally:
+        _set_to.reset(token)
 
 
 def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def local_time(stamped: str) -> datetime | None:
+    """A stored time on the clock of this process's zone. Midnight in UTC was given as a day, and stays that day.
+
+    None where it lies outside of what a zone can show: the first and the last day of the calendar.
+    """
+    moment = datetime.fromisoformat(stamped)
+    if stamped.endswith("T00:00:00.000000Z"):
+        return moment.replace(tzinfo=None)
+    try:
+        return moment.astimezone().replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        return None
+
+
 def parse_time(text: str, field: str) -> str:
-    """A date or a date and time in ISO 8601; without an offset it is taken as UTC."""
+    """A date or a date and time in ISO 8601; without an offset it is taken as UTC. For what programs have written."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -29,3 +81,59 @@ def parse_time(text: str, field: str) -> str:
         return stamp(moment)
     except (OverflowError, ValueError):
         raise InvalidInput(f"{field}: {text!r} is outside the years 1 to 9999 in UTC.") from None
+
+
+def time_given(text: str, field: str) -> str:
+    """What a caller gave as a time, in any of `FORMS`. A period means its first moment.
+
+    So "after 2026-11" includes November and "before 2026-11" ends with October.
+    """
+    try:
+        moment = _in_words(" ".join(text.split()))
+        if moment is not None:
+            return stamp(moment)
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"{field}: {text!r} is outside the years 1 to 9999 in UTC.") from None
+    try:
+        return parse_time(text, field)
+    except InvalidInput as error:
+        if "outside" in str(error):
+            raise
+        raise InvalidInput(f"{field}: {text!r} is not a time. {FORMS}.") from None
+
+
+def _in_words(text: str) -> datetime | None:
+    """None for ISO 8601 and for what is no time at all."""
+    if text.lower() == "now":
+        return _moment()
+    if found := _month_or_year.fullmatch(text):
+        return datetime(int(found["year"]), int(found["month"] or 1), 1, tzinfo=UTC)
+    if found := _span_of_time.fullmatch(text.lower()):
+        return _shifted(int(found["count"]) * (1 if found["ahead"] else -1), found["unit"])
+    if (found := _ago.fullmatch(text.lower())) and (count := _counted(found["count"])):
+        unit = found["unit"]
+        return _shifted(-count, "mo" if unit == "month" else unit[0])
+    return _first_moment(text) if text[:1].isalpha() or " " in text else None
+
+
+def _shifted(count: int, unit: str) -> datetime:
+    """From now. To the minute, so that answers to the same question a moment later can use what is kept for it."""
+    from trivet.dates.spans import shifted
+
+    moment = _moment().replace(second=0, microsecond=0)
+    return shifted(moment, count * _MONTHS_IN[unit], "month") if unit in _MONTHS_IN else moment + count * _UNITS[unit]
+
+
+def _counted(count: str) -> int | None:
+    from trivet.dates.forms import COUNTS
+
+    return int(count) if count.isdigit() else COUNTS.get(count)
+
+
+def _first_moment(text: str) -> datetime | None:
+    """The beginning of the one period that the whole text names; a bare "monday" is the last one."""
+    from trivet.dates.find import expressions_in
+
+    asked = f"since {text}"
+    found = [one for one in expressions_in(asked, local_now()) if (one.start, one.stop) == (0, len(asked))]
+    return found[0].spans[0].start if found else None

@@ -92,9 +92,9 @@ class Methods(ABC):
         :param source: Where it came from: a URI or a path.
         :param start_line: First line in the source.
         :param end_line: Last line in the source.
-        :param created_at: When it was learnt, if not now (ISO 8601).
-        :param valid_from: From when on it is true (ISO 8601).
-        :param valid_to: Until when it is true (ISO 8601).
+        :param created_at: When it was learnt, if not now: 2026-11-03, 7d, yesterday.
+        :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
+        :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
@@ -132,9 +132,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
@@ -179,9 +179,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param offset: How many to skip.
         :param sort: Order: recency or importance; without a query, relevance means recency.
@@ -223,8 +223,8 @@ class Methods(ABC):
         :param source: Where it came from: a URI or a path.
         :param start_line: First line in the source.
         :param end_line: Last line in the source.
-        :param valid_from: From when on it is true (ISO 8601).
-        :param valid_to: Until when it is true (ISO 8601).
+        :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
+        :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param state: active or archived; to delete, use forget.
         :param sensitive: Mask it and drop its vectors, or undo that.
         :param if_revision: Refuse the edit unless it is still at this revision.
@@ -340,9 +340,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
@@ -381,9 +381,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param kind: Only concepts of this kind.
         :param sort: Order: by the number of memories, or by name.
         :param limit: How many to return.
@@ -413,9 +413,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param depth: How many steps to go from there.
         :param limit: How many memories and concepts to show at most.
         """
@@ -440,9 +440,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         """
 
@@ -465,9 +465,9 @@ class Methods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         """
 
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
@@ -661,9 +661,9 @@ class AsyncMethods(ABC):
         :param source: Where it came from: a URI or a path.
         :param start_line: First line in the source.
         :param end_line: Last line in the source.
-        :param created_at: When it was learnt, if not now (ISO 8601).
-        :param valid_from: From when on it is true (ISO 8601).
-        :param valid_to: Until when it is true (ISO 8601).
+        :param created_at: When it was learnt, if not now: 2026-11-03, 7d, yesterday.
+        :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
+        :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
@@ -701,9 +701,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
@@ -748,9 +748,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param offset: How many to skip.
         :param sort: Order: recency or importance; without a query, relevance means recency.
@@ -792,8 +792,8 @@ class AsyncMethods(ABC):
         :param source: Where it came from: a URI or a path.
         :param start_line: First line in the source.
         :param end_line: Last line in the source.
-        :param valid_from: From when on it is true (ISO 8601).
-        :param valid_to: Until when it is true (ISO 8601).
+        :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
+        :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param state: active or archived; to delete, use forget.
         :param sensitive: Mask it and drop its vectors, or undo that.
         :param if_revision: Refuse the edit unless it is still at this revision.
@@ -909,9 +909,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
@@ -950,9 +950,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param kind: Only concepts of this kind.
         :param sort: Order: by the number of memories, or by name.
         :param limit: How many to return.
@@ -982,9 +982,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param depth: How many steps to go from there.
         :param limit: How many memories and concepts to show at most.
         """
@@ -1009,9 +1009,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         """
 
@@ -1034,9 +1034,9 @@ class AsyncMethods(ABC):
         :param tags: Only memories that carry all of these tags.
         :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
         :param source: Only this source (or below it, if it ends with /).
-        :param created_after: Only those created at or after (ISO 8601).
-        :param created_before: Only those created before (ISO 8601).
-        :param as_of: Only what was true at that time; now if none (ISO 8601).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         """
 
     async def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:

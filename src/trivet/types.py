@@ -168,7 +168,8 @@ class Why(Value, frozen=True, kw_only=True):
 
     `rerank` is the reranker's result: its place and raw score among those it read, the score's deviation from their
     mean, and the weight of that in `blended`, the score from then on. `path` is how the graph reached the hit:
-    query -> these steps -> this memory.
+    query -> these steps -> this memory. `time` says why the memory belongs to the time that the query names; what does
+    not belong to it has its score multiplied by `time_factor`.
     """
 
     legs: Mapping[str, Contribution]
@@ -182,6 +183,8 @@ class Why(Value, frozen=True, kw_only=True):
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
     path: tuple[PathStep, ...] = ()
+    time: str | None = None
+    time_factor: float = 1.0
 
 
 class Resolution(Value, frozen=True, kw_only=True):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import resource
+from datetime import datetime
 
+from trivet.dates.find import expressions_in
 from trivet.graph.extract import extract
 
 # Each is repeated until it fills a quarter of the longest memory: there, too, a pattern that backtracks takes minutes.
@@ -14,6 +16,7 @@ PIECES = (
     *("http://", "http://a ", "www.", "may ", "1 may ", "1 may 2024 ", "may 1, ", "2024-01"),
     *('"a', '"a" ', "“a", "「a", "`a`", "```\n", "~~~\n```\n", "```\n\n", " \n", "\t\n", "\n;"),
     *("def ", "def\n", "def a\n", "export ", "export\n", "public static ", "CREATE ", "CREATE TABLE "),
+    *("since the ", "in the middle of ", "mon, ", "last ", "a few ", "1 to ", "between march and ", "since monday "),
     *("; ", "{ ", "a = ", "a=", "a(", "if "),
 )
 LONGEST = 8_000
@@ -26,4 +29,5 @@ if __name__ == "__main__":
         body = piece * (LONGEST // len(piece.encode()))
         for prefix in ("", "A", "```\n"):
             extract(body[:300], f"{prefix}{body}x", (body[:64],))
+            expressions_in(f"{prefix}{body} in march", datetime(2026, 11, 15))
     print("read")

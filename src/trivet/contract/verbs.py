@@ -87,9 +87,15 @@ class Selection(Parameters, frozen=True, kw_only=True):
         Meta(description="Only these states; active and superseded if none (a superseded one leads to its successor)."),
     ] = ()
     source: Annotated[SourceUri | None, Meta(description="Only this source (or below it, if it ends with /).")] = None
-    created_after: Annotated[Time | None, Meta(description="Only those created at or after (ISO 8601).")] = None
-    created_before: Annotated[Time | None, Meta(description="Only those created before (ISO 8601).")] = None
-    as_of: Annotated[Time | None, Meta(description="Only what was true at that time; now if none (ISO 8601).")] = None
+    created_after: Annotated[
+        Time | None, Meta(description="Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.")
+    ] = None
+    created_before: Annotated[
+        Time | None, Meta(description="Only those created before: 2026-11-03, 2026-11, 7d, today.")
+    ] = None
+    as_of: Annotated[Time | None, Meta(description="Only what was true at that time (2026-11, 7d); now if none.")] = (
+        None
+    )
 
 
 class Recall(Selection, frozen=True, kw_only=True):
@@ -152,9 +158,11 @@ class Remember(Request[Remembered], frozen=True, kw_only=True):
     source: SourceUri | None = None
     start_line: Annotated[Positive | None, Meta(description="First line in the source.")] = None
     end_line: Annotated[Positive | None, Meta(description="Last line in the source.")] = None
-    created_at: Annotated[Time | None, Meta(description="When it was learnt, if not now (ISO 8601).")] = None
-    valid_from: Annotated[Time | None, Meta(description="From when on it is true (ISO 8601).")] = None
-    valid_to: Annotated[Time | None, Meta(description="Until when it is true (ISO 8601).")] = None
+    created_at: Annotated[
+        Time | None, Meta(description="When it was learnt, if not now: 2026-11-03, 7d, yesterday.")
+    ] = None
+    valid_from: Annotated[Time | None, Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d.")] = None
+    valid_to: Annotated[Time | None, Meta(description="Until when it is true: 2026-11-03, next friday, +7d.")] = None
     sensitive: Annotated[
         bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
     ] = False
@@ -251,8 +259,12 @@ class Edit(Request[Memory], frozen=True, kw_only=True):
     source: SourceUri | UnsetType | None = UNSET
     start_line: Annotated[Positive | UnsetType | None, Meta(description="First line in the source.")] = UNSET
     end_line: Annotated[Positive | UnsetType | None, Meta(description="Last line in the source.")] = UNSET
-    valid_from: Annotated[Time | UnsetType | None, Meta(description="From when on it is true (ISO 8601).")] = UNSET
-    valid_to: Annotated[Time | UnsetType | None, Meta(description="Until when it is true (ISO 8601).")] = UNSET
+    valid_from: Annotated[
+        Time | UnsetType | None, Meta(description="From when on it is true: 2026-11-03, tomorrow, +7d.")
+    ] = UNSET
+    valid_to: Annotated[
+        Time | UnsetType | None, Meta(description="Until when it is true: 2026-11-03, next friday, +7d.")
+    ] = UNSET
     state: Annotated[State | UnsetType, Meta(description="active or archived; to delete, use forget.")] = UNSET
     sensitive: Annotated[bool | UnsetType, Meta(description="Mask it and drop its vectors, or undo that.")] = UNSET
     if_revision: Annotated[

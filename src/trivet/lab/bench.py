@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from trivet.analyse import ANALYSER_VERSION
+from trivet.clock import clock_set_to, parse_time
 from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import Dataset, Document, Query
@@ -34,6 +36,9 @@ class Bench:
         self.dataset = dataset
         self.trivet = trivet
         self.legs = CachedLegs()
+        # Unless a question says when it is asked, it is asked when the last document was written.
+        written = (parse_time(one.created_at, "created_at") for one in dataset.documents if one.created_at)
+        self._asked_at = max(written, default=None)
         self._names = {memory_id(document.id): document.id for document in dataset.documents}
 
     def ask(
@@ -43,7 +48,13 @@ class Bench:
         # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
         whole = {"relevance_at_least": 0.0, "limit": limit}
         arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options}
-        return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
+        with self.at_the_time_of(query):
+            return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
+
+    def at_the_time_of(self, query: Query) -> AbstractContextManager[None]:
+        """Within it, the clock shows when the query is asked: "last week" must mean the same in every run."""
+        moment = query.asked_at or self._asked_at
+        return clock_set_to(moment) if moment else nullcontext()
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""

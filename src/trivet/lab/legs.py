@@ -42,7 +42,8 @@ class CachedLegs:
 
     def _alone(self, engine: Engine, question: Question, filter: Filter, recipe: Recipe, leg: Leg) -> Retrieved:
         depth = max(recipe.depth, KEPT_DEPTH)
-        key = (leg.name, question.text, filter, depth, *leg.cache_key(recipe))
+        # The terms besides the text: a recipe that heeds time searches without the words that only point to one.
+        key = (leg.name, question.text, question.terms, filter, depth, *leg.cache_key(recipe))
         if key not in self._kept:
             alone = msgspec.structs.replace(recipe, legs=(leg.name,), depth=depth)
             self._kept[key] = _answered(retrieve(engine, question, filter, alone))
@@ -52,7 +53,8 @@ class CachedLegs:
         """It starts from the other legs' hits, so it is kept for each way of getting them."""
         recipe = query.recipe
         others = [other.cache_key(recipe) for other in legs() if other.name in recipe.legs]
-        key = (leg.name, query.question.text, query.filter, recipe.depth, recipe.legs, *others)
+        asked = query.question
+        key = (leg.name, asked.text, asked.terms, query.filter, recipe.depth, recipe.legs, *others)
         if key not in self._kept:
             self._kept[key] = _answered(search_with(engine, query, [leg]))
         return self._kept[key]

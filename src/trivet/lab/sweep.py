@@ -65,6 +65,8 @@ def ablations(config: str) -> dict[str, str]:
         arms["without bonus"] = msgspec.structs.replace(whole, bonus=0.0)
     if whole.prior:
         arms["without prior"] = msgspec.structs.replace(whole, prior=0.0)
+    if whole.time:
+        arms["without time"] = msgspec.structs.replace(whole, time=0.0)
     if whole.match != "any":
         arms["any words"] = msgspec.structs.replace(whole, match="any")
     return {name: str(recipe) for name, recipe in arms.items()}

@@ -1,11 +1,12 @@
-"""The read path: analyse -> legs -> fuse -> expand, rerank -> bonus and prior -> choose -> judge -> present.
+"""The read path: analyse -> legs -> fuse -> expand, rerank -> bonus, prior and time -> choose -> judge -> present.
 
-A query is cleaned of secrets and cut into words (analyse). The legs of the recipe search for it side by side, the graph
-after the others because it walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion makes one
-list of the rankings. If the caller wants it, rewrites of the query add their finds and a reranker reads the best again.
-Then the memories themselves are read: what holds the query literally gets a bonus, importance decides between near
-equals, successors stand in for superseded memories, hits that say the same are folded (choose). A calibrated model says
-how likely each hit is to be relevant (judge). Last, the caller gets the hits with their reasons, and the legs' health.
+A query is cleaned of secrets and cut into words, and the time it names ("last week") is understood (analyse). The legs
+of the recipe search for it side by side, the graph after the others because it walks on from their hits; each gives a
+ranking, or fails alone (retrieve). Fusion makes one list of the rankings. If the caller wants it, rewrites of the query
+add their finds and a reranker reads the best again. Then the memories themselves are read: what holds the query
+literally gets a bonus, importance decides between near equals, what belongs to the time counts more, successors stand
+in for superseded memories, hits that say the same are folded (choose). A calibrated model says how likely each hit is
+to be relevant (judge). Last, the caller gets the hits with their reasons, and the legs' health.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
@@ -17,14 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
+from trivet.dates.cues import may_name_a_time, may_name_an_event
 from trivet.memory.answer.choose import choose, sort_hits, weigh
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
 from trivet.memory.answer.judge import judged
+from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
 from trivet.memory.engine import Engine
@@ -39,6 +43,9 @@ from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.relevance.features import Evidence
 from trivet.search.rerank.step import resolved
 from trivet.types import Answer, Filter, Ranking
+
+if TYPE_CHECKING:
+    from trivet.search.when import TimeAsked
 
 Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
 
@@ -88,8 +95,15 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         question = ask(store, engine.guard.without_secrets(request.query), filter, recipe.bm25)
+        asked = _time_asked(engine, question, filter, recipe)
+        question = question if asked is None else asked.question
     with watch.stage("legs"):
         retrieved = retrieve(engine, question, filter, recipe)
+        if asked is not None:
+            retrieved = with_those_saying_so(retrieved, store, asked, filter, recipe)
+        if asked is not None and (narrowed := asked.narrowed(filter)) is not None:
+            query = LegQuery(store, engine.embedding, question, narrowed, recipe)
+            retrieved = with_those_within(retrieved, search_with(engine, query, _legs_that_start(recipe)))
     with watch.stage("fuse"):
         fused = fuse(recipe.fusion, retrieved.rankings)
         evidence = Evidence(store, question, filter, recipe, fused, retrieved.rankings)
@@ -104,15 +118,24 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        scored = weigh(store, question, pool.fused, recipe, request.limit)
+        scored = weigh(store, question, pool.fused, recipe, request.limit, asked)
+        if asked is not None:
+            pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
         hits, dropped = choose(store, scored, request, filter)
         if len(hits) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
-            scored = weigh(store, question, pool.fused, recipe, len(pool.fused))
+            scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             hits, dropped = choose(store, scored, request, filter)
     with watch.stage("judge"):
         decision = Decision(
-            filter=filter, question=question, recipe=recipe, retrieved=retrieved, pool=pool, hits=hits, dropped=dropped
+            filter=filter,
+            question=question,
+            recipe=recipe,
+            retrieved=retrieved,
+            pool=pool,
+            hits=hits,
+            dropped=dropped,
+            time=asked,
         )
         return judged(engine, decision, _relevance_demanded(engine, request))
 
@@ -123,6 +146,14 @@ def recipe_of(engine: Engine, request: Recall) -> Recipe:
     recipe = parse_recipe(request.recipe, members) if request.recipe is not None else engine.recipe
     step = resolved(recipe.rerank, request.rerank, engine.rerankers.setting)
     return recipe if step == recipe.rerank else msgspec.structs.replace(recipe, rerank=step)
+
+
+def _time_asked(engine: Engine, question: Question, filter: Filter, recipe: Recipe) -> TimeAsked | None:
+    if not (may_name_a_time(question.text) or may_name_an_event(question.text)):
+        return None
+    from trivet.search.when import time_asked  # takes milliseconds to load, and few queries need it
+
+    return time_asked(engine.store, question, filter, recipe)
 
 
 def _relevance_demanded(engine: Engine, request: Recall) -> float | None:
@@ -141,7 +172,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     the memory that answers need not hold the title. Narrowing there cost 0.013 nDCG@10 on HotpotQA.
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
-    found = search_with(engine, query, [leg for leg in legs() if leg.name in recipe.legs and not leg.after_others])
+    found = search_with(engine, query, _legs_that_start(recipe))
     found = with_unembedded(engine, query, found)
     if not question.quoted_only:
         return search_on(engine, query, found)
@@ -150,6 +181,10 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
         note = "no memory holds the quoted words as a phrase; searched for the words instead"
         return msgspec.structs.replace(found, notes=(note,))
     return msgspec.structs.replace(found, rankings=holding, narrowed=True)
+
+
+def _legs_that_start(recipe: Recipe) -> list[Leg]:
+    return [leg for leg in legs() if leg.name in recipe.legs and not leg.after_others]
 
 
 def search_on(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:

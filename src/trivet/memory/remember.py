@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from trivet.analyse import analyse, language_of_text, marks_of
-from trivet.clock import now, parse_time
+from trivet.clock import now, time_given
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
@@ -133,7 +133,7 @@ def new_memory(engine: Engine, request: Remember) -> Memory:
         expanded_keywords=tuple(dict.fromkeys(request.expanded_keywords)),
         scope=request.scope or engine.settings.scope,
         source=_source(request.source, request.start_line, request.end_line),
-        created_at=parse_time(request.created_at, "created_at") if request.created_at else moment,
+        created_at=time_given(request.created_at, "created_at") if request.created_at else moment,
         updated_at=moment,
         valid_from=_optional_time(request.valid_from, "valid_from"),
         valid_to=_optional_time(request.valid_to, "valid_to"),
@@ -200,7 +200,7 @@ def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
     _check_state(old, given)
     for field in ("valid_from", "valid_to"):
         if given.get(field) is not None:
-            given[field] = parse_time(given[field], field)
+            given[field] = time_given(given[field], field)
     for field in ("tags", "expanded_keywords"):
         if field in given:
             given[field] = tuple(dict.fromkeys(given[field]))
@@ -240,4 +240,4 @@ def _source(uri: str | None, start_line: int | None, end_line: int | None) -> So
 
 
 def _optional_time(text: str | None, field: str) -> str | None:
-    return None if text is None else parse_time(text, field)
+    return None if text is None else time_given(text, field)

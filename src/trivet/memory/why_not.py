@@ -48,6 +48,7 @@ def _verdict(
     if filtered:
         return "A filter keeps it out.", filtered
     reasons = _seen_by_legs(engine, decision, legs) + _words(decision, memory) + _embedded(engine, memory)
+    reasons += _of_time(decision, memory)
     if any(hit.memory.id == memory.id for hit in decision.hits):
         return "It was found, but the token budget was used up before it.", reasons
     if decision.retrieved.narrowed and not holds_phrases(memory, decision.question):
@@ -151,6 +152,12 @@ def _words(decision: Decision, memory: Memory) -> list[str]:
     if not decision.question.words:
         return ["the query has no words to search by, only function words"]
     return [f"of the query's words it holds: {', '.join(matched) or 'none'}; it lacks: {', '.join(missing) or 'none'}"]
+
+
+def _of_time(decision: Decision, memory: Memory) -> list[str]:
+    if decision.time is None or decision.time.reason(memory) is not None:
+        return []
+    return [f"it is not of {decision.time.understood}; what is, counts more"]
 
 
 def _embedded(engine: Engine, memory: Memory) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.clock import parse_time
+from trivet.clock import time_given
 from trivet.contract import Selection
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
@@ -32,4 +32,4 @@ def filter_of(request: Selection, settings: Settings, viewer: str | None) -> Fil
 
 def _time(request: Selection, field: str) -> str | None:
     text: str | None = getattr(request, field)
-    return None if text is None else parse_time(text, field)
+    return None if text is None else time_given(text, field)

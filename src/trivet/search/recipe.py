@@ -40,6 +40,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     walk: Walk = Walk()
     bonus: float = 0.05
     prior: float = 0.3
+    time: float = 0.9
     rerank: Rerank | None = None  # as the settings say
 
     def __str__(self) -> str:
@@ -55,6 +56,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
             Call("walk", (), _options(self.walk)),
             Call("bonus", (self.bonus,)),
             Call("prior", (self.prior,)),
+            Call("time", (self.time,)),
             *([_rerank_call(self.rerank)] if self.rerank else []),
         )
 
@@ -205,5 +207,6 @@ _STEPS: dict[str, Callable[[Call], object]] = {
     "walk": _walk,
     "bonus": _share,
     "prior": _share,
+    "time": _share,
     "rerank": _rerank,
 }

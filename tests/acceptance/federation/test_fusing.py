@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trivet import Trivet
+from trivet.clock import clock_set_to
 from trivet.errors import InvalidInput
 from trivet.types import Answer, ForeignHit, Hit
 
@@ -58,6 +59,14 @@ def test_weights_decide(federation: Opened) -> None:
     light = federation(files=printing([{"id": "notes/2.md"}], weight=0.001))
     assert light.recall("key barn", federated=True).hits[0].id == ids[1]
     assert memory.recall("key barn", recipe="convex(norm=minmax, files=0)", federated=True).hits[0].id == ids[1]
+
+
+def test_a_memory_of_the_time_asked_about_comes_before_what_has_no_date(federation: Opened) -> None:
+    memory = federation(files=printing([{"id": "wiki/key"}], weight=1000))
+    id = memory.remember("The key is under the mat.", created_at="2026-11-05").id
+    with clock_set_to("2026-11-15"):
+        assert in_order(memory.recall("key last week", federated=True))[0].id == id
+        assert in_order(memory.recall("key last month", federated=True))[0].id == "wiki/key"
 
 
 def test_a_recipe_cannot_name_a_system_that_is_not_declared(federation: Opened) -> None:

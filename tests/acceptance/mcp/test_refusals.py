@@ -26,7 +26,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("memory_store", {"content": "x", "category": "nonsense"}, "is not one of"),
     ("memory_store", {"content": "x", "scope": "a//b"}, "scope"),
     ("memory_store", {"content": "x", "id": "not-a-uuid"}, "id"),
-    ("memory_store", {"content": "x", "created_at": "yesterday"}, "created_at"),
+    ("memory_store", {"content": "x", "created_at": "someday"}, "created_at"),
     ("memory_store", {"content": "x", "contents": "y"}, "unknown field `contents`"),
     ("memory_store", {"content": "x", "self": "y"}, "unknown field `self`"),
     ("memory_recall", {}, "query"),

@@ -47,7 +47,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("line 0", {"source": "a.py", "start_line": 0}, "start_line"),
     ("line beyond any file", {"source": "a.py", "start_line": 2**63}, "start_line"),
     ("lines backwards", {"source": "a.py", "start_line": 9, "end_line": 3}, "start_line"),
-    ("bad time", {"created_at": "yesterday"}, "created_at"),
+    ("bad time", {"created_at": "someday"}, "created_at"),
     ("time out of range", {"created_at": "0001-01-01T00:00:00+14:00"}, "created_at"),
     ("never valid", {"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "valid_from"),
     ("bad id", {"id": "not-an-id"}, "id"),

@@ -16,12 +16,12 @@ from trivet.lab.sweep import ablations
     ],
 )
 def test_every_leg_is_left_out_once_where_another_is_left(legs: str, without: list[str]) -> None:
-    arms = ablations(f"rrf(k=60) | {legs} | bonus(0) | prior(0) | match(any)")
+    arms = ablations(f"rrf(k=60) | {legs} | bonus(0) | prior(0) | time(0) | match(any)")
     assert sorted(arms) == sorted(["whole", *without])
 
 
 def test_bonus_prior_and_match_are_left_out_where_they_are() -> None:
     arms = ablations("rrf(k=60) | legs(lexical) | bonus(0.1) | prior(0.3) | match(all-then-any)")
-    assert {"whole", "without bonus", "without prior"} < set(arms)
+    assert {"whole", "without bonus", "without prior", "without time"} < set(arms)
     assert "bonus(0.1)" in arms["without prior"]
     assert "bonus(0.1)" not in arms["without bonus"]

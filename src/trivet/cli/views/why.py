@@ -38,6 +38,8 @@ def _afterwards(why: Why) -> Iterator[str]:
         yield "exact match"
     elif why.exactness > 0:
         yield f"{why.exactness:.0%} of the identifiers match exactly"
+    if why.time is not None:
+        yield why.time
     if why.rerank is not None:
         yield f"reranked #{why.rerank.rank} ({why.rerank.score:.2f})"
     if why.redirected_from:

@@ -12,6 +12,7 @@ import msgspec
 from trivet.analyse import Question, first_terms
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
+from trivet.memory.answer.of_time import weighed_by_time
 from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
 from trivet.search.prior import exactness, importance_prior
@@ -19,6 +20,7 @@ from trivet.search.recipe import Recipe
 from trivet.types import Filter, Fused, Memory
 
 if TYPE_CHECKING:
+    from trivet.search.when import TimeAsked
     from trivet.store import Store
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
@@ -29,8 +31,16 @@ BEGINNING = 5
 Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
 
-def weigh(store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int) -> tuple[Scored, ...]:
-    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them."""
+def weigh(
+    store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int, asked: TimeAsked | None = None
+) -> tuple[Scored, ...]:
+    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them.
+
+    Where the question names a time, all of them: any may belong to it.
+    """
+    if asked is not None:
+        every = weighed_by_time(_read(store, question, fused, recipe), asked, recipe.time)
+        return tuple(sorted(every, key=lambda hit: -hit.score))
     first = fused[: limit + SPARE]
     scored = _read(store, question, first, recipe)
     if len(scored) > limit:
@@ -131,10 +141,12 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
 
 
 def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, str]) -> list[Scored]:
+    """By the score without the time that was asked about, which is a preference and leaves nothing out."""
+    kept = [hit for hit in hits if hit.score >= minimum * hit.time_factor]
     for hit in hits:
-        if hit.score < minimum:
+        if hit.score < minimum * hit.time_factor:
             dropped[hit.memory.id] = f"scored {hit.score:.3f}, below the minimum of {minimum:g}"
-    return [hit for hit in hits if hit.score >= minimum]
+    return kept
 
 
 def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str]) -> list[Scored]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trivet.analyse import Question
     from trivet.search.recipe import Recipe
     from trivet.search.relevance.features import Evidence
+    from trivet.search.when import TimeAsked
 
 
 class Retrieved(msgspec.Struct, frozen=True):
@@ -46,6 +47,8 @@ class Scored(Value, frozen=True, kw_only=True):
     bonus: float
     prior: float
     score: float
+    time: str | None = None  # why it belongs to the time that was asked about
+    time_factor: float = 1.0
     relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
@@ -61,5 +64,6 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     pool: Pool
     hits: tuple[Scored, ...]
     dropped: dict[str, str]
+    time: TimeAsked | None = None
     best_relevance: float | None = None
     nothing_relevant: bool = True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.memory.answer.decision import Decision, Pool, Scored
+from trivet.memory.answer.of_time import likelier
 from trivet.memory.engine import Engine
 from trivet.search.relevance.model import relevance, relevance_model
 from trivet.search.rerank.step import Rerank
@@ -27,7 +28,7 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     keeps what is at least so likely; 0 keeps everything.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
-    likely = falling([likelihood.of(hit.fused, hit.memory) for hit in decision.hits])
+    likely = falling([_at_its_time(decision, hit, likelihood.of(hit.fused, hit.memory)) for hit in decision.hits])
     hits: tuple[Scored, ...] = tuple(
         msgspec.structs.replace(hit, relevance=probability)
         for hit, probability in zip(decision.hits, likely, strict=True)
@@ -42,6 +43,11 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
         best_relevance=best,
         nothing_relevant=best is None or best < (at_least or relevance_model().threshold),
     )
+
+
+def _at_its_time(decision: Decision, hit: Scored, likely: float) -> float:
+    """What is of the time that the question names is likelier than its words tell."""
+    return likely if hit.time is None or decision.time is None else likelier(likely, decision.time)
 
 
 def _least(best: float) -> float:

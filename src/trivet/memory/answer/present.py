@@ -115,6 +115,8 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
         path=path,
+        time=hit.time,
+        time_factor=round(hit.time_factor, 6),
     )
 
 

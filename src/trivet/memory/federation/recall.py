@@ -119,6 +119,9 @@ def joined(answer: Answer, decision: Decision, foreign: dict[str, Foreign], requ
         _foreign_hit(fused, foreign[fused.id], decision.recipe) for fused in decision.pool.fused if fused.id in foreign
     ]
     outside = [hit for hit in outside if hit.score >= request.minimum_score]
+    if decision.time is not None and any(hit.time for hit in decision.hits):
+        factor = 1 - decision.time.weight(decision.recipe.time)  # nobody knows of what time they are
+        outside = [msgspec.structs.replace(hit, score=round(hit.score * factor, 6)) for hit in outside]
     together: list[Hit | ForeignHit] = [*answer.hits, *outside]
     if request.sort == "relevance":
         together.sort(key=lambda hit: -hit.score)  # stable: of equals the memory comes first

@@ -71,7 +71,7 @@ class Found(Shape, frozen=True, kw_only=True):
     created_at: str
     state: State = "active"
     sensitive: bool = False
-    why: Annotated[str, Meta(description="Its rank in each leg and the words of the query it holds.")]
+    why: Annotated[str, Meta(description="Its rank in each leg, the words of the query it holds, and its time.")]
     path: Annotated[
         str | None, Meta(description="How the concept graph led here: concepts and ids of memories in between.")
     ] = None

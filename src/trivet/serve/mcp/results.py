@@ -175,6 +175,8 @@ def _why(why: Why) -> str:
         parts.append(f"rerank {why.rerank.rank}")
     if why.matched_words:
         parts.append(f"words: {' '.join(why.matched_words)}")
+    if why.time is not None:
+        parts.append(why.time)
     if why.exactness:
         parts.append(f"exact {why.exactness:g}")
     return ", ".join(parts)

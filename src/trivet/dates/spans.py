@@ -1,0 +1,101 @@
+"""Spans of the calendar: how they are made, compared and written."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+DAY = timedelta(days=1)
+MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
+
+
+class Span(NamedTuple):
+    """From `start` up to, not including, `end`, in local time without a zone; None where it is open."""
+
+    start: datetime | None
+    end: datetime | None
+
+    def overlaps(self, other: Span) -> bool:
+        return before(self.start, other.end) and before(other.start, self.end)
+
+    def holds(self, moment: datetime) -> bool:
+        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
+
+
+Spans = tuple[Span, ...]
+
+
+class Seen(NamedTuple):
+    """From when an expression is looked at, and where it points by the words around it: -1 back, 1 ahead, 0 unsure.
+
+    `year` is the one that the rest of the text names. Where it is unsure which day is meant, both count, or only the
+    nearest.
+    """
+
+    now: datetime
+    tense: int
+    year: int | None = None
+    nearest: bool = False
+
+    @property
+    def today(self) -> datetime:
+        return self.now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    @property
+    def monday(self) -> datetime:
+        return self.today - self.today.weekday() * DAY
+
+
+def before(start: datetime | None, end: datetime | None) -> bool:
+    return start is None or end is None or start < end
+
+
+def days(start: datetime, count: int = 1) -> Span:
+    return Span(start, start + count * DAY)
+
+
+def months(year: int, month: int, count: int = 1) -> Span:
+    """Of `count` months; a month below 1 or above 12 is one of another year."""
+    return Span(first_of(year, month), first_of(year, month + count))
+
+
+def first_of(year: int, month: int) -> datetime:
+    years, index = divmod(month - 1, 12)
+    return datetime(year + years, index + 1, 1)
+
+
+def shifted(now: datetime, count: int, unit: str) -> datetime:
+    if unit in MONTHS_IN:
+        first = first_of(now.year, now.month + count * MONTHS_IN[unit])
+        last_day = (first_of(first.year, first.month + 1) - DAY).day
+        return now.replace(year=first.year, month=first.month, day=min(now.day, last_day))
+    return now + count * timedelta(**{f"{unit}s": 1})
+
+
+def in_year(span: Span, year: int) -> Span | None:
+    """The same days of another year; None for an open span."""
+    if span.start is None or span.end is None:
+        return None
+    years = year - span.start.year
+    return Span(shifted(span.start, years, "year"), shifted(span.end, years, "year"))
+
+
+def described(span: Span) -> str:
+    """A span as a person writes it, such as "2-8 November 2026", "March 2026" or "from 9 November 2026"."""
+    start, end = span
+    if start is None or end is None:
+        return f"from {_written(start)}" if start else f"before {_written(end)}" if end else "ever"
+    last = end - timedelta(microseconds=1)
+    if start.day == 1 and end.day == 1 and end.hour == 0:
+        if (start.year, start.month) == (last.year, last.month):
+            return f"{start:%B %Y}"
+        return f"{start:%B}-{last:%B %Y}" if start.year == last.year else f"{start:%B %Y} to {last:%B %Y}"
+    if start.date() == last.date():
+        return _written(start)
+    if (start.year, start.month) == (last.year, last.month):
+        return f"{start.day}-{last.day} {start:%B %Y}"
+    return f"{_written(start)} to {_written(last)}"
+
+
+def _written(day: datetime | None) -> str:
+    return f"{day.day} {day:%B %Y}" if day else ""

@@ -1,0 +1,159 @@
+"""What time a question asks about, and which memories belong to it.
+
+A preference, never a filter: what belongs to the time is weighed higher and says why. A memory belongs to it by when it
+was written, by when it became or ceased to be true, or by a date in its text, read as it was meant on the day it was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trivet.analyse import Question, analyse_query
+from trivet.clock import local_now, local_time, stamp
+from trivet.dates.cues import may_name_an_event
+from trivet.dates.find import Expression, expressions_in
+from trivet.dates.spans import Span, described, in_year
+from trivet.search.asking import ask
+from trivet.search.events import event_in
+from trivet.types import Filter, Memory
+
+if TYPE_CHECKING:
+    from trivet.search.recipe import Recipe
+    from trivet.store import Store
+
+# With so many words beside its time a question leaves half as much to the time: "what did we decide last week" is about
+# the week, a page of instructions that ends in "by tomorrow" is not. Chosen on questions of made-up lives; on six
+# conversations of LoCoMo that had no part in it better by .04 MRR than without (docs/decisions/0025).
+HALF_WORDS = 8
+# The first dates of a long memory tell when it was. So much is read of each candidate in about a millisecond.
+LONGEST_READ = 2_000
+# With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
+FEW_WORDS = 2
+
+
+class TimeAsked(msgspec.Struct, frozen=True):
+    """The time that a question names. `question` is without the words that only point to it, such as "last week"."""
+
+    expressions: tuple[Expression, ...]
+    question: Question
+    words_beside: int
+    left_out: tuple[str, ...]  # the terms of the words that `question` is without
+
+    def reason(self, memory: Memory) -> str | None:
+        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
+        spans = [(expression, span) for expression in self.expressions for span in expression.spans]
+        created = local_time(memory.created_at)
+        for expression, span in spans:
+            if how := _by_its_dates(memory, created, span):
+                return f"{how} in '{expression.text}' ({described(span)})"
+        dates = _dates_in(memory, created) if created is not None else []
+        for expression, span in spans:
+            if any(_names(date, expression, span) for date in dates):
+                return f"names a time in '{expression.text}' ({described(span)})"
+        return None
+
+    def weight(self, share: float) -> float:
+        return share / (1 + self.words_beside / HALF_WORDS)
+
+    @property
+    def is_mostly_time(self) -> bool:
+        return self.words_beside <= FEW_WORDS
+
+    @property
+    def understood(self) -> str:
+        """Such as "'last week' (2-8 November 2026)"."""
+        return ", ".join(f"'{one.text}' ({' or '.join(map(described, one.spans))})" for one in self.expressions)
+
+    def narrowed(self, filter: Filter) -> Filter | None:
+        """The filter for what was written in the time, if the question is mostly about it."""
+        now = local_now()
+        spans = [span for one in self.expressions for span in one.spans if span.start is None or span.start <= now]
+        if not self.is_mostly_time or not spans:
+            return None
+        start = _least([span.start for span in spans])
+        end = None if any(span.end is None for span in spans) else max(span.end for span in spans if span.end)
+        after = max((bound for bound in (_stamped(start), filter.created_after) if bound), default=None)
+        before = min((bound for bound in (_stamped(end), filter.created_before) if bound), default=None)
+        return msgspec.structs.replace(filter, created_after=after, created_before=before)
+
+
+def time_asked(store: Store, question: Question, filter: Filter, recipe: Recipe) -> TimeAsked | None:
+    """None for most questions: without any expression of time, of quoted words alone, or where the recipe has none."""
+    if question.quoted_only or not recipe.time:
+        return None
+    found = expressions_in(question.text, local_now())
+    if not found and may_name_an_event(question.text):
+        event = event_in(store, question.text, filter, recipe)
+        found = [event] if event else []
+    if not found:
+        return None
+    beside = analyse_query(_cut(question.text, found))
+    rest = _without(store, question, found, filter, recipe)
+    left_out = tuple(term for term in question.terms if term not in rest.terms)
+    return TimeAsked(tuple(found), rest, len(beside.words), left_out)
+
+
+def _without(
+    store: Store, question: Question, expressions: Sequence[Expression], filter: Filter, recipe: Recipe
+) -> Question:
+    """Those of a spelled date stay, since a memory may hold them; and all of them where no other word is left."""
+    text = _cut(question.text, [one for one in expressions if not one.spelled])
+    rest = ask(store, text, filter, recipe.bm25)
+    return msgspec.structs.replace(rest, text=question.text, folded=question.folded) if rest.words else question
+
+
+def _cut(text: str, expressions: Sequence[Expression]) -> str:
+    for expression in reversed(expressions):
+        text = f"{text[: expression.start]} {text[expression.stop :]}"
+    return text
+
+
+def _least(starts: Sequence[datetime | None]) -> datetime | None:
+    return None if None in starts else min(start for start in starts if start)
+
+
+def _stamped(moment: datetime | None) -> str | None:
+    return None if moment is None else stamp(moment)
+
+
+def _by_its_dates(memory: Memory, created: datetime | None, span: Span) -> str | None:
+    if created is not None and span.holds(created):
+        return "written"
+    if _turned(memory.valid_from, span):
+        return "became true"
+    return "ceased to be true" if _turned(memory.valid_to, span) else None
+
+
+def _turned(bound: str | None, span: Span) -> bool:
+    moment = local_time(bound) if bound is not None else None
+    return moment is not None and span.holds(moment)
+
+
+def _dates_in(memory: Memory, created: datetime) -> list[Expression]:
+    text = f"{memory.title}. {memory.content}" if memory.title else memory.content
+    return expressions_in(text[:LONGEST_READ], created, nearest=True)
+
+
+def _names(date: Expression, asked: Expression, span: Span) -> bool:
+    """Where neither gives a year, it may be what comes every year, such as a birthday: then any year's will do."""
+    if any(_mostly_in(one, span) for one in date.spans):
+        return True
+    bound = span.start or span.end
+    if bound is None or not (date.yearly and asked.yearly):
+        return False
+    moved = [in_year(one, bound.year) for one in date.spans]
+    return any(one is not None and _mostly_in(one, span) for one in moved)
+
+
+def _mostly_in(dated: Span, span: Span) -> bool:
+    """At least half of the time that a text names: "in 2025" does not belong to a day of 2025."""
+    if dated.start is None or dated.end is None or not dated.overlaps(span):
+        return False
+    start = max(dated.start, span.start) if span.start else dated.start
+    end = min(dated.end, span.end) if span.end else dated.end
+    return 2 * (end - start) >= dated.end - dated.start

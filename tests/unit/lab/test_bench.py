@@ -1,0 +1,21 @@
+"""A dataset in a store: asked through the real read path, alike on every day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trivet.lab.bench import open_bench
+from trivet.lab.dataset import Dataset, Document, Query
+
+
+def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) -> None:
+    documents = (
+        Document(id="old", text="We decide, and decide again.", created_at="2024-01-05"),
+        Document(id="asked", text="A long text about the fence that we had to decide on.", created_at="2024-03-06"),
+        Document(id="last", text="A gate.", created_at="2024-03-13T10:00:00Z"),
+    )
+    query = Query(id="q", text="what did we decide last week")
+    dataset = Dataset(name="weeks", documents=documents, queries=(query,), judgements=())
+    with open_bench(dataset, tmp_path, embedder="none") as bench:
+        assert bench.ranked(query, "default")[0][0] == "asked"
+        assert bench.ranked(query, "time(0)")[0][0] == "old"
