@@ -28,7 +28,7 @@ from encoder import Reranker, Shape, State, Texts, load_half, ready, save_half, 
 from optimiser import ClockedAdamW
 
 LONGEST_TOKENS = 300
-LISTS_A_STEP = 48
+LISTS_A_STEP = 96
 RATE = 6e-5
 # Of the lists of one step so many are of memories; the rest keep the reranker what it was.
 OWN_SHARE = 0.5
@@ -73,7 +73,7 @@ def main() -> None:
     found: dict[str, Any] = {
         f"{name}-before": _score(start, shape, texts, pairs, device) for name, pairs in stores.items()
     }
-    for half in (0, 1):
+    for half in () if options.whole_only else (0, 1):
         seen = [number for number, one in enumerate(lists) if one["half"] in (None, half)]
         state = trained(start, shape, texts, lists, seen, before, options, device, seed=half)
         found |= {f"{name}-half{half}": _score(state, shape, texts, pairs, device) for name, pairs in stores.items()}
@@ -127,23 +127,25 @@ def _loss(
     reranker: Reranker, texts: Texts, lists: list[dict[str, Any]], before: list[np.ndarray], device: str
 ) -> torch.Tensor:
     queries = np.concatenate([[one["query"]] * len(one["texts"]) for one in lists])
-    passages = np.concatenate([one["texts"] for one in lists])
-    scores = scored(reranker, texts, queries, passages)
-    labels = torch.as_tensor(np.concatenate([one["labels"] for one in lists]), dtype=torch.float32, device=device)
-    losses, at = [], 0
-    for one, earlier in zip(lists, before, strict=True):
-        part, label = scores[at : at + len(one["texts"])], labels[at : at + len(one["texts"])]
-        at += len(one["texts"])
-        # An answer weighs as much as all that is none.
-        weights = torch.where(label > 0, 1.0, 1.0 / max(1, int((label == 0).sum())))
-        loss = (weights * functional.binary_cross_entropy_with_logits(part, label, reduction="none")).sum()
-        if label.any():
-            loss = loss - (functional.log_softmax(part, 0) * label).sum() / label.sum()
-        if one["group"] == "general":
-            target = functional.softmax(torch.as_tensor(earlier, dtype=torch.float32, device=device), 0)
-            loss = HELD_TO_BEFORE * (loss - (target * functional.log_softmax(part, 0)).sum())
-        losses.append(loss)
-    return torch.stack(losses).mean()
+    scores = scored(reranker, texts, queries, np.concatenate([one["texts"] for one in lists]))
+    longest = max(len(one["texts"]) for one in lists)
+    inside = np.zeros((len(lists), longest), dtype=bool)
+    label, earlier = np.zeros_like(inside, dtype=np.float32), np.zeros_like(inside, dtype=np.float32)
+    for row, one in enumerate(lists):
+        inside[row, : len(one["texts"])] = True
+        label[row, : len(one["texts"])] = one["labels"]
+        earlier[row, : len(one["texts"])] = before[row]
+    mask, labels, old = (torch.as_tensor(array, device=device) for array in (inside, label, earlier))
+    table = torch.full(mask.shape, -1e4, device=device).masked_scatter(mask, scores)
+    # An answer weighs as much as all that is none.
+    weights = torch.where(labels > 0, 1.0, 1.0 / ((labels == 0) & mask).sum(1, keepdim=True).clamp(min=1)) * mask
+    pointwise = (weights * functional.binary_cross_entropy_with_logits(table, labels, reduction="none")).sum(1)
+    shares, answers = functional.log_softmax(table, 1), labels.sum(1)
+    listwise = -(shares * labels).sum(1) / answers.clamp(min=1)
+    held = -(functional.softmax(old.masked_fill(~mask, -1e4), 1) * shares).sum(1)
+    general = torch.tensor([one["group"] == "general" for one in lists], device=device)
+    losses = torch.where(general, HELD_TO_BEFORE * (pointwise + listwise + held), pointwise + listwise)
+    return losses.mean()
 
 
 @torch.no_grad()
@@ -207,6 +209,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--whole-only", action="store_true", help="leave the two halves out")
     return parser.parse_args()
 
 
