@@ -152,7 +152,7 @@ class Methods(ABC):
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive content instead of masking it.
         """
 
@@ -211,7 +211,7 @@ class Methods(ABC):
     ) -> Memory:
         """Change a memory. The old revision is kept; search sees the new text at once.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
         :param category: One of the configured categories.
@@ -233,20 +233,20 @@ class Methods(ABC):
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param revision: Bring this revision back; the last one if none.
         """
 
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
@@ -268,7 +268,7 @@ class Methods(ABC):
     def links(self, id: str) -> tuple[Link, ...]:
         """Show every link that starts or ends at a memory.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def share(
@@ -296,13 +296,13 @@ class Methods(ABC):
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive contents instead of masking them.
         """
 
@@ -334,7 +334,7 @@ class Methods(ABC):
         """Explain why a memory did not come back for a query, or where it came.
 
         :param query: What to look for; a query of "quoted words" alone is exact.
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param scope: Only this scope and those below it.
         :param category: Only these categories.
         :param tags: Only memories that carry all of these tags.
@@ -487,7 +487,7 @@ class Methods(ABC):
     def inbox_show(self, id: str) -> Proposal:
         """Show one proposal by its id.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         """
 
     def inbox_propose(
@@ -519,7 +519,7 @@ class Methods(ABC):
     def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Accept proposals: all of them are stored, or at the first error none.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     def inbox_edit(
@@ -534,7 +534,7 @@ class Methods(ABC):
     ) -> Proposal:
         """Change a waiting proposal before it is accepted.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param category: One of the configured categories.
         :param tags: Tags, up to 50, each up to 64 characters.
@@ -545,13 +545,13 @@ class Methods(ABC):
     def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Reject proposals. What they say is not proposed again.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param verdict: Whether it helped: useful or not-useful.
         :param query: What was asked when it came; then `trivet tune` can use it.
         """
@@ -559,7 +559,7 @@ class Methods(ABC):
     def usage(self, id: str) -> Usage:
         """Show how often recall showed a memory, and what was said of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def stats(self) -> Stats:
@@ -721,7 +721,7 @@ class AsyncMethods(ABC):
     async def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive content instead of masking it.
         """
 
@@ -780,7 +780,7 @@ class AsyncMethods(ABC):
     ) -> Memory:
         """Change a memory. The old revision is kept; search sees the new text at once.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
         :param category: One of the configured categories.
@@ -802,20 +802,20 @@ class AsyncMethods(ABC):
     async def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param revision: Bring this revision back; the last one if none.
         """
 
     async def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def link(self, source: str, kind: LinkKind, target: str) -> Link:
@@ -837,7 +837,7 @@ class AsyncMethods(ABC):
     async def links(self, id: str) -> tuple[Link, ...]:
         """Show every link that starts or ends at a memory.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def share(
@@ -865,13 +865,13 @@ class AsyncMethods(ABC):
     async def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive contents instead of masking them.
         """
 
@@ -903,7 +903,7 @@ class AsyncMethods(ABC):
         """Explain why a memory did not come back for a query, or where it came.
 
         :param query: What to look for; a query of "quoted words" alone is exact.
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param scope: Only this scope and those below it.
         :param category: Only these categories.
         :param tags: Only memories that carry all of these tags.
@@ -1056,7 +1056,7 @@ class AsyncMethods(ABC):
     async def inbox_show(self, id: str) -> Proposal:
         """Show one proposal by its id.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         """
 
     async def inbox_propose(
@@ -1088,7 +1088,7 @@ class AsyncMethods(ABC):
     async def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Accept proposals: all of them are stored, or at the first error none.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     async def inbox_edit(
@@ -1103,7 +1103,7 @@ class AsyncMethods(ABC):
     ) -> Proposal:
         """Change a waiting proposal before it is accepted.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param category: One of the configured categories.
         :param tags: Tags, up to 50, each up to 64 characters.
@@ -1114,13 +1114,13 @@ class AsyncMethods(ABC):
     async def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Reject proposals. What they say is not proposed again.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     async def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param verdict: Whether it helped: useful or not-useful.
         :param query: What was asked when it came; then `trivet tune` can use it.
         """
@@ -1128,7 +1128,7 @@ class AsyncMethods(ABC):
     async def usage(self, id: str) -> Usage:
         """Show how often recall showed a memory, and what was said of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def stats(self) -> Stats:

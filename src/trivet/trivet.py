@@ -129,10 +129,11 @@ class Trivet(Methods):
         if self._remote is not None:
             return self._remote.remember_many(memories)
         from trivet.memory.remember import remember_many
+        from trivet.memory.whole_ids import with_whole_ids
 
         self._engine.demand("write")
         requests = [one if isinstance(one, Remember) else check(Remember, one) for one in memories]
-        return remember_many(self._engine, requests)
+        return remember_many(self._engine, [with_whole_ids(self._engine, one) for one in requests])
 
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""

@@ -26,8 +26,9 @@ With `--json` the answer is one JSON value in UTF-8, and an error is `{"error": 
 standard error. `trivet recall --json` gives `query`, `hits`, `health`, `took_ms`, `stages_ms`, `recipe`, `considered`
 and `truncated`; a hit has `id`, `content`, `passage`, `score`, `rank`, `why` and the memory's own fields.
 
-`-` in the place of a text or a file reads standard input. `trivet --install-completion` sets up completion for your
-shell.
+`-` in the place of a text or a file reads standard input. An id may be given by its first characters, four or more, as
+long as no other id starts so; if several do, the error lists them. `trivet --install-completion` sets up completion for
+your shell, of ids too.
 """
 
 

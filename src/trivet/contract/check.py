@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from trivet.contract.fields import MAX_CONTENT_BYTES
+from trivet.contract.fields import MAX_CONTENT_BYTES, SHORTEST_ID
 from trivet.contract.verb import Parameters
 from trivet.errors import InvalidInput
 
@@ -87,6 +87,8 @@ def _plainly(problem: str) -> str:
         return "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
     if "of length >= 36" in problem or "of length <= 36" in problem:
         return "an id of 36 characters is expected, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    if f"of length >= {SHORTEST_ID}" in problem:
+        return f"the first {SHORTEST_ID} characters of an id, or more of them, are expected, such as 0199c2f4"
     return problem.lower().replace("`", "")
 
 

@@ -22,6 +22,7 @@ from trivet.contract.fields import (
     Keywords,
     Kind,
     Limit,
+    OwnId,
     OwnScope,
     Positive,
     ProposalId,
@@ -155,9 +156,9 @@ class Remember(Request[Remembered], frozen=True, kw_only=True):
     sensitive: Annotated[
         bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
     ] = False
-    id: Annotated[Id | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")] = (
-        None
-    )
+    id: Annotated[
+        OwnId | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")
+    ] = None
 
 
 @verb(

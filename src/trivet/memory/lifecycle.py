@@ -14,6 +14,7 @@ from trivet.memory.engine import Engine
 from trivet.memory.perform import note_reveal
 from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
+from trivet.memory.whole_ids import with_whole_ids
 from trivet.secrets import masked
 from trivet.types import Link, Memory, Revision
 
@@ -96,9 +97,10 @@ def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
 
 def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
     engine.demand("read")
+    request = with_whole_ids(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
     if reveal:
-        note_reveal(engine, "diff", id)
-    revisions = history(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
+        note_reveal(engine, "diff", request.id)
+    revisions = history(engine, request)
     before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
     return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))
 

@@ -12,6 +12,7 @@ from trivet.errors import Conflict, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.relational.budgets import Budget
 from trivet.store.relational.database import Database, Part, Row
+from trivet.store.relational.ids import id_range
 from trivet.types import LOCAL, Proposal, ProposalPage, ProposalState
 
 
@@ -32,6 +33,10 @@ class Inbox(Part):
         if row is None:
             raise NotFound(f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait.")
         return _proposal(row)
+
+    def ids_starting_with(self, start: str, limit: int) -> list[str]:
+        rows = self._rows("starting_with", **id_range(start), limit=limit, viewer=self._database.viewer)
+        return [row[0] for row in rows]
 
     def page(self, state: ProposalState, limit: int, offset: int) -> ProposalPage:
         values = {"state": state, "viewer": self._database.viewer}

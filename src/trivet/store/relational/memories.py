@@ -14,6 +14,7 @@ from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
+from trivet.store.relational.ids import id_range
 from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
@@ -124,6 +125,10 @@ class Memories(Part):
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
         rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
         return {row["id"]: to_memory(row) for row in rows}
+
+    def ids_starting_with(self, start: str, limit: int) -> list[str]:
+        """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
+        return [row[0] for row in self._rows("starting_with", **id_range(start), limit=limit, viewer=self._viewer)]
 
     def revisions(self, id: str) -> tuple[Revision, ...]:
         self._row_of(id)
