@@ -245,7 +245,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any
     values.update(_from_environment(environment))
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = _checked(values, "the settings")
-    return settings if settings.path else msgspec.structs.replace(settings, path=str(_data_file(environment)))
+    return settings if settings.path else msgspec.structs.replace(settings, path=str(default_store(environment)))
 
 
 def config_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -266,7 +266,7 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(base).expanduser() / "trivet"
 
 
-def _data_file(environment: Mapping[str, str]) -> Path:
+def default_store(environment: Mapping[str, str] | None = None) -> Path:
     return data_folder(environment) / "memory.db"
 
 

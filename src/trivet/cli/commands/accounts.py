@@ -26,6 +26,7 @@ RIGHTS = ", ".join(get_args(Right))
     more="A reader sees what is theirs or shared with them; a writer also stores, changes and shares; an admin also "
     "sees the audit record and the metrics. The user `local` owns what was stored without a server.",
     example="trivet user add ana --role writer",
+    creates=True,
 )
 def add_user(
     session: Session,

@@ -63,6 +63,7 @@ def list_memories(session: Session, request: List) -> None:
 trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
 git log -1 --format=%B | trivet remember - --category code
 """,
+    creates=True,
 )
 def remember(session: Session, request: Remember) -> None:
     remembered = session.memory.perform(request)

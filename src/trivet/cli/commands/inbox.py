@@ -34,6 +34,7 @@ def show(session: Session, request: InboxShow) -> None:
     "inbox propose",
     more="Secrets in it are left out: what waits for review is not sealed. To store one, use `trivet remember`.",
     example='trivet inbox propose "We deploy on Tuesdays." --kind decision',
+    creates=True,
 )
 def propose(session: Session, request: InboxPropose) -> None:
     proposed = session.memory.perform(request)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     "named and left out whole, and the exit status is 2. Links out of the folder are not followed.",
     example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
     "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
+    creates=True,
 )
 def ingest_files(
     session: Session,
@@ -59,6 +60,7 @@ def ingest_files(
     if (files is not None) + listed + (dropped is not None) != 1:
         raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
     if files is None:
+        session.creates = False
         return _look_or_drop(session, dropped)
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
     ingested = _once(session, files, name, options, dry_run)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from trivet.serve.resident.connect import open_memory
+from trivet.settings import load_settings
+from trivet.settings.existing_store import missing_store
 from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.serve")
 
 T = TypeVar("T")
 
@@ -39,5 +44,11 @@ class LazyStore:
     def _apply(self, function: Callable[[Trivet], T]) -> T:
         with self._opening:
             if self._memory is None:
-                self._memory = open_memory(self._path)
+                self._memory = self._opened()
         return function(self._memory)
+
+    def _opened(self) -> Trivet:
+        """An agent reads and writes, so a store that is not there is made; the log says so, in case it was mistyped."""
+        if missing := missing_store(load_settings(path=self._path)):
+            logger.warning("%s", missing)
+        return open_memory(self._path)
