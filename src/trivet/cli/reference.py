@@ -27,7 +27,7 @@ standard error. `trivet recall --json` gives `query`, `hits`, `health`, `took_ms
 and `truncated`; a hit has `id`, `content`, `passage`, `score`, `rank`, `why` and the memory's own fields.
 
 A command that only looks at a store, or changes what it holds, never makes one: if there is none at the path that you
-named, it is an error that names the nearest one. `remember`, `ingest`, `import`, `inbox propose` and `user add` make it.
+named, it is an error that names the nearest one. `remember`, `ingest`, `import`, `inbox propose` and `user add` do.
 
 `-` in the place of a text or a file reads standard input. An id may be given by its first characters, four or more, as
 long as no other id starts so; if several do, the error lists them. `trivet --install-completion` sets up completion for
