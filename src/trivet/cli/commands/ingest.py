@@ -28,8 +28,8 @@ NAMES_SHOWN = 5
     "Take in a folder of notes, a transcript or an export of chats, and keep up with it.",
     more="Told again, it reads only files that have changed: what was edited is updated, what was moved keeps its id, "
     "what is gone is forgotten (and can be restored). The store remembers the options. A file that cannot be read is "
-    "named and left out whole, and the exit status is 2. What is passed over by the rules is named too. Links out of the "
-    "folder are not followed.",
+    "named and left out whole, and the exit status is 2. What is passed over by the rules is named too. Links out of "
+    "the folder are not followed.",
     example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
     "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
     creates=True,
