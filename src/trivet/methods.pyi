@@ -580,7 +580,7 @@ class Methods(ABC):
     def tidy(
         self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
     ) -> Tidy:
-        """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted.
+        """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
         :param kinds: Only these kinds of findings.
         :param dry_run: Only say what would be forgotten.
@@ -1149,7 +1149,7 @@ class AsyncMethods(ABC):
     async def tidy(
         self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
     ) -> Tidy:
-        """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted.
+        """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
         :param kinds: Only these kinds of findings.
         :param dry_run: Only say what would be forgotten.

@@ -570,7 +570,7 @@ class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
 
 @verb("tidy", "trivet.memory.owner:tidy", needs="store", instead="Run `trivet tidy` on the server's machine.")
 class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
-    """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted."""
+    """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted."""
 
     kinds: Annotated[tuple[TidyKind, ...], Meta(description="Only these kinds of findings.")] = ()
     dry_run: Annotated[bool, Meta(description="Only say what would be forgotten.")] = True

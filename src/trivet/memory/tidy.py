@@ -17,11 +17,16 @@ from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import forget, restore
 from trivet.memory.likeness import essence
 from trivet.secrets import masked
-from trivet.types import Memory, Tidied, Tidy, TidyKind
+from trivet.types import Memory, Tidied, Tidy, TidyKind, Usage
 
-# Unused memories may be needed tomorrow: they are forgotten only if the caller names that kind.
+# What was not needed so far may be needed tomorrow: such kinds are forgotten only if the caller names them.
 BY_DEFAULT: frozenset[TidyKind] = frozenset(("duplicate", "expired", "orphan"))
-ALL: frozenset[TidyKind] = BY_DEFAULT | {"unused"}
+ALL: frozenset[TidyKind] = BY_DEFAULT | {"unused", "unhelpful"}
+# Called not useful so often, and never useful: one verdict may be about the question and not about the memory.
+NOT_USEFUL_TIMES = 2
+# Shown so often without ever being called useful; that says something only in a store where useful memories are named.
+SHOWN_OFTEN = 30
+USEFUL_NAMED = 10
 # A memory with such an importance was meant to stay.
 KEPT_FROM_IMPORTANCE = 0.8
 PREVIEW = 120
@@ -62,6 +67,8 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
         unused, note = _unused(engine, inventory, unused_days, "unused" in kinds)
         found += unused
         notes += [note] if note else []
+    if "unhelpful" in chosen:
+        found += _unhelpful(engine, inventory, "unhelpful" in kinds)
     findings = _once_each(found)
     if dry_run:
         return Tidy(findings=findings, notes=tuple(notes))
@@ -181,6 +188,30 @@ def _unused(engine: Engine, inventory: Inventory, days: int, named: bool) -> tup
         finding = _finding(inventory, "unused", memory, f"not shown by any recall in {days} days")
         found.append(finding if named else msgspec.structs.replace(finding, act="look"))
     return found, None
+
+
+def _unhelpful(engine: Engine, inventory: Inventory, named: bool) -> Iterator[Tidied]:
+    """Memories that came and did not help: called not useful, or shown often where others are called useful."""
+    engine.tally.write_down()
+    counted = engine.store.usage.all()
+    feedback_given = sum(one.useful > 0 for one in counted) >= USEFUL_NAMED
+    for one in counted:
+        memory = inventory.memories.get(one.id)
+        reason = _never_helped(one, feedback_given)
+        if memory is None or reason is None or memory.importance >= KEPT_FROM_IMPORTANCE or memory.state != "active":
+            continue
+        finding = _finding(inventory, "unhelpful", memory, reason)
+        yield finding if named else msgspec.structs.replace(finding, act="look")
+
+
+def _never_helped(usage: Usage, feedback_given: bool) -> str | None:
+    if usage.useful:
+        return None
+    if usage.not_useful >= NOT_USEFUL_TIMES:
+        return f"called not useful {usage.not_useful} times, and never useful"
+    if feedback_given and usage.shown >= SHOWN_OFTEN:
+        return f"shown {usage.shown} times, and never called useful"
+    return None
 
 
 def _orphans(engine: Engine, inventory: Inventory) -> Iterator[Tidied]:

@@ -40,6 +40,19 @@ class UsageCounts(Part):
             not_useful=row["not_useful"],
         )
 
+    def all(self) -> tuple[Usage, ...]:
+        """The counts of every memory that was ever shown or spoken of, whoever spoke: for the owner of the store."""
+        return tuple(
+            Usage(
+                id=row["id"],
+                shown=row["shown"],
+                last_shown=row["last_shown"],
+                useful=row["useful"],
+                not_useful=row["not_useful"],
+            )
+            for row in self._rows("all")
+        )
+
     def shown(self) -> frozenset[str]:
         """The memories that were shown at least once."""
         return frozenset(row[0] for row in self._rows("shown"))
