@@ -6,9 +6,10 @@ Docstrings of the structs are published as descriptions in the OpenAPI document.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 State = Literal["active", "superseded", "archived", "deleted"]
 Permission = Literal["read", "write"]
@@ -158,24 +159,34 @@ class PathStep(Value, frozen=True, kw_only=True):
 
 
 class Why(Value, frozen=True, kw_only=True):
-    """Why a hit has its rank: each leg's part, then what every later step did to the score.
+    """Why a hit has its rank: each leg's part, then what every later step did to the score."""
 
-    `rerank` is the reranker's result: its place and raw score among those it read, the score's deviation from their
-    mean, and the weight of that in `blended`, the score from then on. `path` is how the graph reached the hit:
-    query -> these steps -> this memory.
-    """
-
-    legs: Mapping[str, Contribution]
-    matched_words: tuple[str, ...]
-    fused: float
-    exactness: float
-    bonus: float
-    prior: float
-    rerank: Contribution | None = None
-    blended: float | None = None
-    redirected_from: tuple[str, ...] = ()
-    collapsed: tuple[str, ...] = ()
-    path: tuple[PathStep, ...] = ()
+    legs: Annotated[Mapping[str, Contribution], Meta(description="What each leg found: its rank there and its score.")]
+    matched_words: Annotated[tuple[str, ...], Meta(description="The words of the query that it holds.")]
+    fused: Annotated[float, Meta(description="The score of all legs together.")]
+    exactness: Annotated[
+        float, Meta(description="How much of the quoted words or identifiers it holds exactly, 0 to 1.")
+    ]
+    bonus: Annotated[float, Meta(description="What that adds to the score.")]
+    prior: Annotated[float, Meta(description="The factor of its importance.")]
+    rerank: Annotated[
+        Contribution | None,
+        Meta(
+            description="The reranker's result, if it read it: place and raw score among those it read, the deviation "
+            "from their mean, and its weight in `blended`."
+        ),
+    ] = None
+    blended: Annotated[float | None, Meta(description="The score after the reranker.")] = None
+    redirected_from: Annotated[
+        tuple[str, ...], Meta(description="Ids of superseded memories that matched and led to this one.")
+    ] = ()
+    collapsed: Annotated[
+        tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into this one.")
+    ] = ()
+    path: Annotated[
+        tuple[PathStep, ...],
+        Meta(description="How the graph reached it: the query, then these concepts and memories, then this one."),
+    ] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):
@@ -185,21 +196,25 @@ class Resolution(Value, frozen=True, kw_only=True):
     content: str
 
 
-class Hit(Value, frozen=True, kw_only=True):
-    """One recalled memory. `passage` is the part of `content` that matched best.
+class Hit(Memory, frozen=True, kw_only=True):
+    """One recalled memory: its own fields, and those of the hit. This is its shape on every surface (docs/hit.md).
 
-    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all.
+    Agents are given fewer of the fields (serve/mcp/result_types.py), under the same names.
     """
 
-    id: str
-    content: str
-    passage: str
-    score: float
-    rank: int
-    memory: Memory
-    why: Why
-    resolved_by: tuple[Resolution, ...] = ()
-    relevance: float = 0.0
+    passage: Annotated[str, Meta(description="The part of the content that matched best.")]
+    score: Annotated[float, Meta(description="0 to 1; compares it with the other candidates of this query.")]
+    rank: Annotated[int, Meta(description="Its place in the answer, from 1 on.")]
+    why: Annotated[Why, Meta(description="Why it has its rank: what each leg found, and what every later step did.")]
+    resolved_by: Annotated[
+        tuple[Resolution, ...], Meta(description="The memories that resolve it, each with id and content.")
+    ] = ()
+    relevance: Annotated[float, Meta(description="How likely it is to be relevant at all, 0 to 1.")] = 0.0
+
+    @property
+    def memory(self) -> Memory:
+        """The memory alone, without what this query made of it."""
+        return Memory(**{name: getattr(self, name) for name in Memory.__struct_fields__})
 
 
 class ForeignHit(Value, frozen=True, kw_only=True):

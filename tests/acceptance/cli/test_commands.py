@@ -47,7 +47,7 @@ def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -
     answer = trivet.json("recall", "port of staging")
     assert list(answer)[:4] == ["query", "hits", "health", "took_ms"]
     (hit,) = answer["hits"]
-    assert list(hit)[:3] == ["id", "content", "passage"]
+    assert list(hit)[:2] == ["id", "content"]
     assert hit["id"] == staging
     assert {"score", "rank", "why", "title", "category", "tags", "scope", "created_at", "state", "resolved_by"} <= set(
         hit

@@ -42,12 +42,10 @@ def present(
         (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), decision.question)
         hits.append(
             Hit(
-                id=memory.id,
-                content=memory.content,
+                **msgspec.structs.asdict(memory),
                 passage=passage,
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
-                memory=memory,
                 why=_why(decision.question, hit, paths.get(hit.fused.id, ())),
                 relevance=hit.relevance,
                 resolved_by=resolutions.get(memory.id, ()),
@@ -92,8 +90,7 @@ def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, 
 
 
 def _shortened(hit: Hit) -> Hit:
-    memory = msgspec.structs.replace(hit.memory, content=hit.passage)
-    return msgspec.structs.replace(hit, content=hit.passage, memory=memory)
+    return msgspec.structs.replace(hit, content=hit.passage)
 
 
 def _why(question: Question, hit: Scored, path: Path) -> Why:

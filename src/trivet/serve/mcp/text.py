@@ -53,7 +53,8 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
             continue
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
-        path = f"by way of {hit.path}\n" if hit.path else ""
+        steps = " -> ".join(step.name for step in hit.why.path)
+        path = f"by way of {steps}\n" if steps else ""
         lines.append(wrapper.wrap(f"{label(hit)}\n{path}{hit.content}", hit.id))
         for resolution in hit.resolved_by:
             lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
@@ -134,11 +135,15 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
 
 
 def _headline(hit: Found) -> str:
-    parts = [f"{hit.rank}. score {hit.score:g}, relevance {hit.relevance:g}", hit.why]
-    if hit.redirected_from:
-        parts.append(f"replaces {' '.join(hit.redirected_from)}")
-    if hit.same_as:
-        parts.append(f"same as {' '.join(hit.same_as)}")
+    parts = [f"{hit.rank}. score {hit.score:g}, relevance {hit.relevance:g}"]
+    if hit.why.matched_words:
+        parts.append(f"words: {' '.join(hit.why.matched_words)}")
+    if hit.why.exactness:
+        parts.append(f"exact {hit.why.exactness:g}")
+    if hit.why.redirected_from:
+        parts.append(f"replaces {' '.join(hit.why.redirected_from)}")
+    if hit.why.collapsed:
+        parts.append(f"same as {' '.join(hit.why.collapsed)}")
     if hit.whole_characters is not None:
         parts.append(f"part of {hit.whole_characters} characters, memory_get shows all")
     return "; ".join(part for part in parts if part)
