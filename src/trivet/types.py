@@ -183,6 +183,10 @@ class Why(Value, frozen=True, kw_only=True):
     collapsed: Annotated[
         tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into this one.")
     ] = ()
+    yields_to: Annotated[
+        tuple[str, ...],
+        Meta(description="Ids of notes that this page of links lists, and that stand before it for that."),
+    ] = ()
     path: Annotated[
         tuple[PathStep, ...],
         Meta(description="How the graph reached it: the query, then these concepts and memories, then this one."),

@@ -109,6 +109,7 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         blended=None if hit.fused.blended is None else round(hit.fused.blended, 6),
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
+        yields_to=hit.yields_to,
         path=path,
     )
 

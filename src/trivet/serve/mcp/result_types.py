@@ -42,7 +42,7 @@ NOT_FOR_AGENTS = frozenset(
         "owner",
     )
 )
-WHY_NOT_FOR_AGENTS = frozenset(("legs", "fused", "bonus", "prior", "rerank", "blended"))
+WHY_NOT_FOR_AGENTS = frozenset(("legs", "fused", "bonus", "prior", "rerank", "blended", "yields_to"))
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
