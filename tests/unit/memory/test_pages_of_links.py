@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
 from trivet import Trivet
 from trivet.memory.answer.pages_of_links import links_of_page
 from trivet.types import Memory
 
+MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 PAGE = "\n".join(
     [
         "## docker prune images",
@@ -46,7 +50,7 @@ def test_without_such_a_note_it_keeps_its_place(trivet: Trivet) -> None:
         {"source": "notes/docker/prune.md"},  # by the name of its file
     ],
 )
-def test_a_note_is_known_by_its_title_or_its_file(trivet: Trivet, fields: dict[str, str]) -> None:
+def test_a_note_is_known_by_its_title_or_its_file(trivet: Trivet, fields: dict[str, Any]) -> None:
     page = trivet.remember(PAGE, title="Docker: prune images, networks").id
     note = trivet.remember("docker prune images networks are pruned too", **fields).id
     ids = ranked(trivet, "prune docker images networks")
@@ -67,17 +71,18 @@ def test_a_link_of_the_store_counts_as_well(trivet: Trivet) -> None:
         (PAGE, True),
         ("| [a](a.md) | one |\n| [b](b.md) | two |\n| [c](c.md) | three |", True),
         ("https://a.example/x\nhttps://b.example/y\n- <https://c.example/z>", True),
-        ("- [a](a.md)\n- [b](b.md)", False),  # two links are no page
+        ("- [a](a.md) - 2020-04-19\n- [b](b.md)", True),
+        ("[Ana](ana.md) leads the shop team since May.", False),  # a fact that begins with a link
         ("Read [a](a.md), [b](b.md) and [c](c.md): they say how the harbour is run.", False),
         ("\n".join(["- [a](a.md)"] * 3 + ["A sentence of prose about the harbour."] * 3), False),
     ],
 )
 def test_what_is_a_page_of_links(content: str, is_page: bool) -> None:
-    memory = Memory(id="x", content=content, created_at="", updated_at="")
+    memory = Memory(id="x", content=content, created_at=MOMENT, updated_at=MOMENT)
     assert bool(links_of_page(memory)) is is_page
 
 
 def test_a_long_text_of_brackets_costs_no_more_than_its_length() -> None:
     for text in ("[" * 32_000, "[[" * 16_000 + "](", "[x](" * 8_000, "- " * 16_000 + "://" * 9):
-        memory = Memory(id="x", content=text, created_at="", updated_at="")
+        memory = Memory(id="x", content=text, created_at=MOMENT, updated_at=MOMENT)
         assert links_of_page(memory) == frozenset()

@@ -19,9 +19,11 @@ from trivet.types import Memory
 if TYPE_CHECKING:
     from trivet.store import Store
 
-# A page has at least so many rows that begin with a link, and they are at least so much of it; headings do not count.
-FEWEST_LINKS = 3
+# Rows that begin with a link are at least so much of a page; headings do not count.
 SHARE_OF_LINKS = 2 / 3
+# With fewer links than that, nothing but a date or the like may follow them: "[Ana](ana.md) leads the team" is a fact.
+FEWEST_LINKS = 3
+SHORT_REST = 20
 # A note must be about as good a hit as the page: in some leg, at least so much of its raw score. (Fused scores do not
 # tell: they are relative to the other candidates, and in a small store the second best may have next to nothing.)
 SHARE_OF_SCORE = 0.6
@@ -29,8 +31,11 @@ SHARE_OF_SCORE = 0.6
 EVERYWHERE = frozenset(("readme", "index", "home", "contents"))
 # Each row is tried once, from its beginning: [text](target), [[target]] or an address, perhaps in a list or a table.
 _BULLET = re.compile(r"\s*(?:[-*+|]|\d{1,9}[.)])?\s*(?:\[[ xX]\]\s+)?")
+# Possessive, so that a row without an end is given up at once.
 _LINK = re.compile(
-    r"!?\[\[(?P<wiki>[^\[\]|#\n]+)|\[(?P<text>[^\]\n]*)\]\((?P<target>[^)\s]*)|<?(?P<address>https?://[^\s>]+)"
+    r"!?\[\[(?P<wiki>[^\[\]|#\n]++)[^\[\]\n]*+\]\]"
+    r"|\[(?P<text>[^\]\n]*+)\]\((?P<target>[^)\s]*+)[^)\n]*+\)"
+    r"|<?(?P<address>https?://[^\s>]++)>?"
 )
 
 
@@ -68,11 +73,13 @@ def _comparable(note: Scored, page: Scored) -> bool:
 def links_of_page(memory: Memory) -> frozenset[str]:
     """The names on a page of links; none if it is no such page. What is sensitive is not looked into."""
     text = memory.content
-    if memory.sensitive or text.count("](") + text.count("[[") + text.count("://") < FEWEST_LINKS:
+    if memory.sensitive or not any(mark in text for mark in ("](", "[[", "://")):
         return frozenset()
     rows = [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")]
     links = [found for row in rows if (found := _LINK.match(row, _start(row)))]
-    if len(links) < max(FEWEST_LINKS, SHARE_OF_LINKS * len(rows)):
+    if len(links) < FEWEST_LINKS:
+        links = [link for link in links if len(link.string) - link.end() <= SHORT_REST]
+    if len(links) < SHARE_OF_LINKS * len(rows):
         return frozenset()
     return frozenset(name for link in links for name in _names(link) if name and name not in EVERYWHERE)
 
