@@ -1,4 +1,7 @@
-"""Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order."""
+"""Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order.
+
+Callers are given moments (aware datetimes in UTC); what goes into a query or a column is a stamp.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,20 @@ def now() -> str:
 
 def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def moment(text: str) -> datetime:
+    """The moment that a stamp names, or a date, which is a day in UTC."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def moment_or_none(text: str | None) -> datetime | None:
+    return None if text is None else moment(text)
+
+
+def stamp_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else stamp(moment)
 
 
 def parse_time(text: str, field: str) -> str:

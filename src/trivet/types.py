@@ -6,6 +6,7 @@ Docstrings of the structs are published as descriptions in the OpenAPI document.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -50,7 +51,7 @@ class Source(Value, frozen=True, kw_only=True):
 
 
 class Memory(Value, frozen=True, kw_only=True):
-    """One self-contained text with what is known about it. Times are ISO 8601 in UTC."""
+    """One self-contained text with what is known about it. Times are in UTC: datetimes in Python, ISO 8601 in JSON."""
 
     id: str
     content: str
@@ -62,10 +63,10 @@ class Memory(Value, frozen=True, kw_only=True):
     expanded_keywords: tuple[str, ...] = ()
     scope: str = "default"
     source: Source | None = None
-    created_at: str
-    updated_at: str
-    valid_from: str | None = None
-    valid_to: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
     state: State = "active"
     sensitive: bool = False
     revision: int = 1
@@ -78,20 +79,23 @@ class Link(Value, frozen=True, kw_only=True):
     kind: LinkKind
     source: str
     target: str
-    created_at: str
+    created_at: datetime
 
 
 class Revision(Value, frozen=True, kw_only=True):
     """A memory at one point of its history, and the act that made it so."""
 
     revision: int
-    changed_at: str
+    changed_at: datetime
     action: str
     memory: Memory
 
 
 class Filter(Value, frozen=True, kw_only=True):
-    """Which memories a read may see. It is part of every query of every leg, never applied afterwards."""
+    """Which memories a read may see. It is part of every query of every leg, never applied afterwards.
+
+    Its times are stamps, as the columns hold them.
+    """
 
     scope: str | None = None
     categories: tuple[str, ...] = ()
@@ -393,9 +397,9 @@ class GraphEdge(Value, frozen=True, kw_only=True):
     target: str
     relation: str
     weight: float = 1.0
-    valid_from: str | None = None
-    valid_to: str | None = None
-    recorded_at: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    recorded_at: datetime | None = None
     evidence: str | None = None
     ended_by: str | None = None
 
@@ -405,7 +409,7 @@ class Neighbourhood(Value, frozen=True, kw_only=True):
 
     start: str
     depth: int
-    as_of: str | None = None
+    as_of: datetime | None = None
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     truncated: bool = False
@@ -437,7 +441,7 @@ class Caller(Value, frozen=True, kw_only=True):
 class User(Value, frozen=True, kw_only=True):
     name: str
     role: Role
-    created_at: str
+    created_at: datetime
 
 
 class Key(Value, frozen=True, kw_only=True):
@@ -447,9 +451,9 @@ class Key(Value, frozen=True, kw_only=True):
     user: str
     rights: tuple[Right, ...]
     label: str
-    created_at: str
-    expires_at: str | None = None
-    revoked_at: str | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
 
 
 class Share(Value, frozen=True, kw_only=True):
@@ -460,7 +464,7 @@ class Share(Value, frozen=True, kw_only=True):
     tag: str | None = None
     user: str
     permission: Permission
-    created_at: str
+    created_at: datetime
 
 
 class Proposal(Value, frozen=True, kw_only=True):
@@ -480,10 +484,10 @@ class Proposal(Value, frozen=True, kw_only=True):
     scope: str = "default"
     source: str | None = None
     state: ProposalState = "waiting"
-    created_at: str
-    decided_at: str | None = None
+    created_at: datetime
+    decided_at: datetime | None = None
     stored: str | None = None
-    curated_at: str | None = None
+    curated_at: datetime | None = None
     owner: str = LOCAL
 
 
@@ -509,7 +513,7 @@ class Usage(Value, frozen=True, kw_only=True):
 
     id: str
     shown: int = 0
-    last_shown: str | None = None
+    last_shown: datetime | None = None
     useful: int = 0
     not_useful: int = 0
 
@@ -558,7 +562,7 @@ class Count(Value, frozen=True, kw_only=True):
 class AuditEntry(Value, frozen=True, kw_only=True):
     """One act: what was done when, by whom, to which memory. It never holds a secret."""
 
-    at: str
+    at: datetime
     actor: str | None
     act: str
     memory: str | None

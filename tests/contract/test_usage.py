@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.stores import Open, add, memory
+from trivet.clock import moment
 from trivet.errors import NotFound
 from trivet.ids import new_id
 from trivet.store.relational.store import RelationalStore as Store
@@ -20,7 +21,7 @@ def test_counts_add_up_over_processes(open_store: Open) -> None:
     found = store.usage.of(one.id)
     assert (found.shown, store.usage.of(two.id).shown) == (3, 1)
     assert found.last_shown is not None
-    assert found.last_shown >= str(store.usage.since())
+    assert found.last_shown >= moment(str(store.usage.since()))
     assert store.usage.shown() == {one.id, two.id}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
                 f"{field}: {given} is not a number that can be stored. {describe(request, field)}".rstrip()
             )
     try:
-        value = msgspec.convert(dict(arguments), request, strict=True)
+        value = msgspec.convert({name: _as_given(one) for name, one in arguments.items()}, request, strict=True)
     except msgspec.ValidationError as error:
         raise InvalidInput(_teach(request, str(error))) from None
     except UnicodeEncodeError:
@@ -39,6 +40,11 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
             for text in given:
                 _check_text(field, text)
     return value
+
+
+def _as_given(value: Any) -> Any:
+    """A datetime or a date is taken for its ISO 8601, as every other surface writes it."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:

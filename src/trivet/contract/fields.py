@@ -54,7 +54,7 @@ SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Wher
 Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Budget = Annotated[int, Meta(ge=50, le=200_000)]
 RecipeText = Annotated[str, Meta(max_length=500)]
-Time = Annotated[str, Meta(max_length=40)]
+Time = Annotated[str, Meta(max_length=40, extra={"is": "time"})]
 Query = Annotated[
     str,
     Meta(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from trivet import contract
-from trivet.clock import now
+from trivet.clock import moment, moment_or_none, now
 from trivet.errors import InvalidInput
 from trivet.ids import new_id
 from trivet.memory.engine import Engine
@@ -158,26 +158,26 @@ def _duplicates(inventory: Inventory) -> Iterator[Tidied]:
             yield _finding(inventory, "duplicate", other, reason)
 
 
-def _keeping_order(inventory: Inventory, memory: Memory) -> tuple[bool, bool, float, str, str]:
+def _keeping_order(inventory: Inventory, memory: Memory) -> tuple[bool, bool, float, datetime, str]:
     """Which of several is kept: one from a file, then one with links, the most important, the oldest."""
     outside, unlinked = memory.id not in inventory.files, memory.id not in inventory.linked
     return outside, unlinked, -memory.importance, memory.created_at, memory.id
 
 
 def _expired(inventory: Inventory) -> Iterator[Tidied]:
-    moment = now()
+    current = moment(now())
     for memory in inventory.memories.values():
-        if memory.valid_to is not None and memory.valid_to <= moment:
-            yield _finding(inventory, "expired", memory, f"true until {memory.valid_to[:10]} only")
+        if memory.valid_to is not None and memory.valid_to <= current:
+            yield _finding(inventory, "expired", memory, f"true until {memory.valid_to:%Y-%m-%d} only")
 
 
 def _unused(engine: Engine, inventory: Inventory, days: int, named: bool) -> tuple[list[Tidied], str | None]:
     """Memories that recall never showed, if it has been counted for long enough to say so."""
-    before = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    before = moment(now()) - timedelta(days=days)
     engine.tally.write_down()
-    since = engine.store.usage.since()
+    since = moment_or_none(engine.store.usage.since())
     if since is None or since > before:
-        counted = f"is counted since {since[:10]}" if since else "was never counted yet"
+        counted = f"is counted since {since:%Y-%m-%d}" if since else "was never counted yet"
         return [], f"What recall shows {counted}; what it never shows can be told after {days} days of counting."
     shown = engine.store.usage.shown()
     found = []

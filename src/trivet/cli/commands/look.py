@@ -83,7 +83,7 @@ def usage(session: Session, request: UsageRequest) -> None:
 
 
 def _line(counts: Usage) -> Line:
-    last = f", last on {counts.last_shown[:10]}" if counts.last_shown else ""
+    last = f", last on {views.day(counts.last_shown)}" if counts.last_shown else ""
     said = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
     return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {said}")
 

@@ -6,6 +6,7 @@ A field at its default is left out of the JSON; the schemas say so by not requir
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -103,7 +104,7 @@ class Found(Shape, frozen=True, kw_only=True):
     category: str
     tags: tuple[str, ...] = ()
     scope: str
-    created_at: str
+    created_at: datetime
     state: State = "active"
     sensitive: bool = False
     why: WhyFound

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 
+from trivet.clock import stamp
 from trivet.secrets import MASK
 from trivet.serve.mcp.result_types import (
     Changed,
@@ -152,7 +154,7 @@ def _headline(hit: Found) -> str:
 def label(memory: Found | Shown) -> str:
     """One line about a memory: what is worth its tokens on every hit."""
     parts: list[str] = [memory.title] if memory.title else []
-    parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
+    parts += [memory.category, f"{memory.created_at:%Y-%m-%d}", f"scope {memory.scope}"]
     if memory.tags:
         parts.append(f"tags {', '.join(memory.tags)}")
     if memory.state != "active":
@@ -162,12 +164,12 @@ def label(memory: Found | Shown) -> str:
 
 def _details(memory: Shown) -> str:
     parts = [label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
-    parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
+    parts.append(f"revision {memory.revision}, updated {stamp(memory.updated_at)}")
     if memory.owner != LOCAL:
         parts.append(f"owner {memory.owner}")
     for name in ("source", "valid_from", "valid_to"):
         if value := getattr(memory, name):
-            parts.append(f"{name} {value}")
+            parts.append(f"{name} {stamp(value) if isinstance(value, datetime) else value}")
     if memory.expanded_keywords:
         parts.append(f"keywords {', '.join(memory.expanded_keywords)}")
     return "\n".join(parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment, now, stamp
 from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
@@ -74,7 +74,7 @@ class Memories(Part):
                 )
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
-            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
+            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=moment(now()))
             connection.execute(self._sql["update"], {**to_row(following, document.length), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
             insert_secrets(connection, key, secrets)
@@ -136,7 +136,7 @@ class Memories(Part):
         return tuple(
             Revision(
                 revision=row["revision"],
-                changed_at=row["changed_at"],
+                changed_at=moment(row["changed_at"]),
                 action=row["action"],
                 memory=msgspec.json.decode(row["snapshot"], type=Memory),
             )
@@ -275,7 +275,7 @@ class Memories(Part):
             {
                 "key": key,
                 "revision": revision.revision,
-                "changed_at": revision.changed_at,
+                "changed_at": stamp(revision.changed_at),
                 "action": revision.action,
                 "snapshot": msgspec.json.encode(revision.memory).decode(),
             },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trivet.clock import now
+from trivet.clock import moment_or_none, now
 from trivet.errors import NotFound
 from trivet.store.records import Judged
 from trivet.store.relational.database import Part
@@ -35,7 +35,7 @@ class UsageCounts(Part):
         return Usage(
             id=id,
             shown=row["shown"] or 0,
-            last_shown=row["last_shown"],
+            last_shown=moment_or_none(row["last_shown"]),
             useful=row["useful"],
             not_useful=row["not_useful"],
         )
@@ -46,7 +46,7 @@ class UsageCounts(Part):
             Usage(
                 id=row["id"],
                 shown=row["shown"],
-                last_shown=row["last_shown"],
+                last_shown=moment_or_none(row["last_shown"]),
                 useful=row["useful"],
                 not_useful=row["not_useful"],
             )
