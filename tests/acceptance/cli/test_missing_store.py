@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
 from support.command_line import CommandLine
 from trivet import StoreError, Trivet
+from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.settings import default_store
 
 LOOKING = (
@@ -56,3 +59,17 @@ def test_python_creates_unless_told_otherwise(tmp_path: Path) -> None:
     assert not (tmp_path / "typo.db").exists()
     Trivet.open(tmp_path / "typo.db").close()
     Trivet.open(tmp_path / "typo.db", create=False).close()
+
+
+@pytest.mark.parametrize(("beside", "told"), [(True, 1), (False, 0)])
+def test_an_agent_s_server_makes_one_and_says_so_beside_another(
+    tmp_path: Path, empty_store: Path, caplog: pytest.LogCaptureFixture, beside: bool, told: int
+) -> None:
+    if beside:
+        copyfile(empty_store, tmp_path / "memory.db")
+    store = LazyStore(str(tmp_path / "memroy.db"))
+    assert asyncio.run(store.run(lambda memory: memory.stats().memories)) == {}
+    store.close()
+    assert (tmp_path / "memroy.db").exists()
+    assert len(caplog.messages) == told
+    assert all(str(tmp_path / "memory.db") in message for message in caplog.messages)
