@@ -12,10 +12,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import make_stub
 from trivet.cli.reference import reference
-from trivet.contract import VERBS
+from trivet.contract import VERBS, Edit, describe, json_schema
+from trivet.serve.mcp.result_types import Found, WhyFound
+from trivet.types import Hit, Why
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -52,11 +55,52 @@ def _verbs() -> str:
     return _lines(rows)
 
 
+def _hit() -> str:
+    rows = ["| field | what it is | agents have it |", "|---|---|---|"]
+    for name, schema in json_schema(Hit)["properties"].items():
+        text = _described(schema) or _OF_A_MEMORY.get(name) or describe(Edit, name)
+        rows.append(f"| `{name}` | {text} | {'yes' if name in Found.__struct_fields__ else ''} |")
+    return _lines(rows)
+
+
+# What the parameters of `edit` do not describe, or only from the writer's side.
+_OF_A_MEMORY = {
+    "id": "Its id, a UUID.",
+    "content": "The text; a mask instead, if it is sensitive and was not asked for.",
+    "category": "One of the configured categories.",
+    "tags": "Its tags.",
+    "source": "Where it came from: `uri` (or a path), `start_line`, `end_line`.",
+    "state": "active, superseded, archived or deleted.",
+    "sensitive": "Whether it is masked, never embedded and never sent anywhere.",
+    "created_at": "When it was learnt.",
+    "updated_at": "When it was last changed.",
+    "revision": "How often it was written.",
+    "owner": "Whose it is, where a server has many users.",
+}
+
+
+def _why() -> str:
+    rows = ["| field | what it is | agents have it |", "|---|---|---|"]
+    for name, schema in json_schema(Why)["properties"].items():
+        rows.append(f"| `{name}` | {_described(schema)} | {'yes' if name in WhyFound.__struct_fields__ else ''} |")
+    return _lines(rows)
+
+
+def _described(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("description", ""))
+
+
 def _lines(rows: list[str]) -> str:
     return "\n".join(["", *rows, "", ""])
 
 
-TABLES: Mapping[str, Callable[[], str]] = {"routes": _routes, "tools": _tools, "verbs": _verbs}
+TABLES: Mapping[str, Callable[[], str]] = {
+    "routes": _routes,
+    "tools": _tools,
+    "verbs": _verbs,
+    "hit": _hit,
+    "why": _why,
+}
 
 
 def stale() -> Iterator[Path]:

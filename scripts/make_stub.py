@@ -35,6 +35,7 @@ HEAD = '''# ruff: noqa: E501 - a line for each parameter, as far as it goes
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from datetime import date
 from os import PathLike
 from typing import TypeVar
 

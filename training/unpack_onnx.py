@@ -28,7 +28,7 @@ def main() -> None:
         graph = onnx.load(folder / "model.onnx").graph
         arrays = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     state = {name: value.astype(np.float16) for name, value in unpacked(arrays).items()}
-    np.savez(target, **state)
+    np.savez(target, **state)  # type: ignore[arg-type]
     print(target, len(state), "arrays")
 
 
@@ -74,7 +74,8 @@ def _whole(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """One scale for all of it, or one a column."""
     stem = name.removesuffix("_quantized")
     quantised, zero = arrays[name].astype(np.float32), arrays[f"{stem}_zero_point"].astype(np.float32)
-    return (quantised - zero) * arrays[f"{stem}_scale"]
+    whole: np.ndarray = (quantised - zero) * arrays[f"{stem}_scale"]
+    return whole
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Time as Trivet stores it: ISO 8601, UTC, microseconds, fixed width, so that text order is time order.
 
 What a caller writes as a time is read here too. Days in words ("yesterday") are days of the zone of this process.
+Callers are given moments (aware datetimes in UTC); what goes into a query or a column is a stamp.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from trivet.errors import InvalidInput
 
@@ -53,14 +54,27 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def local_time(stamped: str) -> datetime | None:
+def moment(text: str) -> datetime:
+    """The moment that a stamp names, or a date, which is a day in UTC."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def moment_or_none(text: str | None) -> datetime | None:
+    return None if text is None else moment(text)
+
+
+def stamp_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else stamp(moment)
+
+
+def local_time(moment: datetime) -> datetime | None:
     """A stored time on the clock of this process's zone. Midnight in UTC was given as a day, and stays that day.
 
     None where it lies outside of what a zone can show: the first and the last day of the calendar.
     """
-    moment = datetime.fromisoformat(stamped)
-    if stamped.endswith("T00:00:00.000000Z"):
-        return moment.replace(tzinfo=None)
+    if moment.astimezone(UTC).time() == time.min:
+        return moment.astimezone(UTC).replace(tzinfo=None)
     try:
         return moment.astimezone().replace(tzinfo=None)
     except (OverflowError, ValueError):

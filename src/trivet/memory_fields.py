@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trivet.clock import moment_or_none, stamp_or_none
 from trivet.types import Memory, Source
 
 # What a field holds, which says how it is written and read everywhere.
@@ -77,10 +78,11 @@ def _source_columns(source: Source | None) -> tuple[Any, ...]:
 
 
 # From a field's columns to its value and back, where that is not the column itself.
-_READ: Mapping[Kind, Callable[..., Any]] = {"texts": texts, "flag": bool, "source": _source}
+_READ: Mapping[Kind, Callable[..., Any]] = {"texts": texts, "flag": bool, "source": _source, "time": moment_or_none}
 _WRITE: Mapping[Kind, Callable[[Any], tuple[Any, ...]]] = {
     "texts": lambda values: (as_json(values),),
     "source": _source_columns,
+    "time": lambda moment: (stamp_or_none(moment),),
 }
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
 from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin
+
+from msgspec import Meta
 
 from trivet.contract import VERBS, Request, Verb, describe, request_of
 from trivet.contract.verb import LISTENERS
@@ -118,7 +121,9 @@ def plain(annotation: Any) -> Any:
     """A parameter's type as a caller meets it: `tuple[Tag, ...]` takes any sequence."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return plain(get_args(annotation)[0])
+        inner, *about = get_args(annotation)
+        is_time = any(isinstance(meta, Meta) and meta.extra and meta.extra.get("is") == "time" for meta in about)
+        return inner | date if is_time else plain(inner)  # a datetime is a date, too
     if origin is tuple:
         return Sequence[plain(get_args(annotation)[0])]  # type: ignore[misc]
     if origin in (Union, UnionType):

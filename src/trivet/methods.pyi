@@ -4,6 +4,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import date
 from os import PathLike
 from typing import TypeVar
 
@@ -73,9 +74,9 @@ class Methods(ABC):
         source: str | None = None,
         start_line: int | None = None,
         end_line: int | None = None,
-        created_at: str | None = None,
-        valid_from: str | None = None,
-        valid_to: str | None = None,
+        created_at: str | date | None = None,
+        valid_from: str | date | None = None,
+        valid_to: str | date | None = None,
         sensitive: bool = False,
         id: str | None = None,
     ) -> Remembered:
@@ -108,9 +109,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 10,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
@@ -152,7 +153,7 @@ class Methods(ABC):
     def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive content instead of masking it.
         """
 
@@ -164,9 +165,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 20,
         offset: int = 0,
         sort: Sort = "recency",
@@ -203,15 +204,15 @@ class Methods(ABC):
         source: str | UnsetType | None = UNSET,
         start_line: int | UnsetType | None = UNSET,
         end_line: int | UnsetType | None = UNSET,
-        valid_from: str | UnsetType | None = UNSET,
-        valid_to: str | UnsetType | None = UNSET,
+        valid_from: str | date | UnsetType | None = UNSET,
+        valid_to: str | date | UnsetType | None = UNSET,
         state: State | UnsetType = UNSET,
         sensitive: bool | UnsetType = UNSET,
         if_revision: int | None = None,
     ) -> Memory:
         """Change a memory. The old revision is kept; search sees the new text at once.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
         :param category: One of the configured categories.
@@ -233,20 +234,20 @@ class Methods(ABC):
     def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param revision: Bring this revision back; the last one if none.
         """
 
     def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def link(self, source: str, kind: LinkKind, target: str) -> Link:
@@ -268,7 +269,7 @@ class Methods(ABC):
     def links(self, id: str) -> tuple[Link, ...]:
         """Show every link that starts or ends at a memory.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def share(
@@ -296,13 +297,13 @@ class Methods(ABC):
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive contents instead of masking them.
         """
 
@@ -316,9 +317,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 10,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
@@ -334,7 +335,7 @@ class Methods(ABC):
         """Explain why a memory did not come back for a query, or where it came.
 
         :param query: What to look for; a query of "quoted words" alone is exact.
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param scope: Only this scope and those below it.
         :param category: Only these categories.
         :param tags: Only memories that carry all of these tags.
@@ -365,9 +366,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         kind: ConceptKind | None = None,
         sort: ConceptSort = "memories",
         limit: int = 50,
@@ -399,9 +400,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         depth: int = 2,
         limit: int = 40,
     ) -> Neighbourhood:
@@ -428,9 +429,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 100,
     ) -> tuple[Count, ...]:
         """Count the memories of each tag, the most used first.
@@ -454,9 +455,9 @@ class Methods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
     ) -> tuple[Count, ...]:
         """Count the memories of each category, those without any included.
 
@@ -487,7 +488,7 @@ class Methods(ABC):
     def inbox_show(self, id: str) -> Proposal:
         """Show one proposal by its id.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         """
 
     def inbox_propose(
@@ -519,7 +520,7 @@ class Methods(ABC):
     def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Accept proposals: all of them are stored, or at the first error none.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     def inbox_edit(
@@ -534,7 +535,7 @@ class Methods(ABC):
     ) -> Proposal:
         """Change a waiting proposal before it is accepted.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param category: One of the configured categories.
         :param tags: Tags, up to 50, each up to 64 characters.
@@ -545,13 +546,13 @@ class Methods(ABC):
     def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Reject proposals. What they say is not proposed again.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param verdict: Whether it helped: useful or not-useful.
         :param query: What was asked when it came; then `trivet tune` can use it.
         """
@@ -559,7 +560,7 @@ class Methods(ABC):
     def usage(self, id: str) -> Usage:
         """Show how often recall showed a memory, and what was said of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     def stats(self) -> Stats:
@@ -580,7 +581,7 @@ class Methods(ABC):
     def tidy(
         self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
     ) -> Tidy:
-        """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted.
+        """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
         :param kinds: Only these kinds of findings.
         :param dry_run: Only say what would be forgotten.
@@ -642,9 +643,9 @@ class AsyncMethods(ABC):
         source: str | None = None,
         start_line: int | None = None,
         end_line: int | None = None,
-        created_at: str | None = None,
-        valid_from: str | None = None,
-        valid_to: str | None = None,
+        created_at: str | date | None = None,
+        valid_from: str | date | None = None,
+        valid_to: str | date | None = None,
         sensitive: bool = False,
         id: str | None = None,
     ) -> Remembered:
@@ -677,9 +678,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 10,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
@@ -721,7 +722,7 @@ class AsyncMethods(ABC):
     async def get(self, id: str, *, reveal: bool = False) -> Memory:
         """Show one memory by its id.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive content instead of masking it.
         """
 
@@ -733,9 +734,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 20,
         offset: int = 0,
         sort: Sort = "recency",
@@ -772,15 +773,15 @@ class AsyncMethods(ABC):
         source: str | UnsetType | None = UNSET,
         start_line: int | UnsetType | None = UNSET,
         end_line: int | UnsetType | None = UNSET,
-        valid_from: str | UnsetType | None = UNSET,
-        valid_to: str | UnsetType | None = UNSET,
+        valid_from: str | date | UnsetType | None = UNSET,
+        valid_to: str | date | UnsetType | None = UNSET,
         state: State | UnsetType = UNSET,
         sensitive: bool | UnsetType = UNSET,
         if_revision: int | None = None,
     ) -> Memory:
         """Change a memory. The old revision is kept; search sees the new text at once.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
         :param category: One of the configured categories.
@@ -802,20 +803,20 @@ class AsyncMethods(ABC):
     async def forget(self, id: str) -> Memory:
         """Delete a memory softly: it leaves every index at once and can be restored.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def restore(self, id: str, *, revision: int | None = None) -> Memory:
         """Bring back a forgotten memory, or an earlier revision of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param revision: Bring this revision back; the last one if none.
         """
 
     async def purge(self, id: str) -> None:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def link(self, source: str, kind: LinkKind, target: str) -> Link:
@@ -837,7 +838,7 @@ class AsyncMethods(ABC):
     async def links(self, id: str) -> tuple[Link, ...]:
         """Show every link that starts or ends at a memory.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def share(
@@ -865,13 +866,13 @@ class AsyncMethods(ABC):
     async def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def history(self, id: str, *, reveal: bool = False) -> tuple[Revision, ...]:
         """Show every revision of a memory, oldest first.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param reveal: Show sensitive contents instead of masking them.
         """
 
@@ -885,9 +886,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 10,
         sort: Sort = "relevance",
         minimum_score: float = 0.0,
@@ -903,7 +904,7 @@ class AsyncMethods(ABC):
         """Explain why a memory did not come back for a query, or where it came.
 
         :param query: What to look for; a query of "quoted words" alone is exact.
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param scope: Only this scope and those below it.
         :param category: Only these categories.
         :param tags: Only memories that carry all of these tags.
@@ -934,9 +935,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         kind: ConceptKind | None = None,
         sort: ConceptSort = "memories",
         limit: int = 50,
@@ -968,9 +969,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         depth: int = 2,
         limit: int = 40,
     ) -> Neighbourhood:
@@ -997,9 +998,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
         limit: int = 100,
     ) -> tuple[Count, ...]:
         """Count the memories of each tag, the most used first.
@@ -1023,9 +1024,9 @@ class AsyncMethods(ABC):
         tags: Sequence[str] = (),
         state: Sequence[State] = (),
         source: str | None = None,
-        created_after: str | None = None,
-        created_before: str | None = None,
-        as_of: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
     ) -> tuple[Count, ...]:
         """Count the memories of each category, those without any included.
 
@@ -1056,7 +1057,7 @@ class AsyncMethods(ABC):
     async def inbox_show(self, id: str) -> Proposal:
         """Show one proposal by its id.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         """
 
     async def inbox_propose(
@@ -1088,7 +1089,7 @@ class AsyncMethods(ABC):
     async def inbox_accept(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Accept proposals: all of them are stored, or at the first error none.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     async def inbox_edit(
@@ -1103,7 +1104,7 @@ class AsyncMethods(ABC):
     ) -> Proposal:
         """Change a waiting proposal before it is accepted.
 
-        :param id: The id of a proposal (a UUID).
+        :param id: The id of a proposal, or its first characters (at least 4).
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param category: One of the configured categories.
         :param tags: Tags, up to 50, each up to 64 characters.
@@ -1114,13 +1115,13 @@ class AsyncMethods(ABC):
     async def inbox_reject(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
         """Reject proposals. What they say is not proposed again.
 
-        :param ids: The ids of proposals, up to 100.
+        :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
     async def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         :param verdict: Whether it helped: useful or not-useful.
         :param query: What was asked when it came; then `trivet tune` can use it.
         """
@@ -1128,7 +1129,7 @@ class AsyncMethods(ABC):
     async def usage(self, id: str) -> Usage:
         """Show how often recall showed a memory, and what was said of it.
 
-        :param id: The id of a memory (a UUID).
+        :param id: The id of a memory, or its first characters (at least 4).
         """
 
     async def stats(self) -> Stats:
@@ -1149,7 +1150,7 @@ class AsyncMethods(ABC):
     async def tidy(
         self, *, kinds: Sequence[TidyKind] = (), dry_run: bool = True, unused_days: int = 180, undo: bool = False
     ) -> Tidy:
-        """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted.
+        """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted.
 
         :param kinds: Only these kinds of findings.
         :param dry_run: Only say what would be forgotten.

@@ -53,11 +53,17 @@ class Trivet(Methods):
 
     @classmethod
     def open(
-        cls, path: str | PathLike[str] | None = None, *, settings: Settings | None = None, **overrides: Any
+        cls,
+        path: str | PathLike[str] | None = None,
+        *,
+        settings: Settings | None = None,
+        create: bool = True,
+        **overrides: Any,
     ) -> Self:
         """Opens the store at `path`, or the configured one. `overrides` are settings such as embedder="none".
 
-        The path may be the address of a server, such as https://memory.example.org, with a `key` for it.
+        The path may be the address of a server, such as https://memory.example.org, with a `key` for it. A file that is
+        not there is made, unless `create` is False: then it is an error that names the nearest store there is.
         """
         named = None if path is None else str(path)
         if settings is None:
@@ -70,6 +76,11 @@ class Trivet(Methods):
 
             return cls.through(Connection(settings))
         from trivet.memory.engine import open_engine
+
+        if not create:
+            from trivet.settings.existing_store import check_exists
+
+            check_exists(settings)
 
         return cls.of(open_engine(settings))
 
@@ -129,10 +140,11 @@ class Trivet(Methods):
         if self._remote is not None:
             return self._remote.remember_many(memories)
         from trivet.memory.remember import remember_many
+        from trivet.memory.whole_ids import with_whole_ids
 
         self._engine.demand("write")
         requests = [one if isinstance(one, Remember) else check(Remember, one) for one in memories]
-        return remember_many(self._engine, requests)
+        return remember_many(self._engine, [with_whole_ids(self._engine, one) for one in requests])
 
     def diff(self, id: str, older: int, newer: int, *, reveal: bool = False) -> str:
         """What changed between two revisions, as a unified diff."""

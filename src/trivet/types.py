@@ -6,9 +6,11 @@ Docstrings of the structs are published as descriptions in the OpenAPI document.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 State = Literal["active", "superseded", "archived", "deleted"]
 Permission = Literal["read", "write"]
@@ -25,7 +27,7 @@ Strength = Literal["strong", "possible", "weak"]
 ProposalKind = Literal["asked", "decision", "preference", "correction", "workaround", "told"]
 ProposalAction = Literal["add", "update", "supersede", "nothing"]
 ProposalState = Literal["waiting", "accepted", "rejected"]
-TidyKind = Literal["duplicate", "expired", "unused", "orphan"]
+TidyKind = Literal["duplicate", "expired", "unused", "unhelpful", "orphan"]
 Usefulness = Literal["useful", "not-useful"]
 ConceptKind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
 ConceptSort = Literal["memories", "name"]
@@ -50,7 +52,7 @@ class Source(Value, frozen=True, kw_only=True):
 
 
 class Memory(Value, frozen=True, kw_only=True):
-    """One self-contained text with what is known about it. Times are ISO 8601 in UTC."""
+    """One self-contained text with what is known about it. Times are in UTC: datetimes in Python, ISO 8601 in JSON."""
 
     id: str
     content: str
@@ -62,10 +64,10 @@ class Memory(Value, frozen=True, kw_only=True):
     expanded_keywords: tuple[str, ...] = ()
     scope: str = "default"
     source: Source | None = None
-    created_at: str
-    updated_at: str
-    valid_from: str | None = None
-    valid_to: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
     state: State = "active"
     sensitive: bool = False
     revision: int = 1
@@ -78,20 +80,23 @@ class Link(Value, frozen=True, kw_only=True):
     kind: LinkKind
     source: str
     target: str
-    created_at: str
+    created_at: datetime
 
 
 class Revision(Value, frozen=True, kw_only=True):
     """A memory at one point of its history, and the act that made it so."""
 
     revision: int
-    changed_at: str
+    changed_at: datetime
     action: str
     memory: Memory
 
 
 class Filter(Value, frozen=True, kw_only=True):
-    """Which memories a read may see. It is part of every query of every leg, never applied afterwards."""
+    """Which memories a read may see. It is part of every query of every leg, never applied afterwards.
+
+    Its times are stamps, as the columns hold them.
+    """
 
     scope: str | None = None
     categories: tuple[str, ...] = ()
@@ -164,27 +169,40 @@ class PathStep(Value, frozen=True, kw_only=True):
 
 
 class Why(Value, frozen=True, kw_only=True):
-    """Why a hit has its rank: each leg's part, then what every later step did to the score.
+    """Why a hit has its rank: each leg's part, then what every later step did to the score."""
 
-    `rerank` is the reranker's result: its place and raw score among those it read, the score's deviation from their
-    mean, and the weight of that in `blended`, the score from then on. `path` is how the graph reached the hit:
-    query -> these steps -> this memory. `time` says why the memory belongs to the time that the query names; what does
-    not belong to it has its score multiplied by `time_factor`.
-    """
-
-    legs: Mapping[str, Contribution]
-    matched_words: tuple[str, ...]
-    fused: float
-    exactness: float
-    bonus: float
-    prior: float
-    rerank: Contribution | None = None
-    blended: float | None = None
-    redirected_from: tuple[str, ...] = ()
-    collapsed: tuple[str, ...] = ()
-    path: tuple[PathStep, ...] = ()
-    time: str | None = None
-    time_factor: float = 1.0
+    legs: Annotated[Mapping[str, Contribution], Meta(description="What each leg found: its rank there and its score.")]
+    matched_words: Annotated[tuple[str, ...], Meta(description="The words of the query that it holds.")]
+    fused: Annotated[float, Meta(description="The score of all legs together.")]
+    exactness: Annotated[
+        float, Meta(description="How much of the quoted words or identifiers it holds exactly, 0 to 1.")
+    ]
+    bonus: Annotated[float, Meta(description="What that adds to the score.")]
+    prior: Annotated[float, Meta(description="The factor of its importance.")]
+    rerank: Annotated[
+        Contribution | None,
+        Meta(
+            description="The reranker's result, if it read it: place and raw score among those it read, the deviation "
+            "from their mean, and its weight in `blended`."
+        ),
+    ] = None
+    blended: Annotated[float | None, Meta(description="The score after the reranker.")] = None
+    redirected_from: Annotated[
+        tuple[str, ...], Meta(description="Ids of superseded memories that matched and led to this one.")
+    ] = ()
+    collapsed: Annotated[
+        tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into this one.")
+    ] = ()
+    yields_to: Annotated[
+        tuple[str, ...],
+        Meta(description="Ids of notes that this page of links lists, and that stand before it for that."),
+    ] = ()
+    path: Annotated[
+        tuple[PathStep, ...],
+        Meta(description="How the graph reached it: the query, then these concepts and memories, then this one."),
+    ] = ()
+    time: Annotated[str | None, Meta(description="Why it belongs to the time that the query names.")] = None
+    time_factor: Annotated[float, Meta(description="The factor of what does not belong to that time.")] = 1.0
 
 
 class Resolution(Value, frozen=True, kw_only=True):
@@ -194,23 +212,26 @@ class Resolution(Value, frozen=True, kw_only=True):
     content: str
 
 
-class Hit(Value, frozen=True, kw_only=True):
-    """One recalled memory. `passage` is the part of `content` that matched best.
+class Hit(Memory, frozen=True, kw_only=True):
+    """One recalled memory: its own fields, and those of the hit. This is its shape on every surface (docs/hit.md).
 
-    `score` compares it with the other candidates of this query; `relevance` is how likely it is to be relevant at all,
-    and `strength` says that in a word.
+    Agents are given fewer of the fields (serve/mcp/result_types.py), under the same names.
     """
 
-    id: str
-    content: str
-    passage: str
-    score: float
-    rank: int
-    memory: Memory
-    why: Why
-    resolved_by: tuple[Resolution, ...] = ()
-    relevance: float = 0.0
-    strength: Strength = "weak"
+    passage: Annotated[str, Meta(description="The part of the content that matched best.")]
+    score: Annotated[float, Meta(description="0 to 1; compares it with the other candidates of this query.")]
+    rank: Annotated[int, Meta(description="Its place in the answer, from 1 on.")]
+    why: Annotated[Why, Meta(description="Why it has its rank: what each leg found, and what every later step did.")]
+    resolved_by: Annotated[
+        tuple[Resolution, ...], Meta(description="The memories that resolve it, each with id and content.")
+    ] = ()
+    relevance: Annotated[float, Meta(description="How likely it is to be relevant at all, 0 to 1.")] = 0.0
+    strength: Annotated[Strength, Meta(description="The relevance in a word: strong, possible or weak.")] = "weak"
+
+    @property
+    def memory(self) -> Memory:
+        """The memory alone, without what this query made of it."""
+        return Memory(**{name: getattr(self, name) for name in Memory.__struct_fields__})
 
 
 class ForeignHit(Value, frozen=True, kw_only=True):
@@ -386,9 +407,9 @@ class GraphEdge(Value, frozen=True, kw_only=True):
     target: str
     relation: str
     weight: float = 1.0
-    valid_from: str | None = None
-    valid_to: str | None = None
-    recorded_at: str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    recorded_at: datetime | None = None
     evidence: str | None = None
     ended_by: str | None = None
 
@@ -398,7 +419,7 @@ class Neighbourhood(Value, frozen=True, kw_only=True):
 
     start: str
     depth: int
-    as_of: str | None = None
+    as_of: datetime | None = None
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     truncated: bool = False
@@ -430,7 +451,7 @@ class Caller(Value, frozen=True, kw_only=True):
 class User(Value, frozen=True, kw_only=True):
     name: str
     role: Role
-    created_at: str
+    created_at: datetime
 
 
 class Key(Value, frozen=True, kw_only=True):
@@ -440,9 +461,9 @@ class Key(Value, frozen=True, kw_only=True):
     user: str
     rights: tuple[Right, ...]
     label: str
-    created_at: str
-    expires_at: str | None = None
-    revoked_at: str | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
 
 
 class Share(Value, frozen=True, kw_only=True):
@@ -453,7 +474,7 @@ class Share(Value, frozen=True, kw_only=True):
     tag: str | None = None
     user: str
     permission: Permission
-    created_at: str
+    created_at: datetime
 
 
 class Proposal(Value, frozen=True, kw_only=True):
@@ -473,10 +494,10 @@ class Proposal(Value, frozen=True, kw_only=True):
     scope: str = "default"
     source: str | None = None
     state: ProposalState = "waiting"
-    created_at: str
-    decided_at: str | None = None
+    created_at: datetime
+    decided_at: datetime | None = None
     stored: str | None = None
-    curated_at: str | None = None
+    curated_at: datetime | None = None
     owner: str = LOCAL
 
 
@@ -502,7 +523,7 @@ class Usage(Value, frozen=True, kw_only=True):
 
     id: str
     shown: int = 0
-    last_shown: str | None = None
+    last_shown: datetime | None = None
     useful: int = 0
     not_useful: int = 0
 
@@ -551,7 +572,7 @@ class Count(Value, frozen=True, kw_only=True):
 class AuditEntry(Value, frozen=True, kw_only=True):
     """One act: what was done when, by whom, to which memory. It never holds a secret."""
 
-    at: str
+    at: datetime
     actor: str | None
     act: str
     memory: str | None

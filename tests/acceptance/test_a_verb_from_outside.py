@@ -87,6 +87,7 @@ def test_command_line(path: Path) -> None:
         command = [sys.executable, "-c", program, TESTS, *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
+    Trivet.open(path, embedder="none").close()
     said = run("--path", str(path), "echo", "hello", "--times", "2")
     assert (said.returncode, said.stdout) == (0, "text: hello hello\nmemories: 0\n")
     assert "Say a text again" in run("--help").stdout

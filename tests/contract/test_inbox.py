@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from support.stores import EARLY, Open, add, at_rest, memory
+from trivet.clock import moment
 from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
 from trivet.store.relational.store import RelationalStore as Store
@@ -17,7 +18,7 @@ from trivet.types import LOCAL, Proposal
 def proposal(content: str, owner: str = LOCAL, created_at: str = EARLY) -> Proposal:
     return Proposal(
         id=new_id(), content=content, kind="decision", reason="a decision", tags=("x", "y"), owner=owner,
-        created_at=created_at,
+        created_at=moment(created_at),
     )  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def test_what_is_decided_does_not_wait_and_is_known_again(store: Store) -> None:
 def test_only_what_waits_is_rewritten(store: Store) -> None:
     made = proposal("We deploy on Tuesdays.")
     store.inbox.add(made, ["tuesday"])
-    other = msgspec.structs.replace(made, content="We deploy on Mondays.", action="nothing", curated_at=EARLY)
+    other = msgspec.structs.replace(made, content="We deploy on Mondays.", action="nothing", curated_at=moment(EARLY))
     assert store.inbox.rewrite(other, ["monday"]) == other
     assert store.inbox.uncurated(10) == ()
     store.inbox.decide(made.id, "accepted", new_id())

@@ -212,3 +212,15 @@ def test_another_open_store_sees_every_change(open_store: Open) -> None:
     assert theirs.memories.get(one.id) == one
     two: Memory = replace(theirs, msgspec.structs.replace(one, content="Second words."))
     assert ours.memories.get(one.id) == two
+
+
+def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> None:
+    ids = [f"aaaa1111-0000-7000-8000-00000000000{digit}" for digit in "19f"]
+    for id, owner in zip(ids, ("ana", "bo", "ana"), strict=True):
+        add(store, memory(f"text {id}", id=id, owner=owner))
+    add(store, memory("another", id="aaab1111-0000-7000-8000-000000000001", owner="ana"))
+    assert store.memories.ids_starting_with("aaaa", 9) == ids
+    assert store.memories.ids_starting_with(ids[2][:-1], 9) == ids
+    assert store.memories.ids_starting_with("aaaa", 2) == ids[:2]
+    assert store.seen_by("ana").memories.ids_starting_with("aaaa1111-", 9) == [ids[0], ids[2]]
+    assert store.memories.ids_starting_with(ids[1], 9) == [ids[1]]

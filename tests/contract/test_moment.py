@@ -9,6 +9,7 @@ import msgspec
 
 from support.stores import Open, add, embed, found, memory, near, replace
 from support.waiting import ended
+from trivet.clock import moment
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
 
@@ -87,12 +88,10 @@ def test_times_of_validity_are_followed(open_store: Open) -> None:
     one = memory("relay")
     add(ours, one)
     assert found(ours, "relay") == [one.id]
-    past = "2020-01-01T00:00:00.000000Z"
+    past = moment("2020-01-01")
     ended = replace(theirs, msgspec.structs.replace(one, valid_to=past))
     assert found(ours, "relay") == []
-    begins_later = replace(
-        theirs, msgspec.structs.replace(ended, valid_to=None, valid_from="2999-01-01T00:00:00.000000Z")
-    )
+    begins_later = replace(theirs, msgspec.structs.replace(ended, valid_to=None, valid_from=moment("2999-01-01")))
     assert found(ours, "relay") == []
     replace(theirs, msgspec.structs.replace(begins_later, valid_from=past))
     assert found(ours, "relay") == [one.id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.stores import Open, add, memory
+from trivet.clock import moment
 from trivet.errors import NotFound
 from trivet.ids import new_id
 from trivet.store.relational.store import RelationalStore as Store
@@ -20,7 +21,7 @@ def test_counts_add_up_over_processes(open_store: Open) -> None:
     found = store.usage.of(one.id)
     assert (found.shown, store.usage.of(two.id).shown) == (3, 1)
     assert found.last_shown is not None
-    assert found.last_shown >= str(store.usage.since())
+    assert found.last_shown >= moment(str(store.usage.since()))
     assert store.usage.shown() == {one.id, two.id}
 
 
@@ -61,3 +62,15 @@ def test_counts_go_with_their_memory(store: Store) -> None:
     store.usage.judge(one.id, "which one?", "useful")
     store.memories.purge(one.id)
     assert (store.usage.shown(), store.usage.judged()) == (frozenset(), ())
+
+
+def test_the_counts_of_all_are_those_that_were_shown_or_spoken_of(store: Store) -> None:
+    shown, spoken, silent = memory("one"), memory("two"), memory("three")
+    add(store, shown, spoken, silent)
+    store.usage.note({shown.id: 3})
+    for actor, verdict in (("ana", "useful"), ("bo", "not-useful")):
+        store.accounts.add_user(actor, "writer")
+        store.seen_by(actor).usage.judge(spoken.id, "q", verdict)  # type: ignore[arg-type]
+    store.usage.judge(shown.id, "q", "not-useful")
+    found = {one.id: (one.shown, one.useful, one.not_useful) for one in store.usage.all()}
+    assert found == {shown.id: (3, 0, 1), spoken.id: (0, 1, 1)}

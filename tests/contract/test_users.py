@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from support.stores import add, document, embed, found, link, memory, near, replace
+from support.stores import EARLY, add, document, embed, found, link, memory, near, replace
+from trivet.clock import moment
 from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, StoreError
 from trivet.memory.likeness import fingerprint
 from trivet.store.records import Seeds
@@ -285,7 +286,7 @@ def test_users_and_keys(store: Store) -> None:
     accounts.add_user("ana", "writer")
     with pytest.raises(Conflict):
         accounts.add_user("ana", "reader")
-    key = Key(id="k1", user="ana", rights=("read",), label="laptop", created_at="2024-01-01T00:00:00Z")
+    key = Key(id="k1", user="ana", rights=("read",), label="laptop", created_at=moment(EARLY))
     accounts.add_key(key, b"hash")
     with pytest.raises(NotFound, match="user add eve"):
         accounts.add_key(msgspec.structs.replace(key, id="k2", user="eve"), b"hash")

@@ -10,6 +10,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from trivet.analyse import analyse
+from trivet.clock import moment, moment_or_none
 from trivet.ids import new_id
 from trivet.memory.likeness import fingerprint
 from trivet.search.recipe import DEFAULT
@@ -60,10 +61,10 @@ def memory(
         expanded_keywords=keywords,
         scope=scope,
         source=Source(uri=source) if source else None,
-        created_at=created_at,
-        updated_at=created_at,
-        valid_from=valid_from,
-        valid_to=valid_to,
+        created_at=moment(created_at),
+        updated_at=moment(created_at),
+        valid_from=moment_or_none(valid_from),
+        valid_to=moment_or_none(valid_to),
         state=state,
         sensitive=sensitive,
         owner=owner,
@@ -90,7 +91,7 @@ def replace(store: Store, new: Memory, action: str = "edit") -> Memory:
 
 
 def link(source: Memory, kind: LinkKind, target: Memory) -> Link:
-    return Link(kind=kind, source=source.id, target=target.id, created_at=EARLY)
+    return Link(kind=kind, source=source.id, target=target.id, created_at=moment(EARLY))
 
 
 def found(store: Store, words: str, filter: Filter | None = None, depth: int = 100) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trivet.clock import clock_set_to, local_time, now, parse_time, time_given
+from trivet.clock import clock_set_to, local_time, moment, now, parse_time, time_given
 from trivet.errors import InvalidInput
 
 
@@ -66,9 +66,9 @@ def test_what_programs_write_is_iso_alone() -> None:
 
 
 def test_a_stored_time_is_shown_on_the_local_clock_and_a_stored_day_stays_that_day() -> None:
-    assert str(local_time("2026-11-03T02:00:00.000000Z")) == "2026-11-02 21:00:00"
-    assert str(local_time("2026-11-03T00:00:00.000000Z")) == "2026-11-03 00:00:00"
-    assert local_time("0001-01-01T00:00:00.000001Z") is None
+    assert str(local_time(moment("2026-11-03T02:00:00.000000Z"))) == "2026-11-02 21:00:00"
+    assert str(local_time(moment("2026-11-03T00:00:00.000000Z"))) == "2026-11-03 00:00:00"
+    assert local_time(moment("0001-01-01T00:00:00.000001Z")) is None
 
 
 def test_the_clock_goes_on_after_it_was_set() -> None:

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from trivet.cli.command import ENTRIES, JsonOption, PathOption, Root, plain_command
 from trivet.contract import VERBS
 
-# Which module has which commands, in the order of `trivet --help`.
-COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("find", ("remember", "recall", "fuse", "get", "list")),
-    ("change", ("edit", "forget", "restore", "purge", "link", "unlink")),
-    ("look", ("history", "diff", "why-not", "stats")),
-    ("secrets", ("reveal", "redact", "audit", "rotate-keys")),
-    ("graph", ("concepts", "graph")),
-    ("share", ("share", "unshare", "shares", "links", "tags", "categories")),
-    ("inbox", ("inbox",)),
-    ("ingest", ("ingest",)),
-    ("move", ("export", "import", "backup", "move")),
-    ("look", ("feedback", "usage")),
-    ("upkeep", ("doctor", "embed", "reindex", "config")),
-    ("tidy", ("tidy",)),
-    ("serve", ("serve", "mcp", "demo")),
-    ("install", ("install", "uninstall")),
-    ("resident", ("up", "down", "status", "hook")),
-    ("accounts", ("user", "key")),
-    ("tune", ("tune",)),
-    ("lab", ("lab",)),
-)
-HOMES: dict[str, str] = {name: module for module, names in COMMANDS for name in names}
+# The sections of `trivet --help`, of at most eight commands each, and which module has which command.
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Every day": {
+        **dict.fromkeys(("remember", "recall", "get", "list"), "find"),
+        **dict.fromkeys(("edit", "forget"), "change"),
+        "inbox": "inbox",
+        "demo": "serve",
+    },
+    "Look closer": {
+        **dict.fromkeys(("why-not", "history", "diff"), "look"),
+        **dict.fromkeys(("links", "tags", "categories"), "share"),
+        **dict.fromkeys(("concepts", "graph"), "graph"),
+    },
+    "Connect and correct": {
+        **dict.fromkeys(("link", "unlink", "restore", "purge"), "change"),
+        **dict.fromkeys(("feedback", "usage"), "look"),
+    },
+    "Files and other systems": {
+        "ingest": "ingest",
+        **dict.fromkeys(("import", "export", "backup", "move"), "move"),
+        "fuse": "find",
+    },
+    "Agents": {
+        **dict.fromkeys(("install", "uninstall"), "install"),
+        "mcp": "serve",
+        **dict.fromkeys(("up", "down", "status", "hook"), "resident"),
+    },
+    "Upkeep": {
+        "stats": "look",
+        **dict.fromkeys(("doctor", "config", "embed", "reindex"), "upkeep"),
+        "tidy": "tidy",
+        **dict.fromkeys(("redact", "rotate-keys"), "secrets"),
+    },
+    "A server and its users": {
+        "serve": "serve",
+        **dict.fromkeys(("user", "key"), "accounts"),
+        **dict.fromkeys(("share", "unshare", "shares"), "share"),
+        **dict.fromkeys(("reveal", "audit"), "secrets"),
+    },
+    "Measure": {"tune": "tune", "lab": "lab"},
+}
+HOMES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
 # Where a verb is that no module has a command for.
 PLAIN = ""
 # What may follow the names of groups, and where it is.
@@ -52,6 +73,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "report": "lab",
         "pool": "judge",
         "judge": "judge",
+    },
+}
+GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
+    "lab": {
+        "Measure": ("import", "run", "compare", "gate", "report"),
+        "Try others": ("sweep", "ablate", "federation"),
+        "Judge": ("pool", "judge"),
     },
 }
 
@@ -119,6 +147,23 @@ Example:
 GROUP_HELP = {"inbox": INBOX_HELP, "lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
 
 
+class Sectioned(TyperGroup):
+    """A group whose help lists its commands in sections; what stands in none of them comes last."""
+
+    sections: Mapping[str, Iterable[str]] = {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        placed = {name for names in self.sections.values() for name in names}
+        others = [name for name in self.list_commands(ctx) if name not in placed]
+        width = max(map(len, self.list_commands(ctx)))
+        for heading, names in {**self.sections, "Others" if placed else "Commands": others}.items():
+            found = {name: self.get_command(ctx, name) for name in names}
+            rows = [(name.ljust(width), one.get_short_help_str(_HELP_CHARACTERS)) for name, one in found.items() if one]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
 class LazyCommands(MutableMapping[str, Any]):
     """Commands by name, each made when it is first looked up: making all of them costs more than most of them run."""
 
@@ -149,7 +194,7 @@ class LazyCommands(MutableMapping[str, Any]):
 
 
 def root_command() -> Any:
-    return _group(_root, HELP, LazyCommands({**HOMES, **_plain_verbs()}, _make))
+    return _group(_root, HELP, LazyCommands({**HOMES, **_plain_verbs()}, _make), sections=SECTIONS)
 
 
 def _plain_verbs() -> dict[str, str]:
@@ -159,18 +204,26 @@ def _plain_verbs() -> dict[str, str]:
     return {name.replace("_", "-"): PLAIN for name, verb in VERBS.items() if verb.command and name not in known}
 
 
-def _group(callback: Callable[..., None], help: str, commands: LazyCommands, completion: bool = True) -> Any:
-    app = typer.Typer(add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False)
+def _group(
+    callback: Callable[..., None],
+    help: str,
+    commands: LazyCommands,
+    completion: bool = True,
+    sections: Mapping[str, Iterable[str]] | None = None,
+) -> Any:
+    app = typer.Typer(cls=Sectioned, add_completion=completion, rich_markup_mode=None, pretty_exceptions_enable=False)
     first_sentence = help.partition("\n")[0]  # without it the list of commands cuts it off in the middle
     settled = app.callback(
         invoke_without_command=True, help=help, short_help=first_sentence, context_settings=_SETTINGS
     )
     settled(callback)
     group: Any = get_command(app)
-    group.commands = commands
+    group.commands, group.sections = commands, sections or {}
     return group
 
 
+# The help of a command in a list; what is longer is cut at a word.
+_HELP_CHARACTERS = 200
 # Long enough for one sentence of help beside the longest option.
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -195,7 +248,7 @@ def _make(name: str, module: str) -> Any:
     if name in GROUPS:
         commands = LazyCommands(GROUPS[name], lambda own, home: _single(f"{name} {own}", home))
         callback = _list_alone if name == "inbox" else _help_alone
-        return _group(callback, GROUP_HELP[name], commands, completion=False)
+        return _group(callback, GROUP_HELP[name], commands, completion=False, sections=GROUP_SECTIONS.get(name))
     return _single(name, module)
 
 

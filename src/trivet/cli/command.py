@@ -37,11 +37,12 @@ class Entry(msgspec.Struct, frozen=True):
     function: Handler
     parameters: Callable[[], Sequence[inspect.Parameter]]
     uses_store: bool = True
+    creates: bool = False  # whether it makes a store where there is none
 
     @property
     def callback(self) -> Handler:
         common = COMMON if self.uses_store else [one for one in COMMON if one.name != "path"]
-        return _in_session(self.function, [*self.parameters(), *common])
+        return _in_session(self.function, [*self.parameters(), *common], self.creates)
 
     @property
     def short_help(self) -> str:
@@ -64,7 +65,7 @@ COMMON = (
 
 
 def command(
-    name: str, summary: str, *, more: str = "", example: str, uses_store: bool = True
+    name: str, summary: str, *, more: str = "", example: str, uses_store: bool = True, creates: bool = False
 ) -> Callable[[Handler], Handler]:
     """A command whose options are the function's own parameters after the session."""
 
@@ -73,7 +74,7 @@ def command(
             _, *own = inspect.signature(function, eval_str=True).parameters.values()
             return [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
 
-        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters, uses_store)
+        ENTRIES[name] = Entry(name, summary, _help(summary, more, example), function, parameters, uses_store, creates)
         return function
 
     return register
@@ -88,6 +89,7 @@ def verb_command(
     verb: str = "",
     summary: str = "",
     settled: Sequence[str] = (),
+    creates: bool = False,
 ) -> Callable[[Handler], Handler]:
     """A command for a verb, whose request gives the options; the function gets the checked request.
 
@@ -97,7 +99,7 @@ def verb_command(
     told = summary or named.summary
 
     def register(function: Handler) -> Handler:
-        ENTRIES[name] = _entry(name, named, told, _help(told, more, example), function, extra, settled)
+        ENTRIES[name] = _entry(name, named, told, _help(told, more, example), function, extra, settled, creates)
         return function
 
     return register
@@ -111,7 +113,8 @@ def plain_command(verb: Verb) -> Entry:
         session.show(result, lambda: plain_lines(result))
 
     name = verb.name.replace("_", "-")
-    return _entry(name, verb, verb.summary, _help(verb.summary, "", verb.example or f"trivet {name}"), handle)
+    help = _help(verb.summary, "", verb.example or f"trivet {name}")
+    return _entry(name, verb, verb.summary, help, handle, creates=not verb.read_only)
 
 
 def _entry(
@@ -122,6 +125,7 @@ def _entry(
     function: Handler,
     extra: Sequence[inspect.Parameter] = (),
     settled: Sequence[str] = (),
+    creates: bool = False,
 ) -> Entry:
     def handle(session: Session, **values: Any) -> Status:
         extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
@@ -131,14 +135,14 @@ def _entry(
     def parameters() -> list[inspect.Parameter]:
         return [*(one for one in parameters_of(verb.request) if one.name not in settled), *extra]
 
-    return Entry(name, summary, help, handle, parameters)
+    return Entry(name, summary, help, handle, parameters, creates=creates)
 
 
-def _in_session(function: Handler, parameters: Sequence[inspect.Parameter]) -> Handler:
+def _in_session(function: Handler, parameters: Sequence[inspect.Parameter], creates: bool) -> Handler:
     def run(context: typer.Context, as_json: bool, path: str | None = None, **values: Any) -> Status:
         root = context.find_root().obj
         assert isinstance(root, Root)
-        session = Session(path or root.path, as_json or root.as_json)
+        session = Session(path or root.path, as_json or root.as_json, creates)
         try:
             return function(session, **values)
         except BrokenPipeError:

@@ -14,7 +14,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
+from trivet.cli.completion import completer
 from trivet.contract import Parameters, json_schema
+from trivet.contract.fields import IdOf, id_fields
 
 # What people type often gets a shorter spelling beside the contract's name.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -41,6 +43,7 @@ class Field(msgspec.Struct, frozen=True):
     required: bool
     default: Any
     nullable: bool
+    id_of: IdOf | None = None  # what it is the id of, which the shell completes
 
     @property
     def repeatable(self) -> bool:
@@ -64,6 +67,7 @@ def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
             required=name in required,
             default=schema.get("default"),
             nullable=schema is not _without_null(schema) and "default" not in schema,
+            id_of=id_fields(request).get(name),
         )
         for name, schema in whole.get("properties", {}).items()
     ]
@@ -101,7 +105,9 @@ def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[s
 
 def _argument(field: Field) -> Any:
     help = field.help + (" `-` reads standard input." if field.name in PROSE else "")
-    return typer.Argument(help=help, metavar=field.name.upper(), show_default=False)
+    return typer.Argument(
+        help=help, metavar=field.name.upper(), show_default=False, autocompletion=completer(field.id_of)
+    )
 
 
 def _option(field: Field) -> Any:
@@ -112,6 +118,7 @@ def _option(field: Field) -> Any:
         min=field.schema.get("minimum"),
         max=field.schema.get("maximum"),
         show_default=field.default not in (None, False, [], ()),
+        autocompletion=completer(field.id_of),
     )
 
 

@@ -24,10 +24,14 @@ memory that would act on a terminal are shown as their codes.
 
 With `--json` the answer is one JSON value in UTF-8, and an error is `{"error": {"kind": ..., "message": ...}}` on
 standard error. `trivet recall --json` gives `query`, `hits`, `health`, `took_ms`, `stages_ms`, `recipe`, `considered`
-and `truncated`; a hit has `id`, `content`, `passage`, `score`, `rank`, `why` and the memory's own fields.
+and `truncated`; a hit has the fields of its memory and those of [docs/hit.md](hit.md), as on every other surface.
 
-`-` in the place of a text or a file reads standard input. `trivet --install-completion` sets up completion for your
-shell.
+A command that only looks at a store, or changes what it holds, never makes one: if there is none at the path that you
+named, it is an error that names the nearest one. `remember`, `ingest`, `import`, `inbox propose` and `user add` do.
+
+`-` in the place of a text or a file reads standard input. An id may be given by its first characters, four or more, as
+long as no other id starts so; if several do, the error lists them. `trivet --install-completion` sets up completion for
+your shell, of ids too.
 """
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trivet import Trivet
 from trivet.errors import Conflict, InvalidInput, StoreError
-from trivet.store.sqlite.database import APPLICATION_ID
+from trivet.settings.existing_store import APPLICATION_ID
 
 # SQLite keeps the newest writes in the first until they are folded into the store.
 COMPANIONS = ("-wal", "-shm")

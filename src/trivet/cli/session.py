@@ -17,15 +17,16 @@ from trivet.settings.address import is_file, without_password
 class Session:
     """Opens the store only when a command asks for it."""
 
-    def __init__(self, path: str | None, as_json: bool) -> None:
+    def __init__(self, path: str | None, as_json: bool, creates: bool = False) -> None:
         self.path = path
         self.as_json = as_json
+        self.creates = creates  # whether the command may make the store; what only looks or changes may not
 
     @cached_property
     def memory(self) -> Trivet:
         from trivet.serve.resident.connect import open_memory
 
-        return open_memory(self.path, background=False)
+        return open_memory(self.path, create=self.creates, background=False)
 
     @property
     def file(self) -> Path:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from trivet.contract.fields import MAX_CONTENT_BYTES
+from trivet.contract.fields import MAX_CONTENT_BYTES, SHORTEST_ID
 from trivet.contract.verb import Parameters
 from trivet.errors import InvalidInput
 
@@ -26,7 +27,7 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
                 f"{field}: {given} is not a number that can be stored. {describe(request, field)}".rstrip()
             )
     try:
-        value = msgspec.convert(dict(arguments), request, strict=True)
+        value = msgspec.convert({name: _as_given(one) for name, one in arguments.items()}, request, strict=True)
     except msgspec.ValidationError as error:
         raise InvalidInput(_teach(request, str(error))) from None
     except UnicodeEncodeError:
@@ -39,6 +40,11 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
             for text in given:
                 _check_text(field, text)
     return value
+
+
+def _as_given(value: Any) -> Any:
+    """A datetime or a date is taken for its ISO 8601, as every other surface writes it."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def request_of(kind: type[R], arguments: Mapping[str, Any]) -> R:
@@ -87,6 +93,8 @@ def _plainly(problem: str) -> str:
         return "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
     if "of length >= 36" in problem or "of length <= 36" in problem:
         return "an id of 36 characters is expected, such as 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    if f"of length >= {SHORTEST_ID}" in problem:
+        return f"the first {SHORTEST_ID} characters of an id, or more of them, are expected, such as 0199c2f4"
     return problem.lower().replace("`", "")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, get_args
 
+import msgspec
 from msgspec import Meta
 
 from trivet.types import LinkKind, ProposalAction
@@ -16,7 +19,22 @@ SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$(?!\n)"
 USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$(?!\n)"
 LARGEST_NUMBER = 2**31 - 1
 
-Id = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a memory (a UUID).")]
+# What an id names; it stands beside the bounds of the parameter, as `extra`.
+IdOf = Literal["memory", "proposal"]
+# An id is accepted by its first characters from this many on; `memory/whole_ids.py` completes it.
+SHORTEST_ID = 4
+ID_LENGTH = 36
+
+Id = Annotated[
+    str,
+    Meta(
+        min_length=SHORTEST_ID,
+        max_length=ID_LENGTH,
+        description="The id of a memory, or its first characters (at least 4).",
+        extra={"id_of": "memory"},
+    ),
+]
+OwnId = Annotated[str, Meta(min_length=ID_LENGTH, max_length=ID_LENGTH)]
 Content = Annotated[str, Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8.")]
 Title = Annotated[str, Meta(max_length=300, description="A short title; its words count in search.")]
 Category = Annotated[str, Meta(min_length=1, max_length=64, description="One of the configured categories.")]
@@ -36,7 +54,7 @@ SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Wher
 Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Budget = Annotated[int, Meta(ge=50, le=200_000)]
 RecipeText = Annotated[str, Meta(max_length=500)]
-Time = Annotated[str, Meta(max_length=40)]
+Time = Annotated[str, Meta(max_length=40, extra={"is": "time"})]
 Query = Annotated[
     str,
     Meta(
@@ -49,9 +67,18 @@ Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
 ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
 User = Annotated[str, Meta(min_length=1, max_length=64, pattern=USER_PATTERN)]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
-ProposalId = Annotated[str, Meta(min_length=36, max_length=36, description="The id of a proposal (a UUID).")]
+ProposalId = Annotated[
+    str,
+    Meta(
+        min_length=SHORTEST_ID,
+        max_length=ID_LENGTH,
+        description="The id of a proposal, or its first characters (at least 4).",
+        extra={"id_of": "proposal"},
+    ),
+]
 ProposalIds = Annotated[
-    tuple[ProposalId, ...], Meta(min_length=1, max_length=100, description="The ids of proposals, up to 100.")
+    tuple[ProposalId, ...],
+    Meta(min_length=1, max_length=100, description="The ids of proposals, or their first characters; up to 100."),
 ]
 Action = Annotated[
     ProposalAction,
@@ -63,3 +90,19 @@ HowMany = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
 HowManyAtMost = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]
 Skipped = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to skip.")]
 OwnScope = Annotated[Scope | None, Meta(description="Where it belongs (user/project); the configured one if none.")]
+
+
+@cache
+def id_fields(request: type[msgspec.Struct]) -> Mapping[str, IdOf]:
+    """The parameters of a request that hold ids of what is stored, and of what kind."""
+    found = {field.name: next(_ids_within(field.type), None) for field in msgspec.structs.fields(request)}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _ids_within(annotation: Any) -> Iterator[IdOf]:
+    for meta in getattr(annotation, "__metadata__", ()):
+        if isinstance(meta, Meta) and meta.extra and "id_of" in meta.extra:
+            yield meta.extra["id_of"]
+    for part in get_args(annotation):
+        if not isinstance(part, Meta):
+            yield from _ids_within(part)

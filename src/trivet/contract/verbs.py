@@ -22,6 +22,7 @@ from trivet.contract.fields import (
     Keywords,
     Kind,
     Limit,
+    OwnId,
     OwnScope,
     Positive,
     ProposalId,
@@ -166,9 +167,9 @@ class Remember(Request[Remembered], frozen=True, kw_only=True):
     sensitive: Annotated[
         bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
     ] = False
-    id: Annotated[Id | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")] = (
-        None
-    )
+    id: Annotated[
+        OwnId | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")
+    ] = None
 
 
 @verb(
@@ -584,7 +585,7 @@ class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
 
 @verb("tidy", "trivet.memory.owner:tidy", needs="store", instead="Run `trivet tidy` on the server's machine.")
 class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
-    """Find duplicates, what has expired, was never recalled or lost its file, and forget it if that is wanted."""
+    """Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it if wanted."""
 
     kinds: Annotated[tuple[TidyKind, ...], Meta(description="Only these kinds of findings.")] = ()
     dry_run: Annotated[bool, Meta(description="Only say what would be forgotten.")] = True

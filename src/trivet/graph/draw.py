@@ -9,6 +9,7 @@ from html import escape
 
 import msgspec
 
+from trivet.clock import stamp
 from trivet.types import GraphEdge, GraphNode, Neighbourhood
 
 # Sizes in pixels: between rings, between two nodes of a ring, and for the labels at the border.
@@ -145,8 +146,8 @@ def _tooltip(node: GraphNode) -> str:
 
 
 def _edge_text(edge: GraphEdge) -> str:
-    since = f" since {edge.valid_from}" if edge.valid_from else ""
-    until = f" until {edge.valid_to}" if edge.valid_to else ""
+    since = f" since {stamp(edge.valid_from)}" if edge.valid_from else ""
+    until = f" until {stamp(edge.valid_to)}" if edge.valid_to else ""
     return f"{edge.relation}{since}{until}"
 
 

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trivet.clock import now, parse_time
+from trivet.clock import moment, moment_or_none, now, parse_time
 from trivet.errors import InvalidInput, Unauthorised
 from trivet.memory.tenants import is_tenant
 from trivet.store.records import KnownKey
@@ -45,12 +45,17 @@ def make_key(
     expires_at: str | None = None,
 ) -> NewKey:
     given = _rights(store.accounts.user(user).role, rights)
-    expires_at = parse_time(expires_at, "expires_at") if expires_at else None
-    if expires_at is not None and expires_at <= now():
+    expires = parse_time(expires_at, "expires_at") if expires_at else None
+    if expires is not None and expires <= now():
         raise InvalidInput("expires_at: this has passed already. Nothing was made.")
     secret = secrets.token_urlsafe(32)
     key = Key(
-        id=secrets.token_hex(6), user=user, rights=given, label=label[:200], created_at=now(), expires_at=expires_at
+        id=secrets.token_hex(6),
+        user=user,
+        rights=given,
+        label=label[:200],
+        created_at=moment(now()),
+        expires_at=moment_or_none(expires),
     )
     store.accounts.add_key(key, _hash(secret))
     return NewKey(key, f"{PREFIX}.{tenant}.{key.id}.{secret}")
@@ -73,7 +78,7 @@ def caller_of(store: Store, tenant: str, text: str, is_here: bool = True) -> Cal
     is_right = hmac.compare_digest(hash, known.hash if known else _hash("no key"))
     if known is None or not is_right or not is_here:
         raise Unauthorised(_BAD_KEY)
-    if known.key.revoked_at is not None or (known.key.expires_at is not None and known.key.expires_at <= now()):
+    if known.key.revoked_at is not None or (known.key.expires_at is not None and known.key.expires_at <= moment(now())):
         raise Unauthorised(_BAD_KEY)
     return _caller(tenant, known)
 

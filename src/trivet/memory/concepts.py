@@ -13,6 +13,7 @@ from trivet.errors import InvalidInput, NotFound
 from trivet.graph.canonical import canonical, form
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
+from trivet.memory.whole_ids import ids_starting_with, starts_an_id, whole_id
 from trivet.search.filters import filter_of
 from trivet.secrets import masked
 from trivet.types import Concept, ConceptPage, Filter, GraphNode, Memory, Neighbourhood
@@ -40,7 +41,7 @@ def concepts(engine: Engine, request: ConceptsRequest) -> ConceptPage:
 
 def graph(engine: Engine, request: GraphRequest) -> Neighbourhood:
     filter = filter_of(request, engine.settings, engine.viewer)
-    start = _start(engine.store, request.start, filter)
+    start = _start(engine, request.start, filter)
     found = engine.store.concepts.around(start, filter, request.depth, request.limit)
     return msgspec.structs.replace(found, nodes=_labelled(engine.store, found.nodes), not_in_graph=_waiting(engine))
 
@@ -49,16 +50,24 @@ def _waiting(engine: Engine) -> int:
     return engine.store.graph.backlog("rules").waiting
 
 
-def _start(store: Store, text: str, filter: Filter) -> Memory | Concept:
+def _start(engine: Engine, text: str, filter: Filter) -> Memory | Concept:
+    """A whole id, else a concept by that name, else a memory whose id starts so: "cafe" is a word first."""
+    store = engine.store
     if _is_id(text):
-        memory = store.memories.get(check_id(text.strip(), "start"))
-        if not store.memories.is_visible(memory.id, filter):
-            raise NotFound(f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere.")
-        return memory
+        return _memory(store, check_id(text.strip(), "start"), filter)
     concept = store.concepts.find(canonical(text), form(text), filter)
-    if concept is None:
-        raise NotFound(f"There is no concept {text!r} here. {_what_else(store, text, filter)}")
-    return concept
+    if concept is not None:
+        return concept
+    if starts_an_id(text) and ids_starting_with(engine, text, "memory"):
+        return _memory(store, whole_id(engine, text, "memory", "start"), filter)
+    raise NotFound(f"There is no concept {text!r} here. {_what_else(store, text, filter)}")
+
+
+def _memory(store: Store, id: str, filter: Filter) -> Memory:
+    memory = store.memories.get(id)
+    if not store.memories.is_visible(memory.id, filter):
+        raise NotFound(f"The filters or the time keep memory {memory.id} out. Loosen them, or start elsewhere.")
+    return memory
 
 
 def _is_id(text: str) -> bool:

@@ -182,8 +182,7 @@ def _checked_link(link: Link) -> Link:
     source, target = check_id(link.source, "source"), check_id(link.target, "target")
     if source == target:
         raise InvalidInput(f"a memory cannot be linked to itself ({source})")
-    created_at = parse_time(link.created_at, "created_at")
-    return msgspec.structs.replace(link, source=source, target=target, created_at=created_at)
+    return msgspec.structs.replace(link, source=source, target=target)
 
 
 def _check_header(value: dict[str, Any]) -> None:
@@ -214,14 +213,12 @@ def _checked(engine: Engine, memory: Memory) -> Memory:
     """An export is input like any other: everything in it is checked as if a caller had said it."""
     _check_fields(memory)
     check_memory(engine, memory)
-    given = {field.name: getattr(memory, field.name) for field in FIELDS if field.kind == "time"}
-    times = {name: parse_time(value, name) for name, value in given.items() if value is not None}
     # `superseded` is made by links, which come later in the file.
     state = "active" if memory.state == "superseded" else memory.state
     if not 1 <= memory.revision <= contract.LARGEST_NUMBER:
         raise InvalidInput(f"revision: {memory.revision} is not a revision number, which count from 1")
     id, owner = _ours(engine, memory.id), engine.viewer or memory.owner
-    return msgspec.structs.replace(memory, id=id, owner=owner, state=state, **times)
+    return msgspec.structs.replace(memory, id=id, owner=owner, state=state)
 
 
 def _ours(engine: Engine, id: str) -> str:
@@ -248,7 +245,6 @@ def _checked_history(engine: Engine, memory: Memory, history: tuple[Revision, ..
     return tuple(
         msgspec.structs.replace(
             revision,
-            changed_at=parse_time(revision.changed_at, "changed_at"),
             memory=msgspec.structs.replace(revision.memory, id=memory.id, owner=memory.owner),
         )
         for revision in history
@@ -274,6 +270,26 @@ T = TypeVar("T")
 
 def _convert(value: Any, kind: type[T]) -> T:
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(_with_times(value), kind)
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error).replace("`", "")) from None
+
+
+# The times of memories, revisions and links, by whatever way an export may spell them.
+_TIMES = frozenset(field.name for field in FIELDS if field.kind == "time") | {"changed_at"}
+
+
+# A line, its history, a revision of that, and the memory there. Deeper there is nothing that we know.
+_DEPTH = 4
+
+
+def _with_times(value: Any, depth: int = _DEPTH) -> Any:
+    """The value with its times in UTC, or an error that says which one is none."""
+    if depth and isinstance(value, list):
+        return [_with_times(one, depth - 1) for one in value]
+    if not depth or not isinstance(value, dict):
+        return value
+    return {
+        name: parse_time(held, name) if name in _TIMES and isinstance(held, str) else _with_times(held, depth - 1)
+        for name, held in value.items()
+    }

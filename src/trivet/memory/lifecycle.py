@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
+from datetime import datetime
 
 import msgspec
 
 from trivet import contract
-from trivet.clock import now
+from trivet.clock import moment, now, stamp
 from trivet.errors import Conflict, InvalidInput, NotFound
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.perform import note_reveal
 from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
+from trivet.memory.whole_ids import with_whole_ids
 from trivet.secrets import masked
 from trivet.types import Link, Memory, Revision
 
@@ -58,7 +60,7 @@ def link(engine: Engine, request: contract.LinkRequest) -> Link:
     for id in (source, target):
         if id in memories and memories[id].state == "deleted":
             raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
-    made = Link(kind=request.kind, source=source, target=target, created_at=now())
+    made = Link(kind=request.kind, source=source, target=target, created_at=moment(now()))
     engine.store.links.add(made)
     return made
 
@@ -96,16 +98,23 @@ def history(engine: Engine, request: contract.History) -> tuple[Revision, ...]:
 
 def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
     engine.demand("read")
+    request = with_whole_ids(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
     if reveal:
-        note_reveal(engine, "diff", id)
-    revisions = history(engine, contract.check(contract.History, {"id": id, "reveal": reveal}))
+        note_reveal(engine, "diff", request.id)
+    revisions = history(engine, request)
     before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
     return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))
 
 
 def _as_text(memory: Memory) -> list[str]:
-    lines = [f"{field}: {getattr(memory, field)}" for field in memory.__struct_fields__ if field not in _NOT_SHOWN]
+    lines = [
+        f"{field}: {_shown(getattr(memory, field))}" for field in memory.__struct_fields__ if field not in _NOT_SHOWN
+    ]
     return [*lines, "content:", *memory.content.splitlines()]
+
+
+def _shown(value: object) -> object:
+    return stamp(value) if isinstance(value, datetime) else value
 
 
 _NOT_SHOWN = ("id", "content", "revision", "updated_at")

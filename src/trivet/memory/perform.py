@@ -1,4 +1,4 @@
-"""Performs a verb: the one place where a caller's rights are checked, whatever surface the request came by."""
+"""Performs a verb: the one place where rights are checked and ids completed, whatever surface the request came by."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import TypeVar
 
 from trivet.contract import Request, verb_of
 from trivet.memory.engine import Engine
+from trivet.memory.whole_ids import with_whole_ids
 
 T = TypeVar("T")
 
 
 def perform(engine: Engine, request: Request[T]) -> T:
-    """The request was checked when it was made; the verb's body gets it as it is."""
+    """The request was checked when it was made; the verb's body gets it with its ids completed."""
     verb = verb_of(request)
     engine.demand(verb.needs)
+    request = with_whole_ids(engine, request)
     if getattr(request, "reveal", False):
         note_reveal(engine, verb.name, getattr(request, "id", None))
     answer: T = verb.perform(engine, request)

@@ -6,13 +6,14 @@ Near-duplicates are told to the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
 from trivet.analyse import analyse, language_of_text, marks_of
-from trivet.clock import now, time_given
+from trivet.clock import moment, now, time_given
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
@@ -121,7 +122,7 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
 
 
 def new_memory(engine: Engine, request: Remember) -> Memory:
-    moment = now()
+    current = moment(now())
     memory = Memory(
         id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
         content=request.content,
@@ -133,8 +134,8 @@ def new_memory(engine: Engine, request: Remember) -> Memory:
         expanded_keywords=tuple(dict.fromkeys(request.expanded_keywords)),
         scope=request.scope or engine.settings.scope,
         source=_source(request.source, request.start_line, request.end_line),
-        created_at=time_given(request.created_at, "created_at") if request.created_at else moment,
-        updated_at=moment,
+        created_at=_optional_time(request.created_at or None, "created_at") or current,
+        updated_at=current,
         valid_from=_optional_time(request.valid_from, "valid_from"),
         valid_to=_optional_time(request.valid_to, "valid_to"),
         sensitive=request.sensitive,
@@ -200,7 +201,7 @@ def _with_changes(engine: Engine, old: Memory, request: Edit) -> Memory:
     _check_state(old, given)
     for field in ("valid_from", "valid_to"):
         if given.get(field) is not None:
-            given[field] = time_given(given[field], field)
+            given[field] = moment(time_given(given[field], field))
     for field in ("tags", "expanded_keywords"):
         if field in given:
             given[field] = tuple(dict.fromkeys(given[field]))
@@ -239,5 +240,5 @@ def _source(uri: str | None, start_line: int | None, end_line: int | None) -> So
     return Source(uri=uri, start_line=start_line, end_line=end_line)
 
 
-def _optional_time(text: str | None, field: str) -> str | None:
-    return None if text is None else time_given(text, field)
+def _optional_time(text: str | None, field: str) -> datetime | None:
+    return None if text is None else moment(time_given(text, field))

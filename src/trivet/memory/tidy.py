@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
 from trivet import contract
-from trivet.clock import now
+from trivet.clock import moment, moment_or_none, now
 from trivet.errors import InvalidInput
 from trivet.ids import new_id
 from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import forget, restore
 from trivet.memory.likeness import essence
 from trivet.secrets import masked
-from trivet.types import Memory, Tidied, Tidy, TidyKind
+from trivet.types import Memory, Tidied, Tidy, TidyKind, Usage
 
-# Unused memories may be needed tomorrow: they are forgotten only if the caller names that kind.
+# What was not needed so far may be needed tomorrow: such kinds are forgotten only if the caller names them.
 BY_DEFAULT: frozenset[TidyKind] = frozenset(("duplicate", "expired", "orphan"))
-ALL: frozenset[TidyKind] = BY_DEFAULT | {"unused"}
+ALL: frozenset[TidyKind] = BY_DEFAULT | {"unused", "unhelpful"}
+# Called not useful so often, and never useful: one verdict may be about the question and not about the memory.
+NOT_USEFUL_TIMES = 2
+# Shown so often without ever being called useful; that says something only in a store where useful memories are named.
+SHOWN_OFTEN = 30
+USEFUL_NAMED = 10
 # A memory with such an importance was meant to stay.
 KEPT_FROM_IMPORTANCE = 0.8
 PREVIEW = 120
@@ -62,6 +67,8 @@ def tidy(engine: Engine, kinds: frozenset[TidyKind], dry_run: bool, unused_days:
         unused, note = _unused(engine, inventory, unused_days, "unused" in kinds)
         found += unused
         notes += [note] if note else []
+    if "unhelpful" in chosen:
+        found += _unhelpful(engine, inventory, "unhelpful" in kinds)
     findings = _once_each(found)
     if dry_run:
         return Tidy(findings=findings, notes=tuple(notes))
@@ -151,26 +158,26 @@ def _duplicates(inventory: Inventory) -> Iterator[Tidied]:
             yield _finding(inventory, "duplicate", other, reason)
 
 
-def _keeping_order(inventory: Inventory, memory: Memory) -> tuple[bool, bool, float, str, str]:
+def _keeping_order(inventory: Inventory, memory: Memory) -> tuple[bool, bool, float, datetime, str]:
     """Which of several is kept: one from a file, then one with links, the most important, the oldest."""
     outside, unlinked = memory.id not in inventory.files, memory.id not in inventory.linked
     return outside, unlinked, -memory.importance, memory.created_at, memory.id
 
 
 def _expired(inventory: Inventory) -> Iterator[Tidied]:
-    moment = now()
+    current = moment(now())
     for memory in inventory.memories.values():
-        if memory.valid_to is not None and memory.valid_to <= moment:
-            yield _finding(inventory, "expired", memory, f"true until {memory.valid_to[:10]} only")
+        if memory.valid_to is not None and memory.valid_to <= current:
+            yield _finding(inventory, "expired", memory, f"true until {memory.valid_to:%Y-%m-%d} only")
 
 
 def _unused(engine: Engine, inventory: Inventory, days: int, named: bool) -> tuple[list[Tidied], str | None]:
     """Memories that recall never showed, if it has been counted for long enough to say so."""
-    before = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    before = moment(now()) - timedelta(days=days)
     engine.tally.write_down()
-    since = engine.store.usage.since()
+    since = moment_or_none(engine.store.usage.since())
     if since is None or since > before:
-        counted = f"is counted since {since[:10]}" if since else "was never counted yet"
+        counted = f"is counted since {since:%Y-%m-%d}" if since else "was never counted yet"
         return [], f"What recall shows {counted}; what it never shows can be told after {days} days of counting."
     shown = engine.store.usage.shown()
     found = []
@@ -181,6 +188,30 @@ def _unused(engine: Engine, inventory: Inventory, days: int, named: bool) -> tup
         finding = _finding(inventory, "unused", memory, f"not shown by any recall in {days} days")
         found.append(finding if named else msgspec.structs.replace(finding, act="look"))
     return found, None
+
+
+def _unhelpful(engine: Engine, inventory: Inventory, named: bool) -> Iterator[Tidied]:
+    """Memories that came and did not help: called not useful, or shown often where others are called useful."""
+    engine.tally.write_down()
+    counted = engine.store.usage.all()
+    feedback_given = sum(one.useful > 0 for one in counted) >= USEFUL_NAMED
+    for one in counted:
+        memory = inventory.memories.get(one.id)
+        reason = _never_helped(one, feedback_given)
+        if memory is None or reason is None or memory.importance >= KEPT_FROM_IMPORTANCE or memory.state != "active":
+            continue
+        finding = _finding(inventory, "unhelpful", memory, reason)
+        yield finding if named else msgspec.structs.replace(finding, act="look")
+
+
+def _never_helped(usage: Usage, feedback_given: bool) -> str | None:
+    if usage.useful:
+        return None
+    if usage.not_useful >= NOT_USEFUL_TIMES:
+        return f"called not useful {usage.not_useful} times, and never useful"
+    if feedback_given and usage.shown >= SHOWN_OFTEN:
+        return f"shown {usage.shown} times, and never called useful"
+    return None
 
 
 def _orphans(engine: Engine, inventory: Inventory) -> Iterator[Tidied]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 
 from trivet.analyse import analyse
+from trivet.clock import stamp
 from trivet.contract import Recall, WhyNotRequest
 from trivet.ids import check_id
 from trivet.memory.answer.decision import Decision
@@ -76,23 +79,27 @@ def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
         "tags": f"its tags are {', '.join(memory.tags) or 'none'}",
         "states": f"its state is {memory.state}",
         "source": f"its source is {shown.source.uri if shown.source else 'another, or hidden'}",
-        "created_after": f"it was created at {memory.created_at}",
-        "created_before": f"it was created at {memory.created_at}",
-        "as_of": f"it is valid from {memory.valid_from or memory.created_at} to {memory.valid_to or 'ever'}",
+        "created_after": f"it was created at {stamp(memory.created_at)}",
+        "created_before": f"it was created at {stamp(memory.created_at)}",
+        "as_of": f"it is valid from {stamp(memory.valid_from or memory.created_at)} to {_time(memory.valid_to)}",
     }
     reasons = [
         f"{name} = {getattr(decision.filter, name)!r}, and {value}"
         for name, value in values.items()
         if getattr(decision.filter, name) and not _passes_alone(engine, decision, memory, name)
     ]
-    return reasons or [f"it is valid from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}, not now"]
+    return reasons or [f"it is valid from {_time(memory.valid_from)} to {_time(memory.valid_to)}, not now"]
+
+
+def _time(moment: datetime | None) -> str:
+    return stamp(moment) if moment else "ever"
 
 
 def _passes_alone(engine: Engine, decision: Decision, memory: Memory, name: str) -> bool:
     """Whether the memory passes this one filter when all others let everything through, validity in time as well."""
     open_filter = {
         "states": ("active", "superseded", "archived", "deleted"),
-        "as_of": memory.valid_from or memory.created_at,
+        "as_of": stamp(memory.valid_from or memory.created_at),
     }
     alone = msgspec.structs.replace(type(decision.filter)(), **{**open_filter, name: getattr(decision.filter, name)})
     return engine.store.memories.is_visible(memory.id, alone)

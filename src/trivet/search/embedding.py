@@ -69,6 +69,15 @@ class Embedding:
         self._configured.embed_query("is anybody there")
         return self._configured.identity
 
+    def check_key(self) -> None:
+        """Raises an error that says which key a hosted embedder lacks, if it lacks one."""
+        if self._configured is None or self._configured.local:
+            return
+        from trivet.models.embed.hosted import HostedEmbedder
+
+        if isinstance(self._configured, HostedEmbedder):
+            self._configured.check_key()
+
     def serving(self) -> Model | None:
         """The model whose vectors answer. None before the first vector, or with no embedder."""
         return next((model for model in self._store.vectors.models() if model.serving), None)

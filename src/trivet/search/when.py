@@ -129,7 +129,7 @@ def _by_its_dates(memory: Memory, created: datetime | None, span: Span) -> str |
     return "ceased to be true" if _turned(memory.valid_to, span) else None
 
 
-def _turned(bound: str | None, span: Span) -> bool:
+def _turned(bound: datetime | None, span: Span) -> bool:
     moment = local_time(bound) if bound is not None else None
     return moment is not None and span.holds(moment)
 

@@ -243,12 +243,24 @@ def _shown(value: Any) -> Any:
 
 def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """The settings in force. `overrides` come from the caller and win over everything."""
-    environment = os.environ if environment is None else environment
+    given, environment = environment, os.environ if environment is None else environment
     values: dict[str, Any] = dict(_from_file(_config_file(environment)))
     values.update(_from_environment(environment))
     values.update({name: value for name, value in overrides.items() if value is not None})
     settings = _checked(values, "the settings")
-    return settings if settings.path else msgspec.structs.replace(settings, path=str(_data_file(environment)))
+    if given is None:
+        _warn_of_typos(settings)
+    return settings if settings.path else msgspec.structs.replace(settings, path=str(default_store(environment)))
+
+
+def _warn_of_typos(settings: Settings) -> None:
+    """Once a process, in the log, which is standard error unless the program has set up another."""
+    from trivet.settings.variables import unknown_variables
+
+    for sentence in unknown_variables(os.environ, settings):
+        import logging
+
+        logging.getLogger("trivet.settings").warning("%s", sentence)
 
 
 def config_path(environment: Mapping[str, str] | None = None) -> Path:
@@ -269,7 +281,7 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(base).expanduser() / "trivet"
 
 
-def _data_file(environment: Mapping[str, str]) -> Path:
+def default_store(environment: Mapping[str, str] | None = None) -> Path:
     return data_folder(environment) / "memory.db"
 
 

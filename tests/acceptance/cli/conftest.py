@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
@@ -16,6 +17,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "memory.db"))
     monkeypatch.setenv("TRIVET_EMBEDDER", "none")
     return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def empty(store: Path, empty_store: Path) -> None:
+    """The store is there, and holds nothing."""
+    copyfile(empty_store, store)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_recall_json_has_the_promised_shape(trivet: CommandLine, staging: str) -
     answer = trivet.json("recall", "port of staging")
     assert list(answer)[:4] == ["query", "hits", "health", "took_ms"]
     (hit,) = answer["hits"]
-    assert list(hit)[:3] == ["id", "content", "passage"]
+    assert list(hit)[:2] == ["id", "content"]
     assert hit["id"] == staging
     assert {"score", "rank", "why", "title", "category", "tags", "scope", "created_at", "state", "resolved_by"} <= set(
         hit
@@ -71,6 +71,7 @@ def test_recall_for_people_says_why(trivet: CommandLine, staging: str) -> None:
     assert "#staging #ports" in out
 
 
+@pytest.mark.usefixtures("empty")
 def test_recall_of_nothing_is_no_error(trivet: CommandLine) -> None:
     assert trivet.json("recall", "anything")["hits"] == []
     result = trivet("recall", "anything")
@@ -169,7 +170,9 @@ def test_stats_doctor_reindex(trivet: CommandLine, staging: str) -> None:
 
 def test_options_before_the_command(trivet: CommandLine, staging: str, tmp_path: object) -> None:
     assert trivet("--json", "stats").json()["memories"] == {"active": 1}
-    assert trivet("--path", f"{tmp_path}/other.db", "stats", "--json").json()["memories"] == {}
+    assert trivet("--path", f"{tmp_path}/other.db", "remember", "Elsewhere.").status == 0
+    assert trivet("--path", f"{tmp_path}/other.db", "stats", "--json").json()["memories"] == {"active": 1}
+    assert trivet.json("stats")["memories"] == {"active": 1}
 
 
 @pytest.mark.parametrize("command", ["recall", "get", "list"])

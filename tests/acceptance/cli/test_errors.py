@@ -12,6 +12,7 @@ from trivet import EmbedderError, Trivet
 NOBODY = "01997e00-0000-7000-8000-000000000009"
 
 
+@pytest.mark.usefixtures("empty")
 @pytest.mark.parametrize(
     ("arguments", "status", "kind", "said"),
     [
@@ -63,6 +64,7 @@ def test_a_stranger_s_file_is_refused(trivet: CommandLine, tmp_path: Path) -> No
     assert stranger.read_text().startswith("these are my notes")
 
 
+@pytest.mark.usefixtures("empty")
 def test_an_embedder_that_cannot_be_loaded(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIVET_EMBEDDER", "folder:/nowhere")
     assert trivet("stats").status == 6
@@ -82,6 +84,7 @@ def test_a_failing_embedder_is_a_warning(trivet: CommandLine, monkeypatch: pytes
     assert "the model is ill" in result.err
 
 
+@pytest.mark.usefixtures("empty")
 def test_interrupted(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(self: Trivet, request: object) -> None:
         raise KeyboardInterrupt

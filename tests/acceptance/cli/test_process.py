@@ -27,6 +27,7 @@ def test_remember_then_recall_with_the_model() -> None:
     assert found.json()["health"]["not_embedded"] == 0
 
 
+@pytest.mark.usefixtures("empty")
 def test_errors_leave_standard_output_alone() -> None:
     result = process("get", "nonsense")
     assert (result.status, result.out) == (2, "")
@@ -102,7 +103,7 @@ def test_a_command_loads_only_what_it_needs(program: str, never: set[str]) -> No
 
 def test_completion_is_offered() -> None:
     asked = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
-    assert process(stdin=b"", **asked).out.split() == ["remember", "recall", "restore", "reveal", "redact", "reindex"]
+    assert process(stdin=b"", **asked).out.split() == ["remember", "recall", "restore", "reindex", "redact", "reveal"]
 
 
 def test_mcp_serves_until_its_input_ends() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from trivet.cli.app import HOMES
+import pytest
+
+from support.command_line import CommandLine
+from trivet.cli.app import GROUPS, HOMES
 from trivet.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
@@ -18,3 +22,15 @@ def test_the_page_is_fresh() -> None:
 def test_every_command_is_there() -> None:
     page = reference()
     assert [name for name in HOMES if f"\n## trivet {name}\n" not in page] == []
+
+
+@pytest.mark.parametrize("group", [(), ("lab",), ("inbox",)], ids=" ".join)
+def test_help_lists_every_command_once_in_sections_of_at_most_eight(
+    trivet: CommandLine, group: tuple[str, ...]
+) -> None:
+    text = trivet(*group, "--help").out
+    lists = text.partition("Show this message and exit.")[2].strip().split("\n\n")
+    sections = [re.findall(r"^  (\S+)", section, re.MULTILINE) for section in lists]
+    assert all(0 < len(names) <= 8 for names in sections)
+    known = GROUPS[group[0]] if group else HOMES
+    assert sorted(name for names in sections for name in names) == sorted(known)

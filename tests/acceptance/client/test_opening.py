@@ -128,12 +128,6 @@ def test_a_proxy_is_used_only_when_it_is_configured(
         assert proxy.requests[0].startswith(f"GET {between.address}/v1/memories HTTP/1.1")
 
 
-@pytest.mark.parametrize("path", [None, "memory.db", "postgresql://localhost/trivet"])
-def test_only_a_server_can_be_awaited(path: str | None) -> None:
-    with pytest.raises(InvalidInput, match="address"):
-        AsyncTrivet.open(path)
-
-
 def test_nothing_is_loaded_for_it_until_it_is_wanted() -> None:
     script = "import sys, trivet; print([name for name in ('httpx2', 'httpcore2', 'ssl') if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -91,6 +91,8 @@ def test_an_environment_variable_holds_the_systems_as_json(
 ) -> None:
     configured(tmp_path, monkeypatch, "")
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wiki": printing([{"id": "wiki/key"}])}))
+    assert main(["remember", "The shed is blue."]) == 0
+    capsys.readouterr()
     assert main(["fuse", "key", "--json"]) == 0
     assert [hit["id"] for hit in json.loads(capsys.readouterr().out)["foreign"]] == ["wiki/key"]
     monkeypatch.setenv("TRIVET_FEDERATION", "wiki")

@@ -161,3 +161,10 @@ def test_the_contract_is_checked_before_anything_is_asked_of_the_store(ana: Clie
     with pytest.raises(InvalidInput) as expected:
         contract.check(contract.Recall, {"query": "x", "limit": 101})
     assert ana.refused(422, "GET", "/v1/recall?query=x&limit=101") == str(expected.value)
+
+
+def test_a_path_takes_the_start_of_an_id(ana: Client) -> None:
+    id = "dddd4444-0000-7000-8000-000000000004"
+    ana.done("POST", "/v1/memories", json={"content": "A badger.", "id": id})
+    assert ana.done("GET", "/v1/memories/dddd4444")["id"] == id
+    assert ana.done("DELETE", "/v1/memories/dddd")["id"] == id

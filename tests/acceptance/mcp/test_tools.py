@@ -34,13 +34,20 @@ def test_store_and_recall(memory: Agent) -> None:
     assert hit["id"] == id
     assert hit["content"] == "The staging database listens on port 6543."
     assert (hit["rank"], hit["category"], hit["tags"], hit["scope"]) == (1, "facts", ["db"], "team/shop")
-    assert hit["why"].startswith("lexical 1, words: staging port")
+    assert hit["why"] == {"matched_words": ["staging", "port"]}
 
 
 def test_the_text_form_says_the_same(memory: Agent) -> None:
     id = store(memory, "Deployments run on Thursdays.", title="Deploy day", scope="text")
     told = text(memory.call("memory_recall", query="deployments", scope="text"))
-    for part in (id, "Deployments run on Thursdays.", "Deploy day", "1. score", "lexical 1", "never instructions"):
+    for part in (
+        id,
+        "Deployments run on Thursdays.",
+        "Deploy day",
+        "1. score",
+        "words: deployments",
+        "never instructions",
+    ):
         assert part in told
 
 
@@ -66,7 +73,7 @@ def test_supersede_resolve_and_unlink(memory: Agent) -> None:
     assert checked(memory, "memory_link", source=new, kind="supersedes", target=old)["status"] == "linked"
     checked(memory, "memory_link", source=new, kind="resolved-by", target=fix)
     [hit] = checked(memory, "memory_recall", query="flake8 linter", scope="link", limit=1)["hits"]
-    assert (hit["id"], hit["redirected_from"]) == (new, [old])
+    assert (hit["id"], hit["why"]["redirected_from"]) == (new, [old])
     assert hit["resolved_by"] == [{"id": fix, "content": "Run it with --fix."}]
     assert checked(memory, "memory_link", source=new, kind="supersedes", target=old, remove=True)["status"] == "removed"
     links = checked(memory, "memory_get", id=new)["links"]

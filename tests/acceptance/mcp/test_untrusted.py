@@ -94,9 +94,9 @@ def test_a_path_is_made_of_stored_words_and_stays_inside(memory: Agent) -> None:
     found: list[dict[str, Any]] = []
     for _ in range(5_000):  # until the server's worker has read them
         found = memory.done("memory_recall", query=query)["hits"]
-        if any("path" in hit for hit in found):
+        if any("path" in hit["why"] for hit in found):
             break
-    assert any(term in hit.get("path", "") for hit in found)
+    assert term in [step["name"] for hit in found for step in hit["why"].get("path", [])]
     told = text(memory.call("memory_recall", query=query))
     assert "by way of" in told
     assert term not in outside(told)

@@ -44,6 +44,26 @@ def test_what_it_says(trivet: CommandLine, write: Write, vault: Path) -> None:
     assert trivet.json("list")["memories"] == []
 
 
+def test_what_is_passed_over_is_named_with_the_reason(trivet: CommandLine, write: Write, vault: Path) -> None:
+    write("a.md", "# A\n\none\n")
+    write("empty.md", "\n")
+    write("data.json", '{"a": 1}')
+    write("drafts/x.md", "# X\n\nx\n")
+    write(".obsidian/b.md", "# B\n\nb\n")
+    for number in range(7):
+        write(f"picture{number}.png", "")
+    done = trivet("ingest", str(vault), "--exclude", "drafts")
+    assert done.status == 0
+    assert "Passed over (hidden): .obsidian/.\n" in done.out
+    assert "Passed over (excluded): drafts/.\n" in done.out
+    assert "Passed over (nothing in it to remember): empty.md.\n" in done.out
+    assert "picture4.png and 2 more.\n" in done.out
+    skipped = {one["path"]: one["reason"] for one in trivet.json("ingest", str(vault))["skipped"]}
+    assert skipped["data.json"] == "JSON that is no conversation"  # also when it is not read again
+    assert skipped["picture6.png"] == "of no kind that is read"
+    assert "a.md" not in skipped
+
+
 def test_an_empty_folder_is_said_to_be_so_and_not_remembered(trivet: CommandLine, vault: Path) -> None:
     assert "No notes" in trivet("ingest", str(vault)).out
     assert trivet.json("ingest", "--list") == []

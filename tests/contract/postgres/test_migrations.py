@@ -14,8 +14,8 @@ from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
 
 ROW = """INSERT INTO memory (tenant, key, id, content, category, tags, importance, confidence, expanded_keywords, scope,
                      created_at, updated_at, state, sensitive, revision, length)
-         VALUES (%(tenant)s, 1, 'one', 'relay', 'facts', '[]', 0.5, 1, '[]', 'default', 'then', 'then', 'active',
-                 false, 1, 1)"""
+         VALUES (%(tenant)s, 1, 'one', 'relay', 'facts', '[]', 0.5, 1, '[]', 'default', '2024-01-01', '2024-01-01',
+                 'active', false, 1, 1)"""
 
 
 def test_from_nothing_to_a_store(empty_url: str) -> None:

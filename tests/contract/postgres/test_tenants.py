@@ -8,6 +8,7 @@ import pytest
 from contract.graphs import held, read_all
 from support.postgres_server import PostgresServer
 from support.stores import EARLY, add, document, embed, found, link, memory, near
+from trivet.clock import moment
 from trivet.errors import NotFound, StoreError
 from trivet.ids import new_id
 from trivet.store.postgres import PostgresStore, Server
@@ -33,7 +34,7 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.vaults.note_file(
         "notes", KnownFile("a.md", 1, 1, "markdown"), [KnownPart(one.id, "a.md", "", "", "", "")], []
     )
-    store.inbox.add(Proposal(id=new_id(), content=word, kind="told", reason="", created_at=EARLY), [word])
+    store.inbox.add(Proposal(id=new_id(), content=word, kind="told", reason="", created_at=moment(EARLY)), [word])
     store.usage.note({one.id: 1})
     store.usage.judge(one.id, word, "useful")
     store.vaults.note_links("notes", [KnownLink(one.id, "see-also", two.id)], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -21,6 +22,8 @@ from trivet.lab.tune.search import held, worth
 from trivet.lab.tune.tuning import Tuning, judged
 from trivet.models.chat import Chat
 from trivet.types import Memory
+
+MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def test_synonyms_never_have_the_stem_of_the_word() -> None:
@@ -141,7 +144,7 @@ def test_random_words_never_crash_a_rule() -> None:
         "\x1b[2J\n\n",
     ]
     for text in texts:
-        memory = Memory(id="m", content=text, title=text, created_at="", updated_at="", tags=(text[:64],))
+        memory = Memory(id="m", content=text, title=text, created_at=MOMENT, updated_at=MOMENT, tags=(text[:64],))
         for rule in LITERAL.values():
             query = rule(memory, commonness([memory]), random)
             assert query is None or (query.strip() and '"' not in query)

@@ -302,9 +302,23 @@ def test_an_embedder_given_later_takes_up_what_was_stored_before(open_trivet: Op
     assert [hit.id for hit in trivet.recall("zebra", recipe="legs(dense)").hits] == [id]
 
 
+def test_a_missing_key_of_a_hosted_embedder_is_a_note_and_no_failure(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    trivet = open_trivet(embedder="voyage:voyage-3")
+    id = trivet.remember("zebra relay").id
+    assert [hit.id for hit in trivet.recall("zebra relay").hits] == [id]
+    answered, reason = leg(trivet, "zebra relay", "dense")
+    assert not answered
+    assert "set VOYAGE_API_KEY" in (reason or "")
+    trivet.embed()
+    assert "set VOYAGE_API_KEY" in (trivet.stats().last_error or "")
+
+
 def test_a_bad_embedder_name_creates_no_store(open_trivet: Opened, tmp_path: Path) -> None:
     where = tmp_path / "new" / "memory.db"
-    for name in ("nonsense", "folder:/nowhere/at/all", "voyage:voyage-3"):
+    for name in ("nonsense", "folder:/nowhere/at/all", "voyage"):
         with pytest.raises(TrivetError):
             open_trivet(where, embedder=name)
         assert not where.exists()

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from trivet import InvalidInput, NotFound, Trivet
+from trivet.clock import moment
 from trivet.graph.draw import dot, svg
 from trivet.graph.mentions import Triple
 from trivet.secrets import MASK
@@ -164,7 +165,7 @@ def test_statements_hold_from_when_to_when(trivet: Trivet) -> None:
     assert (now.relation, now.target, now.evidence, now.valid_to) == ("lives in", "lima", new, None)
     then = trivet.graph("Li Hua", as_of="2024-07-01")
     (held,) = edges(then, "statement")
-    assert (held.target, held.evidence, held.valid_to, held.ended_by) == ("berlin", old, "2025-06-01", new)
+    assert (held.target, held.evidence, held.valid_to, held.ended_by) == ("berlin", old, moment("2025-06-01"), new)
     assert held.recorded_at is not None
     assert not edges(trivet.graph("Li Hua", as_of="2023-01-01"), "statement")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,8 @@ def test_every_field_is_kept(trivet: Trivet) -> None:
     assert (memory.importance, memory.confidence, memory.expanded_keywords) == (0.9, 0.4, ("socket",))
     assert memory.source is not None
     assert (memory.source.uri, memory.source.start_line, memory.source.end_line) == ("src/relay.py", 3, 9)
-    assert memory.created_at == "2024-05-01T10:00:00.000000Z"
-    assert memory.valid_from == "2024-05-02T00:00:00.000000Z"
+    assert memory.created_at == datetime(2024, 5, 1, 10, tzinfo=UTC)
+    assert memory.valid_from == datetime(2024, 5, 2, tzinfo=UTC)
     assert (memory.scope, memory.state, memory.revision) == ("team/relay", "active", 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trivet.agents.capture.model import BadAnswer, Model, NotAsked
-from trivet.clock import now
+from trivet.clock import moment, now
 from trivet.errors import TrivetError
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.similar import near
@@ -59,7 +59,7 @@ def curate(memory: Trivet) -> Curated:
             problems.append(f"{proposal.id}: {error}")
             changed = proposal
         content = engine.guard.masked(changed.content)[0]
-        changed = msgspec.structs.replace(changed, content=content, curated_at=now())
+        changed = msgspec.structs.replace(changed, content=content, curated_at=moment(now()))
         try:
             engine.store.inbox.rewrite(changed, essence(content))
         except TrivetError as error:  # the user decided on it meanwhile
@@ -84,7 +84,8 @@ def _near_by(engine: Engine, proposal: Proposal) -> dict[str, Memory]:
 
 def _question(proposal: Proposal, near_by: Mapping[str, Memory]) -> dict[str, Any]:
     stored = [
-        {"id": one.id, "content": one.content[:LONGEST_SHOWN], "since": one.created_at[:10]} for one in near_by.values()
+        {"id": one.id, "content": one.content[:LONGEST_SHOWN], "since": f"{one.created_at:%Y-%m-%d}"}
+        for one in near_by.values()
     ]
     return {"proposal": proposal.content, "kind": proposal.kind, "stored": stored}
 

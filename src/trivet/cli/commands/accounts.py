@@ -11,6 +11,7 @@ import typer
 from trivet.cli.command import command
 from trivet.cli.output import line
 from trivet.cli.session import Session
+from trivet.clock import stamp
 from trivet.contract import User
 from trivet.errors import InvalidInput
 from trivet.types import Right, Role
@@ -26,6 +27,7 @@ RIGHTS = ", ".join(get_args(Right))
     more="A reader sees what is theirs or shared with them; a writer also stores, changes and shares; an admin also "
     "sees the audit record and the metrics. The user `local` owns what was stored without a server.",
     example="trivet user add ana --role writer",
+    creates=True,
 )
 def add_user(
     session: Session,
@@ -97,7 +99,7 @@ def list_keys(session: Session) -> None:
     rows = [
         line(
             f"{one.id}  {one.user:<16} {','.join(one.rights)}  ",
-            ("revoked" if one.revoked_at else f"until {one.expires_at}" if one.expires_at else "", "dim"),
+            ("revoked" if one.revoked_at else f"until {stamp(one.expires_at)}" if one.expires_at else "", "dim"),
             f"  {one.label}",
         )
         for one in keys

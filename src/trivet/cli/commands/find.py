@@ -7,7 +7,7 @@ import msgspec
 from trivet.cli.command import verb_command
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
-from trivet.cli.views.answer import as_json, as_lines
+from trivet.cli.views.answer import as_lines
 from trivet.contract import Get, List, RecallRequest, Remember
 
 
@@ -23,7 +23,7 @@ trivet recall "E_CONN_4012" --scope acme --json
 )
 def recall(session: Session, request: RecallRequest) -> None:
     answer = session.memory.perform(request)
-    session.show(as_json(answer) if session.as_json else None, lambda: as_lines(answer))
+    session.show(answer, lambda: as_lines(answer))
 
 
 @verb_command(
@@ -40,7 +40,7 @@ trivet fuse "E_CONN_4012" --recipe "rrf(k=60, notes=2)" --json
 )
 def fuse(session: Session, request: RecallRequest) -> None:
     answer = session.memory.perform(msgspec.structs.replace(request, federated=True))
-    session.show(as_json(answer) if session.as_json else None, lambda: as_lines(answer))
+    session.show(answer, lambda: as_lines(answer))
 
 
 @verb_command("get", example="trivet get 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b")
@@ -63,6 +63,7 @@ def list_memories(session: Session, request: List) -> None:
 trivet remember "Staging listens on port 6543." --tag staging --scope acme/shop
 git log -1 --format=%B | trivet remember - --category code
 """,
+    creates=True,
 )
 def remember(session: Session, request: Remember) -> None:
     remembered = session.memory.perform(request)

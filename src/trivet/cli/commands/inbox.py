@@ -8,13 +8,12 @@ from trivet.cli.command import command, verb_command
 from trivet.cli.failure import TROUBLED_EMBEDDER
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-from trivet.cli.views.memories import preview
+from trivet.cli.views.memories import day, preview
 from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxShow
 from trivet.types import Proposal, ProposalPage, Proposed
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
-DAY = len("2026-05-01")
 
 
 @verb_command("inbox list", example="trivet inbox\ntrivet inbox list --state rejected")
@@ -34,6 +33,7 @@ def show(session: Session, request: InboxShow) -> None:
     "inbox propose",
     more="Secrets in it are left out: what waits for review is not sealed. To store one, use `trivet remember`.",
     example='trivet inbox propose "We deploy on Tuesdays." --kind decision',
+    creates=True,
 )
 def propose(session: Session, request: InboxPropose) -> None:
     proposed = session.memory.perform(request)
@@ -100,7 +100,7 @@ def _page(page: ProposalPage, state: str) -> Iterator[Line]:
 
 def _about(proposal: Proposal) -> str:
     what = proposal.action + (f" {proposal.memory}" if proposal.memory else "")
-    return " · ".join([proposal.created_at[:DAY], proposal.kind, proposal.category, proposal.scope, what])
+    return " · ".join([day(proposal.created_at), proposal.kind, proposal.category, proposal.scope, what])
 
 
 def _whole(proposal: Proposal) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,10 @@ from trivet.errors import InvalidInput, TrivetError
 
 if TYPE_CHECKING:
     from trivet.sources.files import Ingested, Options
+    from trivet.sources.files.parts import Skipped
+
+# Of what was passed over for one reason.
+NAMES_SHOWN = 5
 
 
 @command(
@@ -24,9 +28,11 @@ if TYPE_CHECKING:
     "Take in a folder of notes, a transcript or an export of chats, and keep up with it.",
     more="Told again, it reads only files that have changed: what was edited is updated, what was moved keeps its id, "
     "what is gone is forgotten (and can be restored). The store remembers the options. A file that cannot be read is "
-    "named and left out whole, and the exit status is 2. Links out of the folder are not followed.",
+    "named and left out whole, and the exit status is 2. What is passed over by the rules is named too. Links out of "
+    "the folder are not followed.",
     example="trivet ingest ~/notes --scope me/notes\ntrivet ingest ~/notes --watch\n"
     "trivet ingest ~/.claude/projects\ntrivet ingest ~/Downloads/conversations.json --dry-run",
+    creates=True,
 )
 def ingest_files(
     session: Session,
@@ -59,6 +65,7 @@ def ingest_files(
     if (files is not None) + listed + (dropped is not None) != 1:
         raise InvalidInput("Name the folder or file to take in, or say --list or --drop NAME.")
     if files is None:
+        session.creates = False
         return _look_or_drop(session, dropped)
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
     ingested = _once(session, files, name, options, dry_run)
@@ -132,6 +139,7 @@ def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...
 def shown(ingested: Ingested) -> Iterator[Line]:
     if not (ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems):
         yield line("No notes, transcripts or exports are there. docs/ingest.md lists what can be ingested.")
+        yield from _skipped(ingested.skipped)
         return
     yield line(_summary(ingested))
     if ingested.links_added or ingested.links_removed:
@@ -144,6 +152,18 @@ def shown(ingested: Ingested) -> Iterator[Line]:
         yield line((f"{done}, and replaced in the texts: {counts}.", "yellow"))
     for problem in ingested.problems:
         yield line((f"Left out: {problem}.", "red"))
+    yield from _skipped(ingested.skipped)
+
+
+def _skipped(skipped: Sequence[Skipped]) -> Iterator[Line]:
+    """A line for each reason, with the first few names; --json has them all."""
+    by_reason: dict[str, list[str]] = {}
+    for one in skipped:
+        by_reason.setdefault(one.reason, []).append(one.path)
+    for reason, paths in by_reason.items():
+        more = len(paths) - NAMES_SHOWN
+        names = ", ".join(paths[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        yield line((f"Passed over ({reason}): {names}.", "dim"))
 
 
 def _summary(ingested: Ingested) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from trivet.cli.command import command, verb_command
+from trivet.cli.completion import completer
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
@@ -28,7 +29,9 @@ def history(session: Session, request: History) -> None:
 )
 def diff(
     session: Session,
-    id: Annotated[str, typer.Argument(help=describe(History, "id"), show_default=False)],
+    id: Annotated[
+        str, typer.Argument(help=describe(History, "id"), show_default=False, autocompletion=completer("memory"))
+    ],
     older: Annotated[
         int | None, typer.Argument(min=1, help="The one before `newer` if none.", show_default=False)
     ] = None,
@@ -80,7 +83,7 @@ def usage(session: Session, request: UsageRequest) -> None:
 
 
 def _line(counts: Usage) -> Line:
-    last = f", last on {counts.last_shown[:10]}" if counts.last_shown else ""
+    last = f", last on {views.day(counts.last_shown)}" if counts.last_shown else ""
     said = f"useful {_times(counts.useful)}, not useful {_times(counts.not_useful)}"
     return line((counts.id, "cyan"), f"  shown {_times(counts.shown)}{last}; {said}")
 

@@ -78,6 +78,7 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
     "docs/import.md says where each keeps it.",
     example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -\n"
     "trivet import --from claude-mem ~/.claude-mem/claude-mem.db --dry-run",
+    creates=True,
 )
 def import_file(
     session: Session,

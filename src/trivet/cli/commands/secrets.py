@@ -11,6 +11,7 @@ from trivet.cli.output import line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
+from trivet.clock import stamp
 from trivet.contract import AuditRequest, RevealRequest
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -49,7 +50,7 @@ def redact(session: Session) -> None:
 def audit(session: Session, request: AuditRequest) -> None:
     entries = session.memory.perform(request)
     rows = [
-        line((f"{one.at}  ", "dim"), f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}")
+        line((f"{stamp(one.at)}  ", "dim"), f"{one.actor or '-':<12} {one.act:<12} {one.memory or '-'}  {one.detail}")
         for one in entries
     ]
     session.show(entries, lambda: rows or [line("Nothing is on the record yet.")])

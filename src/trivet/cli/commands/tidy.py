@@ -18,6 +18,7 @@ HEADINGS: dict[TidyKind, str] = {
     "duplicate": "Duplicates",
     "expired": "Expired",
     "unused": "Never recalled",
+    "unhelpful": "Never useful",
     "orphan": "Orphans",
 }
 ACTS = {"forget": "would be forgotten", "look": "left alone"}
@@ -25,9 +26,10 @@ ACTS = {"forget": "would be forgotten", "look": "left alone"}
 
 @command(
     "tidy",
-    "Find duplicates, what has expired, was never recalled or lost its file; forget it only with --yes.",
+    "Find duplicates, what has expired, was never recalled or useful, or lost its file; forget it only with --yes.",
     more="Nothing is purged: what a run forgot, --undo brings back. What is not beyond doubt (it has links, or stands "
-    "in a file) is shown and left alone. What was never recalled is forgotten only if you name it with --kind unused.",
+    "in a file) is shown and left alone. What was never recalled, or came and never helped, is forgotten only if you "
+    "name it with --kind unused or --kind unhelpful.",
     example="trivet tidy --dry-run\ntrivet tidy --yes --kind duplicate\ntrivet tidy --undo",
 )
 def tidy(
@@ -36,7 +38,7 @@ def tidy(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget what is found.")] = False,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="duplicate|expired|unused|orphan", help="Only such. Repeatable."),
+        typer.Option("--kind", metavar="duplicate|expired|unused|unhelpful|orphan", help="Only such. Repeatable."),
     ] = None,
     unused_days: Annotated[
         int, typer.Option("--unused-days", min=1, metavar="NUMBER", help="Never recalled in so many days.")

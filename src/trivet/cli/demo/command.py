@@ -15,7 +15,7 @@ from trivet.cli.output import Line, line, write_json, write_lines
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
-from trivet.cli.views.answer import as_json, as_lines
+from trivet.cli.views.answer import as_lines
 
 SHOWN = 3
 
@@ -75,7 +75,7 @@ def _closing(path: str) -> Iterator[Line]:
 
 
 def _value(memory: Trivet, path: str) -> dict[str, Any]:
-    recalls = [as_json(memory.recall(scene.query, limit=SHOWN)) for scene in SCENES]
+    recalls = [memory.recall(scene.query, limit=SHOWN) for scene in SCENES]
     return {
         "path": path,
         "recalls": recalls,

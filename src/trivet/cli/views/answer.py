@@ -1,11 +1,8 @@
-"""An answer to a recall, for programs and for people."""
+"""An answer to a recall, for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import msgspec
 
 from trivet.cli.output import Line, line
 from trivet.cli.views.memories import about, preview
@@ -17,14 +14,6 @@ PASSAGE_CHARACTERS = 320
 RESOLUTION_CHARACTERS = 160
 INDENT = 4
 STRENGTH_STYLES = {"strong": "green", "possible": "yellow", "weak": "dim"}
-
-
-def as_json(answer: Answer) -> dict[str, Any]:
-    """Each hit carries its memory's fields itself, so that `content` and `id` are said once."""
-    value: dict[str, Any] = msgspec.to_builtins(answer)
-    for hit in value["hits"]:
-        hit.update({name: field for name, field in hit.pop("memory").items() if name not in hit})
-    return value
 
 
 def as_lines(answer: Answer) -> Iterator[Line]:
@@ -53,17 +42,16 @@ def likely(answer: Answer) -> str:
 
 
 def hit_lines(hit: Hit) -> Iterator[Line]:
-    memory = hit.memory
-    heading = preview(memory.title) if memory.title else ""
+    heading = preview(hit.title) if hit.title else ""
     yield line(
         (f"{hit.rank:>2}  ", "bold"),
         (score_bar(hit.score), "green"),
         (f" {hit.score:.2f}  ", "green"),
         (f"{hit.strength:<8} {hit.relevance:>4.0%}  ", STRENGTH_STYLES[hit.strength]),
-        (heading or memory.id, "bold" if heading else "cyan"),
+        (heading or hit.id, "bold" if heading else "cyan"),
     )
     yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)
-    yield about(memory, indent=INDENT, with_id=bool(heading))
+    yield about(hit, indent=INDENT, with_id=bool(heading))
     yield line(("why: ", "bold dim"), (why_line(hit.why), "dim"), indent=INDENT)
     for resolution in hit.resolved_by:
         text = preview(resolution.content, RESOLUTION_CHARACTERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.cli.output import Line, line, one_line
-from trivet.cli.views.memories import DAY
+from trivet.cli.views.memories import day
 from trivet.graph.draw import Branch, tree_of
 from trivet.types import Concept, ConceptPage, GraphEdge, GraphNode, Neighbourhood
 
@@ -37,7 +37,7 @@ def graph(found: Neighbourhood) -> Iterator[Line]:
     labels = {node.id: node.label for node in found.nodes}
     statements = [edge for edge in found.edges if edge.kind == "statement"]
     if statements:
-        yield line((f"Statements that hold {f'as of {found.as_of[:DAY]}' if found.as_of else 'now'}:", "bold"))
+        yield line((f"Statements that hold {f'as of {day(found.as_of)}' if found.as_of else 'now'}:", "bold"))
     for edge in statements:
         yield _statement(edge, labels)
     if found.truncated:
@@ -70,9 +70,9 @@ def _verb(edge: GraphEdge, node: GraphNode) -> str:
 
 def _statement(edge: GraphEdge, labels: dict[str, str]) -> Line:
     words = " ".join(one_line(part) for part in (labels[edge.source], edge.relation, labels[edge.target]))
-    until = f" until {edge.valid_to[:DAY]}" if edge.valid_to else ""
+    until = f" until {day(edge.valid_to)}" if edge.valid_to else ""
     until += f", ended by {edge.ended_by}" if edge.ended_by else ""
-    since = f"since {(edge.valid_from or '')[:DAY]}{until}; told by "
+    since = f"since {day(edge.valid_from)}{until}; told by "
     return line(f"{words}  ", (since, "dim"), (edge.evidence or "", "cyan"), indent=INDENT)
 
 

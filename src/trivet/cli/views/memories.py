@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.cli.output import Line, line, one_line
+from trivet.clock import stamp, stamp_or_none
 from trivet.types import Finding, Imported, Link, Memory, Page, Remembered, Revision, Stats, WhyNot
 
 if TYPE_CHECKING:
     from trivet.cli.configuration import Setting
 
 PREVIEW = 100
-DAY = len("2026-05-01")
 MOST_TAGS = 12
 
 
@@ -23,9 +24,13 @@ def preview(text: str, longest: int = PREVIEW) -> str:
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
 
+def day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else ""
+
+
 def about(memory: Memory, indent: int = 0, with_id: bool = True, with_source: bool = True) -> Line:
     """One line on what a memory is: id, time, category, scope, state, tags, source."""
-    facts = [memory.created_at[:DAY], memory.category, memory.scope]
+    facts = [day(memory.created_at), memory.category, memory.scope]
     facts += [memory.state] if memory.state != "active" else []
     facts += ["sensitive"] if memory.sensitive else []
     facts += [" ".join(f"#{tag}" for tag in memory.tags)] if memory.tags else []
@@ -46,7 +51,7 @@ def memory(memory: Memory, links: Sequence[Link] = ()) -> Iterator[Line]:
         "keywords": ", ".join(memory.expanded_keywords),
         "source": _source(memory),
         "valid": _validity(memory),
-        "changed": f"{memory.updated_at} (revision {memory.revision})",
+        "changed": f"{stamp(memory.updated_at)} (revision {memory.revision})",
     }
     yield from _table({name: value for name, value in facts.items() if value})
     for link in links:
@@ -64,7 +69,8 @@ def _source(memory: Memory) -> str:
 def _validity(memory: Memory) -> str:
     if not memory.valid_from and not memory.valid_to:
         return ""
-    return f"from {memory.valid_from or 'ever'} to {memory.valid_to or 'ever'}"
+    start, end = stamp_or_none(memory.valid_from), stamp_or_none(memory.valid_to)
+    return f"from {start or 'ever'} to {end or 'ever'}"
 
 
 def link_line(link: Link) -> Line:
@@ -100,7 +106,7 @@ def history(revisions: Sequence[Revision]) -> Iterator[Line]:
     for revision in revisions:
         yield line(
             (f"{revision.revision:>3}  ", "bold"),
-            (f"{revision.changed_at}  ", "dim"),
+            (f"{stamp(revision.changed_at)}  ", "dim"),
             f"{revision.action:<9} {preview(revision.memory.title or revision.memory.content)}",
         )
 

@@ -46,6 +46,8 @@ def _afterwards(why: Why) -> Iterator[str]:
         yield f"moved here from superseded {', '.join(why.redirected_from)}"
     if why.collapsed:
         yield f"says the same as {', '.join(why.collapsed)}"
+    if why.yields_to:
+        yield f"a page of links, behind {len(why.yields_to)} of the notes on it"
 
 
 def health_lines(health: Health) -> Iterator[str]:

@@ -13,6 +13,7 @@ from trivet.analyse import Question, first_terms
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
 from trivet.memory.answer.of_time import weighed_by_time
+from trivet.memory.answer.pages_of_links import behind_what_they_list
 from trivet.memory.likeness import essence
 from trivet.search.legs.registry import legs
 from trivet.search.prior import exactness, importance_prior
@@ -90,6 +91,7 @@ def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filt
         candidates = _collapsed(candidates, request.limit, dropped)
     if request.per_source is not None:
         candidates = _capped(candidates, request.per_source, dropped)
+    candidates = behind_what_they_list(store, candidates)
     for place, hit in enumerate(candidates[request.limit :], request.limit + 1):
         dropped[hit.memory.id] = f"came {place} and the limit is {request.limit}"
     return tuple(candidates[: request.limit]), dropped

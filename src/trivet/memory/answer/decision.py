@@ -52,6 +52,7 @@ class Scored(Value, frozen=True, kw_only=True):
     relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
+    yields_to: tuple[str, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

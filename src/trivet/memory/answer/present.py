@@ -43,12 +43,10 @@ def present(
         (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), decision.question)
         hits.append(
             Hit(
-                id=memory.id,
-                content=memory.content,
+                **msgspec.structs.asdict(memory),
                 passage=passage,
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
-                memory=memory,
                 why=_why(decision.question, hit, paths.get(hit.fused.id, ())),
                 relevance=hit.relevance,
                 strength=strength(hit.relevance),
@@ -94,8 +92,7 @@ def _within_budget(hits: Sequence[Hit], budget: int | None) -> tuple[tuple[Hit, 
 
 
 def _shortened(hit: Hit) -> Hit:
-    memory = msgspec.structs.replace(hit.memory, content=hit.passage)
-    return msgspec.structs.replace(hit, content=hit.passage, memory=memory)
+    return msgspec.structs.replace(hit, content=hit.passage)
 
 
 def _why(question: Question, hit: Scored, path: Path) -> Why:
@@ -114,6 +111,7 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         blended=None if hit.fused.blended is None else round(hit.fused.blended, 6),
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
+        yields_to=hit.yields_to,
         path=path,
         time=hit.time,
         time_factor=round(hit.time_factor, 6),

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from trivet.clock import stamp
 from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, LinkRequest, Remember
 from trivet.errors import Conflict, Forbidden, InvalidInput
 from trivet.ids import check_id
@@ -81,7 +82,7 @@ def _store(engine: Engine, proposal: Proposal) -> str:
             scope=proposal.scope,
             source=proposal.source,
             confidence=CONFIDENCE,
-            created_at=proposal.created_at,
+            created_at=stamp(proposal.created_at),
         ),
     ).id
     if proposal.action == "supersede" and proposal.memory is not None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment, now
 from trivet.contract import InboxPropose
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
@@ -92,7 +92,7 @@ def _proposal(
         tags=tuple(dict.fromkeys(tag[:LONGEST_TAG] for tag in tags)),
         scope=request.scope or engine.settings.scope,
         source=engine.guard.masked(request.source)[0] if request.source else None,
-        created_at=now(),
+        created_at=moment(now()),
         owner=engine.viewer or LOCAL,
     )
     check_concerned(engine, proposal)

@@ -4,6 +4,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,10 @@ BYTES_PER_TOKEN = 3
 
 
 class HostedEmbedder(ABC):
-    """Speaks to one endpoint. A subclass says how a request and an answer look."""
+    """Speaks to one endpoint. A subclass says how a request and an answer look.
+
+    The key is looked up when it is used: without it recall still answers by words, and says what is missing.
+    """
 
     local = False
 
@@ -39,7 +43,7 @@ class HostedEmbedder(ABC):
         self,
         spec: Spec,
         endpoint: str,
-        key: str,
+        key: Callable[[], str],
         *,
         query_limits: Limits = QUERY_LIMITS,
         document_limits: Limits = DOCUMENT_LIMITS,
@@ -69,6 +73,10 @@ class HostedEmbedder(ABC):
         assert self._dimension is not None
         return self._dimension
 
+    def check_key(self) -> None:
+        """Raises an EmbedderError that names the variable, if the key is missing; asks nobody."""
+        self._key()
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
@@ -89,7 +97,7 @@ class HostedEmbedder(ABC):
         if not all(text.strip() for text in texts):
             raise EmbedderError(f"{self.identity} cannot embed an empty text")
         body = self._body([clean(text) for text in texts], purpose)
-        answer = post_json(self._endpoint, body, self._key, self._limits[purpose], self._wait)
+        answer = post_json(self._endpoint, body, self._key(), self._limits[purpose], self._wait)
         vectors = checked(self._parsed(answer), len(texts), self._dimension, self.identity)
         self._dimension = vectors.shape[1]
         return vectors
@@ -109,8 +117,8 @@ class OpenAIEmbedder(HostedEmbedder):
     """
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
-        variables = (ANY_KEY,) if spec.url else (ANY_KEY, "OPENAI_API_KEY")
-        super().__init__(spec, f"{spec.url or OPENAI_URL}/embeddings", key_from(*variables), **limits)
+        key = partial(key_from, ANY_KEY) if spec.url else partial(required_key, ANY_KEY, "OPENAI_API_KEY")
+        super().__init__(spec, f"{spec.url or OPENAI_URL}/embeddings", key, **limits)
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "encoding_format": "float"}
@@ -126,7 +134,9 @@ class VoyageEmbedder(HostedEmbedder):
     """Voyage AI, whose vectors differ for queries and documents."""
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
-        super().__init__(spec, f"{spec.url or VOYAGE_URL}/embeddings", required_key("VOYAGE_API_KEY"), **limits)
+        super().__init__(
+            spec, f"{spec.url or VOYAGE_URL}/embeddings", partial(required_key, "VOYAGE_API_KEY"), **limits
+        )
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self._spec.name, "input": list(texts), "input_type": purpose}
@@ -142,7 +152,7 @@ class CohereEmbedder(HostedEmbedder):
     """Cohere (API version 2), whose vectors differ for queries and documents."""
 
     def __init__(self, spec: Spec, **limits: Any) -> None:
-        super().__init__(spec, f"{spec.url or COHERE_URL}/embed", required_key("COHERE_API_KEY"), **limits)
+        super().__init__(spec, f"{spec.url or COHERE_URL}/embed", partial(required_key, "COHERE_API_KEY"), **limits)
 
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]:
         body: dict[str, Any] = {

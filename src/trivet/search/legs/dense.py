@@ -16,6 +16,7 @@ SILENT = f"{NAME}_silent"
 def _search(query: LegQuery) -> Ranking:
     serving = query.embedding.serving()
     if serving is None:
+        query.embedding.check_key()  # then that is the reason, and says more
         raise LegFailed("no memory has been embedded yet")
     vector = query.embedding.query_vector(serving, query.question.text)
     found = query.store.vectors.search(serving, vector, query.filter, query.recipe.depth)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 from trivet.serve.resident.connect import open_memory
+from trivet.settings import load_settings
+from trivet.settings.existing_store import missing_store, nearest_store
 from trivet.trivet import Trivet
+
+logger = logging.getLogger("trivet.serve")
 
 T = TypeVar("T")
 
@@ -39,5 +45,13 @@ class LazyStore:
     def _apply(self, function: Callable[[Trivet], T]) -> T:
         with self._opening:
             if self._memory is None:
-                self._memory = open_memory(self._path)
+                self._memory = self._opened()
         return function(self._memory)
+
+    def _opened(self) -> Trivet:
+        """An agent reads and writes, so a store that is not there is made. Beside another store, the log says so: the
+        path may be mistyped."""
+        settings = load_settings(path=self._path)
+        if (missing := missing_store(settings)) and nearest_store(Path(settings.path).expanduser()):
+            logger.warning("%s", missing)
+        return open_memory(self._path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -22,9 +23,11 @@ from trivet.serve.mcp.result_types import (
     OtherSystemHit,
     Recalled,
     Resolved,
+    Shape,
     Shown,
     Similar,
     Stored,
+    WhyFound,
 )
 from trivet.types import (
     Answer,
@@ -39,7 +42,6 @@ from trivet.types import (
     Source,
     Stats,
     Usage,
-    Why,
     WhyNot,
 )
 
@@ -130,22 +132,30 @@ def judged(usage: Usage) -> Judged:
 def _found(hit: Hit) -> Found:
     content = hit.content if len(hit.content) <= WHOLE_CHARACTERS else hit.passage
     content, _ = _start(content, WHOLE_CHARACTERS)
-    whole = len(hit.memory.content)
-    shared = {name: value for name, value in _fields(hit.memory).items() if name in Found.__struct_fields__}
-    found = {
-        "rank": hit.rank,
+    whole = len(hit.content)
+    shortened = {
         "score": round(hit.score, 3),
         "relevance": _likely(hit.relevance),
         "strength": hit.strength,
         "content": content,
         "whole_characters": whole if len(content) < whole else None,
-        "why": _why(hit.why),
-        "path": " -> ".join(step.name for step in hit.why.path) or None,
-        "redirected_from": hit.why.redirected_from,
-        "same_as": hit.why.collapsed,
+        "why": WhyFound(**_same(WhyFound, hit.why)),
         "resolved_by": tuple(_resolved(resolution) for resolution in hit.resolved_by),
     }
-    return Found(**{**shared, **found})
+    return Found(**{**_same(Found, hit), **shortened})
+
+
+def _same(shape: type[Shape], value: Any) -> dict[str, Any]:
+    """The fields that a value and its shape share, without those at their default, which a shape leaves out only if it
+    was not given them."""
+    return {
+        name: given for name, default in _defaults(shape).items() if (given := getattr(value, name, default)) != default
+    }
+
+
+@cache
+def _defaults(shape: type[Shape]) -> Mapping[str, Any]:
+    return {field.name: field.default for field in msgspec.structs.fields(shape)}
 
 
 def _other_system_hit(hit: ForeignHit) -> OtherSystemHit:
@@ -167,19 +177,6 @@ def _likely(relevance: float | None) -> float | None:
 def _resolved(resolution: Resolution) -> Resolved:
     text, whole = _start(resolution.content, WHOLE_CHARACTERS)
     return Resolved(id=resolution.id, content=text, whole_characters=whole)
-
-
-def _why(why: Why) -> str:
-    parts = [f"{name} {leg.rank}" for name, leg in why.legs.items() if leg.rank is not None]
-    if why.rerank is not None:
-        parts.append(f"rerank {why.rerank.rank}")
-    if why.matched_words:
-        parts.append(f"words: {' '.join(why.matched_words)}")
-    if why.time is not None:
-        parts.append(why.time)
-    if why.exactness:
-        parts.append(f"exact {why.exactness:g}")
-    return ", ".join(parts)
 
 
 def _health(health: Health) -> str | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from datetime import datetime
 
+from trivet.clock import stamp
 from trivet.secrets import MASK
 from trivet.serve.mcp.result_types import (
     Changed,
@@ -53,7 +55,8 @@ def recalled_text(result: Recalled, wrapper: Wrapper) -> str:
             continue
         lines.append(_headline(hit))
         # A path is made of words out of memories, so it stands inside, unlike the rest of the reasons.
-        path = f"by way of {hit.path}\n" if hit.path else ""
+        steps = " -> ".join(step.name for step in hit.why.path)
+        path = f"by way of {steps}\n" if steps else ""
         lines.append(wrapper.wrap(f"{label(hit)}\n{path}{hit.content}", hit.id))
         for resolution in hit.resolved_by:
             lines += ["   resolved by:", wrapper.wrap(resolution.content, resolution.id)]
@@ -134,11 +137,17 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
 
 
 def _headline(hit: Found) -> str:
-    parts = [f"{hit.rank}. {hit.strength}, {hit.relevance:.0%} likely, score {hit.score:g}", hit.why]
-    if hit.redirected_from:
-        parts.append(f"replaces {' '.join(hit.redirected_from)}")
-    if hit.same_as:
-        parts.append(f"same as {' '.join(hit.same_as)}")
+    parts = [f"{hit.rank}. {hit.strength}, {hit.relevance:.0%} likely, score {hit.score:g}"]
+    if hit.why.matched_words:
+        parts.append(f"words: {' '.join(hit.why.matched_words)}")
+    if hit.why.time:
+        parts.append(hit.why.time)
+    if hit.why.exactness:
+        parts.append(f"exact {hit.why.exactness:g}")
+    if hit.why.redirected_from:
+        parts.append(f"replaces {' '.join(hit.why.redirected_from)}")
+    if hit.why.collapsed:
+        parts.append(f"same as {' '.join(hit.why.collapsed)}")
     if hit.whole_characters is not None:
         parts.append(f"part of {hit.whole_characters} characters, memory_get shows all")
     return "; ".join(part for part in parts if part)
@@ -147,7 +156,7 @@ def _headline(hit: Found) -> str:
 def label(memory: Found | Shown) -> str:
     """One line about a memory: what is worth its tokens on every hit."""
     parts: list[str] = [memory.title] if memory.title else []
-    parts += [memory.category, memory.created_at[:10], f"scope {memory.scope}"]
+    parts += [memory.category, f"{memory.created_at:%Y-%m-%d}", f"scope {memory.scope}"]
     if memory.tags:
         parts.append(f"tags {', '.join(memory.tags)}")
     if memory.state != "active":
@@ -157,12 +166,12 @@ def label(memory: Found | Shown) -> str:
 
 def _details(memory: Shown) -> str:
     parts = [label(memory), f"importance {memory.importance:g}, confidence {memory.confidence:g}"]
-    parts.append(f"revision {memory.revision}, updated {memory.updated_at}")
+    parts.append(f"revision {memory.revision}, updated {stamp(memory.updated_at)}")
     if memory.owner != LOCAL:
         parts.append(f"owner {memory.owner}")
     for name in ("source", "valid_from", "valid_to"):
         if value := getattr(memory, name):
-            parts.append(f"{name} {value}")
+            parts.append(f"{name} {stamp(value) if isinstance(value, datetime) else value}")
     if memory.expanded_keywords:
         parts.append(f"keywords {', '.join(memory.expanded_keywords)}")
     return "\n".join(parts)

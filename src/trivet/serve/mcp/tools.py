@@ -171,9 +171,10 @@ def _delete(memory: Trivet, request: Any) -> Changed:
 
 def _link(memory: Trivet, request: LinkOrUnlink) -> Linked:
     kind = UnlinkRequest if request.remove else LinkRequest
-    memory.perform(kind(source=request.source, kind=request.kind, target=request.target))
+    made = memory.perform(kind(source=request.source, kind=request.kind, target=request.target))
     status: Literal["linked", "removed"] = "removed" if request.remove else "linked"
-    return Linked(status=status, source=request.source, kind=request.kind, target=request.target)
+    ends = made or request  # with whole ids; a link that is gone is told as the agent named it
+    return Linked(status=status, source=ends.source, kind=ends.kind, target=ends.target)
 
 
 def _shown(shape: Callable[[Any], Any]) -> Callable[[Trivet, Any], Any]:

@@ -18,6 +18,7 @@ from trivet.serve.resident.hook_client import Gone, ask
 from trivet.serve.resident.paths import LOG, SUPPORTED, holder, made_folder, socket_file
 from trivet.settings import Settings, load_settings
 from trivet.settings.address import is_server
+from trivet.settings.existing_store import check_exists
 from trivet.trivet import Trivet
 
 logger = logging.getLogger("trivet.serve.resident")
@@ -29,9 +30,11 @@ START_SECONDS = 20.0
 LOOK_SECONDS = 0.05
 
 
-def open_memory(path: str | None = None, **overrides: Any) -> Trivet:
+def open_memory(path: str | None = None, *, create: bool = True, **overrides: Any) -> Trivet:
     """As Trivet.open, for programs of this user: the command line and MCP on standard input and output."""
     settings = load_settings(path=path, **overrides)
+    if not create:
+        check_exists(settings)
     if not SUPPORTED or settings.resident == "off" or is_server(settings.path):
         return Trivet.open(settings=settings)
     if settings.resident == "always":

@@ -15,14 +15,19 @@ import msgspec
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
 from trivet.sources.files.apply import AssignedPart, apply, apply_gone, plan_change
+from trivet.sources.files.formats import NOTHING
 from trivet.sources.files.links import update_links
 from trivet.sources.files.matching import Match, UnmatchedParts, match_moved, match_within, new_id_of
-from trivet.sources.files.parts import Ingested
+from trivet.sources.files.parts import Ingested, Skipped
 from trivet.sources.files.prepare import ParsedFile, prepare, stamps
 from trivet.sources.files.vault import Vault
 from trivet.sources.files.walk import FileStatus, Listing, read_text
 from trivet.store.records import KnownFile, KnownPart
 from trivet.types import Progress
+
+# Why a file that was read makes no memory.
+OTHER_JSON = "JSON that is no conversation"
+NOTHING_IN_IT = "nothing in it to remember"
 
 
 class PlannedFile(msgspec.Struct, frozen=True):
@@ -44,6 +49,7 @@ class Changes:
         self._ids_in_use: dict[str, KnownPart | None] = {
             part.id: part for parts in self._parts.values() for part in parts
         }
+        self._skipped = [one for one in listing.skipped if vault.covers(one.path.rstrip("/"))]
         self._sort_files({file.path: file for file in engine.store.vaults.files(vault.name)}, listing)
         self._counts: Counter[str] = Counter()
         self._redacted: Counter[str] = Counter()
@@ -57,6 +63,12 @@ class Changes:
             file
             for path, file in self._present.items()
             if path in known and (path == self._vault.under or not _same(file, known[path], current))
+        ]
+        read_again = {file.path for file in self._changed}
+        self._skipped += [
+            Skipped(path, OTHER_JSON)
+            for path in self._present
+            if path in known and path not in read_again and known[path].reader.startswith(NOTHING.name)
         ]
         self._any_known = any(path in known for path in self._present)
         unknown = tuple("" if folder == "." else f"{folder}/" for folder in listing.unknown)
@@ -122,6 +134,7 @@ class Changes:
             files_unchanged=len(self._present) - self.to_read,
             redacted=dict(self._redacted),
             problems=tuple(self._problems),
+            skipped=tuple(self._skipped),
             **self._counts,
         )
 
@@ -152,6 +165,8 @@ class Changes:
             parsed = prepare(self._engine, file.path, read_text(self._vault.root, file.path), self._vault.options)
             if not parsed.format.takes and self._vault.under == file.path:
                 raise InvalidInput("no reader knows what is in it. docs/ingest.md lists what can be ingested")
+            if not parsed.parts:
+                self._skipped.append(Skipped(file.path, NOTHING_IN_IT if parsed.format.takes else OTHER_JSON))
         return parsed
 
     def _assign(self, path: str, matches: Sequence[Match]) -> list[AssignedPart]:

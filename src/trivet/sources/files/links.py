@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment, now
 from trivet.errors import Conflict, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.parts import About
@@ -112,7 +112,7 @@ def _possible(engine: Engine, links: set[KnownLink]) -> list[KnownLink]:
 
 def _link(engine: Engine, link: KnownLink, problems: list[str]) -> bool:
     try:
-        engine.store.links.add(Link(kind=link.kind, source=link.source, target=link.target, created_at=now()))
+        engine.store.links.add(Link(kind=link.kind, source=link.source, target=link.target, created_at=moment(now())))
     except Conflict as error:
         problems.append(f"a link was left out: {error}")
         return False

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import yaml
 
+from trivet.clock import stamp_or_none
 from trivet.errors import InvalidInput
 from trivet.ids import check_id
 from trivet.memory_fields import FIELDS, Field, Kind
@@ -88,6 +89,8 @@ def _to_front(name: str, kind: Kind, value: Any) -> dict[str, Any]:
             return {name: list(value)}
         case "flag":
             return {name: "true" if value else None}
+        case "time":
+            return {name: stamp_or_none(value)}
         case "state":  # that of a deleted or superseded memory is not the file's to say
             return {name: value if value == "archived" else None}
         case "source":

@@ -45,8 +45,18 @@ class Options(msgspec.Struct, frozen=True, omit_defaults=True):
     exclude: tuple[str, ...] = ()
 
 
+class Skipped(msgspec.Struct, frozen=True):
+    """A file or a folder (with a slash at its end) that was passed over on purpose. It is no problem."""
+
+    path: str
+    reason: str
+
+
 class Ingested(msgspec.Struct, frozen=True, kw_only=True):
-    """What an ingest did, or with `dry_run` would do. A file in `problems` was left out whole."""
+    """What an ingest did, or with `dry_run` would do.
+
+    A file in `problems` should have been read and was left out whole; what is in `skipped` is not read by the rules.
+    """
 
     vault: str
     dry_run: bool = False
@@ -63,6 +73,7 @@ class Ingested(msgspec.Struct, frozen=True, kw_only=True):
     links_removed: int = 0
     redacted: Mapping[str, int] = {}
     problems: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def changed(self) -> bool:

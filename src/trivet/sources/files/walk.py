@@ -12,6 +12,7 @@ import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.sources.files.formats import is_readable
+from trivet.sources.files.parts import Skipped
 
 # Skipped like hidden folders: they hold no notes.
 NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
@@ -44,6 +45,7 @@ class Listing(msgspec.Struct, frozen=True):
     files: tuple[FileStatus, ...]
     problems: tuple[str, ...]
     unknown: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
 
 
 def list_files(root: Path, exclude: Sequence[str]) -> Listing:
@@ -51,22 +53,27 @@ def list_files(root: Path, exclude: Sequence[str]) -> Listing:
     files: list[FileStatus] = []
     problems: list[str] = []
     troubles: list[OSError] = []
+    skipped: list[Skipped] = []
     for folder, folders, names in os.walk(root, onerror=troubles.append):
-        here = Path(folder)
-        kept = [name for name in (*folders, *names) if not _hidden(name)]
-        for name in sorted(name for name in kept if name in folders or is_readable(name)):
+        here, inner = Path(folder), frozenset(folders)
+        folders.clear()
+        for name in sorted((*inner, *names)):
             path = _from(root, here / name)
-            if problem := _problem(here / name, path):
+            if reason := _passed_over(name, path, exclude, name in inner):
+                skipped.append(Skipped(f"{path}/" if name in inner else path, reason))
+            elif problem := _problem(here / name, path):
                 problems.append(problem)
-            elif name not in folders and not _excluded(path, exclude) and (found := _seen(here / name, path)):
+            elif name in inner:
+                folders.append(name)
+            elif found := _seen(here / name, path):
                 files.append(found)
-        folders[:] = sorted(
-            name for name in folders if name in kept and not _excluded(_from(root, here / name), exclude)
-        )
+            else:
+                skipped.append(Skipped(path, "no regular file"))
     problems += [
         f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
     ]
-    return Listing(tuple(files), tuple(problems), tuple(_from(root, Path(error.filename)) for error in troubles))
+    unknown = tuple(_from(root, Path(error.filename)) for error in troubles)
+    return Listing(tuple(files), tuple(problems), unknown, tuple(skipped))
 
 
 def read_text(root: Path, path: str) -> TextFile:
@@ -117,8 +124,15 @@ def _problem(whole: Path, path: str) -> str | None:
     return None
 
 
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or name in NOT_NOTES
+def _passed_over(name: str, path: str, exclude: Sequence[str], is_folder: bool) -> str | None:
+    """Why a file or a folder is not looked at; None if it is."""
+    if name.startswith("."):
+        return "hidden"
+    if name in NOT_NOTES:
+        return "programs, no notes"
+    if not is_folder and not is_readable(name):
+        return "of no kind that is read"
+    return "excluded" if _excluded(path, exclude) else None
 
 
 def _excluded(path: str, patterns: Sequence[str]) -> bool:

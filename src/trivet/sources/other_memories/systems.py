@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 
-from trivet.clock import now, parse_time
+from trivet.clock import moment, now, parse_time
 from trivet.errors import InvalidInput
 from trivet.memory.export_import import LinkLine, MemoryLine
 from trivet.sources.files.parts import pieces
@@ -58,7 +59,7 @@ def lines_of(
 def _memory(
     system: SystemName, one: ForeignMemory, content: str, number: int, scope: str, categories: Sequence[str]
 ) -> Memory:
-    created = _time(one.created_at) or now()
+    created = _time(one.created_at) or moment(now())
     tags = [*one.tags, *([one.category] if one.category not in categories else [])]
     return Memory(
         id=_id(system, one.key, number),
@@ -78,7 +79,7 @@ def _memory(
 
 
 def _link(system: SystemName, one: ForeignMemory, kind: LinkKind, target: str) -> Link:
-    made = _time(one.created_at) or now()
+    made = _time(one.created_at) or moment(now())
     return Link(kind=kind, source=_id(system, one.key, 1), target=_id(system, target, 1), created_at=made)
 
 
@@ -96,10 +97,10 @@ def _short(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in kept if word))[:MOST_TAGS]
 
 
-def _time(text: str | None) -> str | None:
+def _time(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return parse_time(text.strip().replace(" UTC", "Z"), "time")
+        return moment(parse_time(text.strip().replace(" UTC", "Z"), "time"))
     except InvalidInput:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.clock import now
+from trivet.clock import moment, moment_or_none, now, stamp, stamp_or_none
 from trivet.errors import Conflict, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import KnownKey
@@ -15,11 +15,13 @@ class Accounts(Part):
     file = "accounts"
 
     def add_user(self, name: str, role: Role) -> User:
-        user = User(name=name, role=role, created_at=now())
+        user = User(name=name, role=role, created_at=moment(now()))
         with self._database.write() as connection:
             if connection.execute(self._sql["user"], {"name": name}).fetchone():
                 raise Conflict(f"There is a user {name} already. Nothing was changed.")
-            connection.execute(self._sql["add_user"], {"name": name, "role": role, "created_at": user.created_at})
+            connection.execute(
+                self._sql["add_user"], {"name": name, "role": role, "created_at": stamp(user.created_at)}
+            )
             _note(connection, "add user", f"{name}, {role}")
         return user
 
@@ -45,10 +47,10 @@ class Accounts(Part):
         row = self._row("user", name=name)
         if row is None:
             raise NotFound(f"There is no user {name}. Add them first: `trivet user add {name}`.")
-        return User(name=row[0], role=row[1], created_at=row[2])
+        return _user(row)
 
     def users(self) -> tuple[User, ...]:
-        return tuple(User(name=row[0], role=row[1], created_at=row[2]) for row in self._rows("users"))
+        return tuple(_user(row) for row in self._rows("users"))
 
     def add_key(self, key: Key, hash: bytes) -> None:
         with self._database.write() as connection:
@@ -61,8 +63,8 @@ class Accounts(Part):
                     "hash": hash,
                     "rights": as_json(key.rights),
                     "label": key.label,
-                    "created_at": key.created_at,
-                    "expires_at": key.expires_at,
+                    "created_at": stamp(key.created_at),
+                    "expires_at": stamp_or_none(key.expires_at),
                 },
             )
             _note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
@@ -86,7 +88,11 @@ class Accounts(Part):
 
 
 def _note(connection: WriteTransaction, act: str, detail: str) -> None:
-    note(connection, [AuditEntry(at=now(), actor=None, act=act, memory=None, detail=detail)])
+    note(connection, [AuditEntry(at=moment(now()), actor=None, act=act, memory=None, detail=detail)])
+
+
+def _user(row: Row) -> User:
+    return User(name=row[0], role=row[1], created_at=moment(row[2]))
 
 
 def _key(row: Row) -> Key:
@@ -95,7 +101,7 @@ def _key(row: Row) -> Key:
         user=row["user"],
         rights=texts(row["rights"]),  # type: ignore[arg-type]  # they were rights when they were written
         label=row["label"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        revoked_at=row["revoked_at"],
+        created_at=moment(row["created_at"]),
+        expires_at=moment_or_none(row["expires_at"]),
+        revoked_at=moment_or_none(row["revoked_at"]),
     )

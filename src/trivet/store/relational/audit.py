@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment, now, stamp
 from trivet.store.relational.database import Database, Part, Row, WriteTransaction
 from trivet.types import AuditEntry
 
@@ -20,7 +20,10 @@ class Audit(Part):
     def note(self, act: str, memory: str | None, detail: str) -> None:
         """Within a transaction it is part of it: what was not noted was not done."""
         with self._database.write() as connection:
-            note(connection, [AuditEntry(at=now(), actor=self._database.viewer, act=act, memory=memory, detail=detail)])
+            note(
+                connection,
+                [AuditEntry(at=moment(now()), actor=self._database.viewer, act=act, memory=memory, detail=detail)],
+            )
 
     def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
         """The latest entries, newest first; those of one actor, if named."""
@@ -35,8 +38,8 @@ def note_write(
 ) -> None:
     """Writes of users are on the record. The owner of the store needs none: revisions tell, and could be forged too."""
     if viewer is not None and ids:
-        moment = now()
-        note(connection, [AuditEntry(at=moment, actor=viewer, act=act, memory=id, detail=detail) for id in ids])
+        at = moment(now())
+        note(connection, [AuditEntry(at=at, actor=viewer, act=act, memory=id, detail=detail) for id in ids])
 
 
 def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
@@ -46,7 +49,7 @@ def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
     rows = []
     for entry in entries:
         sequence, hash = sequence + 1, _chained(hash, entry)
-        rows.append({**msgspec.structs.asdict(entry), "sequence": sequence, "hash": hash})
+        rows.append({**_row(entry), "sequence": sequence, "hash": hash})
     connection.executemany(sql["note"], rows)
 
 
@@ -65,8 +68,15 @@ def broken_links(database: Database) -> int:
 
 
 def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(at=row["at"], actor=row["actor"], act=row["act"], memory=row["memory"], detail=row["detail"])
+    return AuditEntry(
+        at=moment(row["at"]), actor=row["actor"], act=row["act"], memory=row["memory"], detail=row["detail"]
+    )
+
+
+def _row(entry: AuditEntry) -> dict[str, object]:
+    """As it is stored and hashed, with its time as a stamp."""
+    return {**msgspec.structs.asdict(entry), "at": stamp(entry.at)}
 
 
 def _chained(before: bytes, entry: AuditEntry) -> bytes:
-    return hashlib.sha256(before + msgspec.json.encode(entry)).digest()
+    return hashlib.sha256(before + msgspec.json.encode(_row(entry))).digest()

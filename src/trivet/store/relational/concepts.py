@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment_or_none, now
 from trivet.errors import NotFound
 from trivet.graph.mentions import ROLES
 from trivet.graph.walk import SURE_PER_MAYBE
@@ -130,7 +130,9 @@ class Statement(msgspec.Struct, frozen=True):
     ended_by: str | None
 
     def edge(self, source: str, target: str) -> GraphEdge:
-        return GraphEdge(kind="statement", **{**msgspec.structs.asdict(self), "source": source, "target": target})
+        times = {name: moment_or_none(getattr(self, name)) for name in ("valid_from", "valid_to", "recorded_at")}
+        fields = {**msgspec.structs.asdict(self), **times, "source": source, "target": target}
+        return GraphEdge(kind="statement", **fields)
 
 
 def held_statements(connection: Connection, concepts: Sequence[int], filter: Filter, moment: str) -> list[Statement]:
@@ -196,7 +198,7 @@ class Surveyor:
         return Neighbourhood(
             start=nodes[first].id,
             depth=depth,
-            as_of=self._filter.as_of,
+            as_of=moment_or_none(self._filter.as_of),
             nodes=tuple(nodes.values()),
             edges=tuple(self._edges(nodes)),
             truncated=not whole,

@@ -18,6 +18,11 @@ IDS_KEPT = 200_000
 AllIds = NDArray[np.bytes_]
 
 
+def id_range(start: str) -> dict[str, str]:
+    """Bounds of the ids that start so, for an index in byte order: "g" comes after every character of an id."""
+    return {"start": start, "stop": f"{start}g"}
+
+
 class Ids:
     """Keys are never reused and never change their id, so what is known stays true until the memory is purged;
     a purged memory no longer passes any filter, so its key is not asked for. Only a database that lost its latest

@@ -7,11 +7,12 @@ from hashlib import sha256
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment_or_none, now, stamp_or_none
 from trivet.errors import Conflict, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.relational.budgets import Budget
 from trivet.store.relational.database import Database, Part, Row
+from trivet.store.relational.ids import id_range
 from trivet.types import LOCAL, Proposal, ProposalPage, ProposalState
 
 
@@ -24,7 +25,7 @@ class Inbox(Part):
 
     def add(self, proposal: Proposal, said: Sequence[str]) -> None:
         with self._database.write() as connection:
-            row = {**msgspec.structs.asdict(proposal), "tags": as_json(proposal.tags), "said": digest(said)}
+            row = {**_columns(proposal), "said": digest(said)}
             connection.execute(self._sql["insert"], {name: row[name] for name in _INSERTED})
 
     def get(self, id: str) -> Proposal:
@@ -32,6 +33,10 @@ class Inbox(Part):
         if row is None:
             raise NotFound(f"There is no proposal {id} in this inbox. `trivet inbox` lists those that wait.")
         return _proposal(row)
+
+    def ids_starting_with(self, start: str, limit: int) -> list[str]:
+        rows = self._rows("starting_with", **id_range(start), limit=limit, viewer=self._database.viewer)
+        return [row[0] for row in rows]
 
     def page(self, state: ProposalState, limit: int, offset: int) -> ProposalPage:
         values = {"state": state, "viewer": self._database.viewer}
@@ -48,7 +53,7 @@ class Inbox(Part):
     def rewrite(self, proposal: Proposal, said: Sequence[str]) -> Proposal:
         """A waiting proposal with other words, another action or another verdict of the curation."""
         with self._database.write() as connection:
-            row = {**msgspec.structs.asdict(proposal), "tags": as_json(proposal.tags), "said": digest(said)}
+            row = {**_columns(proposal), "said": digest(said)}
             if not connection.execute(self._sql["rewrite"], {name: row[name] for name in _REWRITTEN}).rowcount:
                 raise Conflict(f"Proposal {proposal.id} does not wait any longer. Nothing was changed.")
             return self.get(proposal.id)
@@ -72,6 +77,7 @@ class Inbox(Part):
         return self._budget.spent()
 
 
+_TIMES = ("created_at", "decided_at", "curated_at")
 _REWRITTEN = ("id", "content", "reason", "action", "memory", "category", "tags", "curated_at", "said")
 _INSERTED = (
     "id", "owner", "content", "kind", "reason", "action", "memory", "category", "tags", "scope", "source", "state",
@@ -85,4 +91,10 @@ def digest(said: Sequence[str]) -> str:
 
 def _proposal(row: Row) -> Proposal:
     fields = {name: row[name] for name in Proposal.__struct_fields__}
-    return Proposal(**{**fields, "tags": texts(row["tags"])})
+    times = {name: moment_or_none(row[name]) for name in _TIMES}
+    return Proposal(**{**fields, **times, "tags": texts(row["tags"])})
+
+
+def _columns(proposal: Proposal) -> dict[str, object]:
+    times = {name: stamp_or_none(getattr(proposal, name)) for name in _TIMES}
+    return {**msgspec.structs.asdict(proposal), **times, "tags": as_json(proposal.tags)}

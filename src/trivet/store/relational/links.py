@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trivet.clock import moment, stamp
 from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json
 from trivet.store.relational.audit import note_write
@@ -49,7 +50,7 @@ class Links(Part):
                     f"{link.source} {link.kind} {link.target} would close a circle: "
                     f"the target already leads to the source by {link.kind}. Nothing was written."
                 )
-            values = {"source": source, "kind": link.kind, "target": target, "created_at": link.created_at}
+            values = {"source": source, "kind": link.kind, "target": target, "created_at": stamp(link.created_at)}
             new = connection.execute(self._sql["insert"], values).rowcount > 0
             if new:
                 self._after_change(connection, link.kind, source, target)
@@ -81,7 +82,7 @@ class Links(Part):
     def _select(self, name: str, **values: str) -> tuple[Link, ...]:
         """Between memories that may both be seen."""
         rows = self._rows(name, **values, viewer=self._viewer)
-        return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=row[3]) for row in rows)
+        return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=moment(row[3])) for row in rows)
 
     def _key(self, connection: Connection, id: str) -> int:
         values = {"id": id, "viewer": self._viewer}

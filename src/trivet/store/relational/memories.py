@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from trivet.clock import now
+from trivet.clock import moment, now, stamp
 from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
+from trivet.store.relational.ids import id_range
 from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
@@ -73,7 +74,7 @@ class Memories(Part):
                 )
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
-            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=now())
+            following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=moment(now()))
             connection.execute(self._sql["update"], {**to_row(following, document.length), "key": key})
             self._write_revision(connection, key, _as_revision(following, action))
             insert_secrets(connection, key, secrets)
@@ -125,13 +126,17 @@ class Memories(Part):
         rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
         return {row["id"]: to_memory(row) for row in rows}
 
+    def ids_starting_with(self, start: str, limit: int) -> list[str]:
+        """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
+        return [row[0] for row in self._rows("starting_with", **id_range(start), limit=limit, viewer=self._viewer)]
+
     def revisions(self, id: str) -> tuple[Revision, ...]:
         self._row_of(id)
         rows = self._rows("revisions", id=id, viewer=self._viewer)
         return tuple(
             Revision(
                 revision=row["revision"],
-                changed_at=row["changed_at"],
+                changed_at=moment(row["changed_at"]),
                 action=row["action"],
                 memory=msgspec.json.decode(row["snapshot"], type=Memory),
             )
@@ -270,7 +275,7 @@ class Memories(Part):
             {
                 "key": key,
                 "revision": revision.revision,
-                "changed_at": revision.changed_at,
+                "changed_at": stamp(revision.changed_at),
                 "action": revision.action,
                 "snapshot": msgspec.json.encode(revision.memory).decode(),
             },

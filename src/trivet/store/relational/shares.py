@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.clock import now
+from trivet.clock import moment, now, stamp
 from trivet.errors import Forbidden, InvalidInput, NotFound
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Part, WriteTransaction
@@ -17,18 +17,18 @@ class Shares(Part):
             key, owner = self._owned(connection, id)
             if connection.execute(self._sql["is_sensitive"], {"key": key}).fetchone():
                 raise InvalidInput(f"Memory {id} is sensitive, so it is for its owner alone. Nothing was shared.")
-            share = Share(owner=owner, id=id, user=user, permission=permission, created_at=now())
-            values = {"key": key, "user": user, "permission": permission, "created_at": share.created_at}
+            share = Share(owner=owner, id=id, user=user, permission=permission, created_at=moment(now()))
+            values = {"key": key, "user": user, "permission": permission, "created_at": stamp(share.created_at)}
             connection.execute(self._sql["share_memory"], values)
             connection.note_change(key)
             note_write(connection, self._database.viewer, "share", [id], f"{permission} for {user}")
         return share
 
     def share_tag(self, tag: str, user: str, permission: Permission) -> Share:
-        share = Share(owner=self._me, tag=tag, user=user, permission=permission, created_at=now())
+        share = Share(owner=self._me, tag=tag, user=user, permission=permission, created_at=moment(now()))
         with self._database.write() as connection:
             values = {"owner": share.owner, "tag": tag, "user": user, "permission": permission}
-            connection.execute(self._sql["share_tag"], {**values, "created_at": share.created_at})
+            connection.execute(self._sql["share_tag"], {**values, "created_at": stamp(share.created_at)})
             self._changed(connection, tag)
             note_write(connection, self._database.viewer, "share", [f"tag {tag}"], f"{permission} for {user}")
         return share
@@ -54,8 +54,14 @@ class Shares(Part):
         memories = self._rows("of_memories", viewer=self._database.viewer)
         tags = self._rows("of_tags", viewer=self._database.viewer)
         return (
-            *(Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in memories),
-            *(Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=row[4]) for row in tags),
+            *(
+                Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                for row in memories
+            ),
+            *(
+                Share(owner=row[0], tag=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))
+                for row in tags
+            ),
         )
 
     @property

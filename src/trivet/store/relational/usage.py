@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trivet.clock import now
+from trivet.clock import moment_or_none, now
 from trivet.errors import NotFound
 from trivet.store.records import Judged
 from trivet.store.relational.database import Part
@@ -35,9 +35,22 @@ class UsageCounts(Part):
         return Usage(
             id=id,
             shown=row["shown"] or 0,
-            last_shown=row["last_shown"],
+            last_shown=moment_or_none(row["last_shown"]),
             useful=row["useful"],
             not_useful=row["not_useful"],
+        )
+
+    def all(self) -> tuple[Usage, ...]:
+        """The counts of every memory that was ever shown or spoken of, whoever spoke: for the owner of the store."""
+        return tuple(
+            Usage(
+                id=row["id"],
+                shown=row["shown"],
+                last_shown=moment_or_none(row["last_shown"]),
+                useful=row["useful"],
+                not_useful=row["not_useful"],
+            )
+            for row in self._rows("all")
         )
 
     def shown(self) -> frozenset[str]:

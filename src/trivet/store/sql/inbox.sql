@@ -11,6 +11,10 @@ VALUES (:id, :owner, :content, :kind, :reason, :action, :memory, :category, :tag
 -- name: by_id
 SELECT {columns} FROM proposal WHERE id = :id AND (:viewer::text IS NULL OR owner = :viewer);
 
+-- name: starting_with
+SELECT id FROM proposal WHERE id >= :start AND id < :stop AND (:viewer::text IS NULL OR owner = :viewer)
+ORDER BY id LIMIT :limit;
+
 -- name: page
 SELECT {columns} FROM proposal WHERE state = :state AND (:viewer::text IS NULL OR owner = :viewer)
 ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset;

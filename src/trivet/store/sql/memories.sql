@@ -7,6 +7,9 @@ SELECT {memory} FROM memory AS m WHERE id = :id AND {readable};
 -- name: seen_by_ids
 SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
+-- name: starting_with
+SELECT m.id FROM memory AS m WHERE m.id >= :start AND m.id < :stop AND {readable} ORDER BY m.id LIMIT :limit;
+
 -- name: ids_of_keys
 SELECT key, id FROM memory WHERE key {in_keys:keys};
 

@@ -17,6 +17,15 @@ SELECT m.id, u.shown, u.last_shown,
         AND (:viewer::text IS NULL OR f.actor = :viewer)) AS not_useful
 FROM memory AS m LEFT JOIN usage AS u ON u.memory = m.key WHERE m.id = :id;
 
+-- name: all
+-- What anybody said of them.
+SELECT m.id, coalesce(u.shown, 0) AS shown, u.last_shown,
+       coalesce(sum(CASE WHEN f.verdict = 'useful' THEN 1 ELSE 0 END), 0) AS useful,
+       coalesce(sum(CASE WHEN f.verdict = 'not-useful' THEN 1 ELSE 0 END), 0) AS not_useful
+FROM memory AS m LEFT JOIN usage AS u ON u.memory = m.key LEFT JOIN feedback AS f ON f.memory = m.key
+WHERE u.memory IS NOT NULL OR f.memory IS NOT NULL
+GROUP BY m.id, u.shown, u.last_shown ORDER BY m.id;
+
 -- name: shown
 SELECT m.id FROM usage AS u JOIN memory AS m ON m.key = u.memory;
 

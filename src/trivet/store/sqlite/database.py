@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.errors import StoreError
+from trivet.settings.existing_store import APPLICATION_ID
 from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import Numbered, Parameters, Weights
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest(FOLDER)
-# "TRVT": tells a Trivet store from any other SQLite file, so that we never write into a stranger's database.
-APPLICATION_ID = 0x54525654
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
 

@@ -102,6 +102,36 @@ def test_never_recalled_is_forgotten_only_by_name(memory: Trivet) -> None:
     assert memory.get(shown).state == "active"
 
 
+def test_what_was_called_not_useful_is_found_and_forgotten_only_by_name(memory: Trivet) -> None:
+    ids = [memory.remember(text).id for text in ("The lamp is green.", "The lamp is blue.", "The lamp is dear.")]
+    for query in ("lamp", "which lamp"):
+        memory.feedback(ids[0], "not-useful", query=query)
+        memory.feedback(ids[1], "not-useful", query=query)
+    memory.feedback(ids[1], "useful", query="what is blue")
+    memory.feedback(ids[2], "not-useful", query="lamp")
+    assert found(memory.tidy(), "unhelpful") == {ids[0]: "look"}
+    memory.tidy(dry_run=False)
+    assert memory.get(ids[0]).state == "active"
+    done = memory.tidy(dry_run=False, kinds=["unhelpful"])
+    assert done.findings[0].reason == "called not useful 2 times, and never useful"
+    assert memory.get(ids[0]).state == "deleted"
+    memory.tidy(undo=True)
+    assert memory.get(ids[0]).state == "active"
+
+
+def test_what_is_shown_often_is_unhelpful_only_where_others_are_called_useful(memory: Trivet) -> None:
+    often = memory.remember("Bananas are bent.").id
+    dear = memory.remember("Bananas are yellow.", importance=0.9).id
+    useful = [memory.remember(f"Fact number {number} of many.").id for number in range(10)]
+    memory.engine.store.usage.note({often: 30, dear: 30, useful[0]: 29})
+    assert found(memory.tidy(), "unhelpful") == {}  # nobody says what helps here
+    for id in useful[1:]:
+        memory.feedback(id, "useful")
+    assert found(memory.tidy(), "unhelpful") == {}
+    memory.feedback(useful[0], "useful")
+    assert found(memory.tidy(), "unhelpful") == {often: "look"}
+
+
 def _counted_since(memory: Trivet, moment: str) -> None:
     """As if it had been counted for a long time."""
     import sqlite3

@@ -282,17 +282,31 @@ def test_the_key_of_openai_goes_to_no_one_else(
     assert endpoint.received[0].authorization is None
 
 
-@pytest.mark.parametrize(("spec", "variable"), [("voyage:v", "VOYAGE_API_KEY"), ("cohere:c", "COHERE_API_KEY")])
-def test_a_missing_key_names_its_variable(spec: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(variable)
+@pytest.mark.parametrize(
+    ("spec", "variable"),
+    [
+        ("voyage:v", "VOYAGE_API_KEY"),
+        ("cohere:c", "COHERE_API_KEY"),
+        ("openai:o", "TRIVET_EMBED_API_KEY or OPENAI_API_KEY"),
+    ],
+)
+def test_a_missing_key_names_its_variable_before_anyone_is_asked(
+    spec: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name)
+    embedder = load(spec)
+    assert embedder is not None
     with pytest.raises(EmbedderError, match=f"set {variable}"):
-        load(spec)
+        embedder.embed_query("a")
 
 
 def test_a_broken_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOYAGE_API_KEY", f"{KEY}\nX-Other: 1")
+    embedder = load("voyage:v")
+    assert embedder is not None
     with pytest.raises(EmbedderError, match="VOYAGE_API_KEY") as refusal:
-        load("voyage:v")
+        embedder.embed_query("a")
     assert KEY not in str(refusal.value)
 
 

@@ -1,0 +1,75 @@
+"""A mistyped path: what only looks says so and names the nearest store; what stores makes one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+
+from support.command_line import CommandLine
+from trivet import StoreError, Trivet
+from trivet.serve.mcp.lazy_store import LazyStore
+from trivet.settings import default_store
+
+LOOKING = (
+    ["recall", "port"],
+    ["list"],
+    ["get", "0199c2f4"],
+    ["forget", "0199c2f4"],
+    ["stats"],
+    ["doctor"],
+    ["export"],
+    ["tidy"],
+    ["inbox"],
+    ["ingest", "--list"],
+)
+
+
+@pytest.mark.parametrize("arguments", LOOKING, ids=lambda words: words[0])
+def test_what_looks_makes_no_store(trivet: CommandLine, staging: str, store: Path, arguments: list[str]) -> None:
+    typo = store.with_name("memroy.db")
+    result = trivet(*arguments, "--path", str(typo))
+    assert (result.status, result.out) == (5, "")
+    assert f"There is no store at {typo}. The nearest there is: {store}." in result.err
+    assert not typo.exists()
+
+
+def test_what_stores_makes_one(trivet: CommandLine, store: Path) -> None:
+    assert trivet("remember", "The port is 6543.").status == 0
+    assert store.exists()
+    assert trivet.json("recall", "port")["hits"]
+
+
+def test_the_default_store_is_not_mistyped(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRIVET_PATH")
+    assert trivet("recall", "port").out == "Nothing was found. The store is empty.\n"
+    assert default_store().exists()
+
+
+def test_the_nearest_is_a_store_and_not_any_file(trivet: CommandLine, staging: str, store: Path) -> None:
+    store.with_name("memroy.dc").write_text("no store")
+    assert str(store) in trivet("list", "--path", str(store.with_name("memroy.db"))).err
+
+
+def test_python_creates_unless_told_otherwise(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no store at"):
+        Trivet.open(tmp_path / "typo.db", create=False)
+    assert not (tmp_path / "typo.db").exists()
+    Trivet.open(tmp_path / "typo.db").close()
+    Trivet.open(tmp_path / "typo.db", create=False).close()
+
+
+@pytest.mark.parametrize(("beside", "told"), [(True, 1), (False, 0)])
+def test_an_agent_s_server_makes_one_and_says_so_beside_another(
+    tmp_path: Path, empty_store: Path, caplog: pytest.LogCaptureFixture, beside: bool, told: int
+) -> None:
+    if beside:
+        copyfile(empty_store, tmp_path / "memory.db")
+    store = LazyStore(str(tmp_path / "memroy.db"))
+    assert asyncio.run(store.run(lambda memory: memory.stats().memories)) == {}
+    store.close()
+    assert (tmp_path / "memroy.db").exists()
+    assert len(caplog.messages) == told
+    assert all(str(tmp_path / "memory.db") in message for message in caplog.messages)
