@@ -43,7 +43,8 @@ class Acting:
 class McpEndpoint:
     def __init__(self, context: ServerContext) -> None:
         self._settings = context.settings
-        server = build_server(Acting(context), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
+        reveal = os.environ.get(REVEAL_VARIABLE) == "1"
+        server = build_server(Acting(context), reveal, context.settings.categories)
         self._sessions = StreamableHTTPSessionManager(
             server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
         )

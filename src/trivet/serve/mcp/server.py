@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import anyio
@@ -21,6 +21,8 @@ from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.serve.mcp.prompts import PROMPTS, AgentPrompt, write_prompt
 from trivet.serve.mcp.stdio import standard_streams
 from trivet.serve.mcp.tools import AgentTool, agent_tools, call
+from trivet.settings import CATEGORIES, load_settings
+from trivet.settings.address import is_server
 from trivet.trivet import Trivet
 
 logger = logging.getLogger("trivet.serve")
@@ -50,16 +52,16 @@ def run(path: str | None = None) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     store = LazyStore(path)
     try:
-        anyio.run(_serve, store)
+        anyio.run(_serve, store, _categories(path))
     except* BrokenPipeError:
         logger.warning("The client went away without closing its end.")
     finally:
         store.close()
 
 
-def build_server(store: Memories, reveal: bool = False) -> Server[Any]:
-    """The server without a transport."""
-    tools = agent_tools(reveal)
+def build_server(store: Memories, reveal: bool = False, categories: Sequence[str] = CATEGORIES) -> Server[Any]:
+    """The server without a transport. The tools name the categories that the settings allow."""
+    tools = agent_tools(reveal, categories)
     return Server(
         "trivet",
         version=__version__,
@@ -75,10 +77,19 @@ def build_server(store: Memories, reveal: bool = False) -> Server[Any]:
     )
 
 
-async def _serve(store: LazyStore) -> None:
-    server = build_server(store, reveal=os.environ.get(REVEAL_VARIABLE) == "1")
+async def _serve(store: LazyStore, categories: Sequence[str]) -> None:
+    server = build_server(store, os.environ.get(REVEAL_VARIABLE) == "1", categories)
     async with standard_streams() as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+def _categories(path: str | None) -> tuple[str, ...]:
+    """Those to name to the agent; none where a server has its own, or where the first call will tell what is wrong."""
+    try:
+        settings = load_settings(path=path)
+    except TrivetError:
+        return ()
+    return () if is_server(settings.path) else settings.categories
 
 
 def _always(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
