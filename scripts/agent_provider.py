@@ -7,7 +7,6 @@ Completions and Gemini generateContent. Every request is kept, so that one can s
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -193,6 +192,3 @@ def _send(handler: BaseHTTPRequestHandler, kind: str, body: str) -> None:
     handler.send_header("Content-Length", str(len(data)))
     handler.end_headers()
     handler.wfile.write(data)
-
-
-NONCE = re.compile(r"memory-data(?: tags with nonce |[^>]{0,8}nonce=\W{0,4})([0-9a-f]{12})")
