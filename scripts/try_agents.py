@@ -86,12 +86,13 @@ AGENTS = (
         "claude-code",
         "@anthropic-ai/claude-code",
         "claude",
-        ("-p", PROMPT, "--allowedTools", "mcp__trivet__memory_recall"),
+        ("-p", PROMPT, "--allowedTools", "mcp__trivet__memory_recall,mcp__plugin_trivet_trivet__memory_recall"),
         {
             "ANTHROPIC_BASE_URL": ADDRESS,
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "MCP_CONNECTION_NONBLOCKING": "0",  # else a prompt on the command line may be sent before a server is up
         },
         {".claude/settings.json": '{\n  "includeCoAuthoredBy": false\n}\n'},
     ),
@@ -177,13 +178,17 @@ class Place:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help="claude-code, codex, gemini, opencode or inspector")
+    parser.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="claude-code, codex, gemini, opencode, plugin or inspector"
+    )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="install the programs here, and leave them there")
     parser.add_argument("--write", action="store_true", help="write the table into docs/install.md")
     given = parser.parse_args()
     folder = given.keep or Path(tempfile.mkdtemp(prefix="agents-"))
     try:
         tried = [try_agent(agent, folder) for agent in AGENTS if not given.agents or agent.name in given.agents]
+        if not given.agents or "plugin" in given.agents:
+            tried.append(try_plugin(folder))
         if not given.agents or "inspector" in given.agents:
             tried.append(try_inspector(folder))
     finally:
@@ -249,6 +254,8 @@ def _prompts(
         if offered or attempt == MOST_ATTEMPTS:
             break
         tried.notes.append("a prompt was sent before the server was up")
+    if "Hook cancelled" in ended.stderr + ended.stdout:
+        tried.notes.append("a hook was cancelled")
     if not provider.requests:
         tried.notes.append(f"it sent nothing: {(ended.stderr or ended.stdout).strip()[-200:]}")
     results = json.dumps([result for _, body in provider.requests for result in results_in(body)])
@@ -275,6 +282,32 @@ def _uninstall(agent: Agent, place: Place, files: Sequence[Path], tried: Tried) 
     place.trivet("uninstall", agent.name, "--yes")
     after = [file.read_bytes() if file.exists() else None for file in files]
     tried.passed["uninstall"] = _word(clean and changed and after == before)
+
+
+def try_plugin(folder: Path) -> Tried:
+    """The plugin for Claude Code, from its folder as a marketplace. It has to find Trivet on the path."""
+    (agent,) = (one for one in AGENTS if one.name == "claude-code")
+    program, version = installed(agent.package, agent.program, folder / agent.name)
+    place, tried = Place(), Tried("claude-code, the plugin", version, {}, [])
+    place.environment["PATH"] = f"{Path(TRIVET).parent}:{place.environment['PATH']}"
+    print(f"plugin {version}", file=sys.stderr)
+    market = str(place.folder / "market")
+    try:
+        place.trivet("remember", OF_PROJECT, "--scope", "acme/shop")
+        place.trivet("remember", OF_USER)
+        place.trivet("install", agent.name, "--plugin", market)
+        for words in (("validate", market), ("marketplace", "add", market), ("install", "trivet@trivet")):
+            ended = place.run(program, "plugin", *words)
+            tried.notes += [f"plugin {words[0]}: {ended.stderr or ended.stdout}"] if ended.returncode else []
+        with Provider("memory_recall", QUERY) as provider:
+            variables = {name: value.replace(ADDRESS, provider.url) for name, value in agent.variables.items()}
+            _servers(agent, program, place, variables, tried)
+            _prompts(agent, program, place, provider, variables, tried)
+        place.run(program, "plugin", "uninstall", "trivet@trivet")
+        tried.passed["uninstall"] = _word("trivet mcp" not in place.run(program, "mcp", "list").stdout)
+    finally:
+        place.close()
+    return tried
 
 
 def try_inspector(folder: Path) -> Tried:
