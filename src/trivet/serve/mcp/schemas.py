@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 # What the server checks anyway.
 _BOUNDS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern", "title")
 # A default that says no more than that the argument may be left out.
-_NO_DEFAULT = (None, [], (), False)
+_NO_DEFAULT: tuple[Any, ...] = (None, [], (), False)
 
 
 def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str]) -> Schema:
