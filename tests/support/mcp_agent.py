@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 
 from support.waiting import result_of
 
-SERVER = "import sys; from trivet.serve.mcp.server import run; run(sys.argv[1])"
+SERVER = "import sys; from trivet.serve.mcp.greeting import run; run(sys.argv[1])"
 
 
 def command(path: Path) -> list[str]:

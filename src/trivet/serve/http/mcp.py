@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
-from trivet.serve.mcp.server import REVEAL_VARIABLE, build_server
+from trivet.serve.mcp.greeting import REVEAL_VARIABLE
+from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
 from trivet.types import Caller
 
