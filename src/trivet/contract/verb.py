@@ -72,6 +72,7 @@ class Tool(msgspec.Struct, frozen=True):
     rare: frozenset[str] = frozenset()
     told_elsewhere: frozenset[str] = frozenset()
     elsewhere: str = ""
+    essential: bool = False  # the model has it in sight from the start, where a program shows it the others on demand
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -39,6 +39,12 @@ def test_the_tools_are_these(memory: Agent) -> None:
     assert list(memory.tools()) == NAMES
 
 
+def test_recall_and_store_are_always_in_sight(memory: Agent) -> None:
+    """Claude Code shows its model other tools only when it asks for them by name."""
+    shown = {name for name, tool in memory.tools().items() if (tool.meta or {}).get("anthropic/alwaysLoad")}
+    assert shown == {"memory_store", "memory_recall"}
+
+
 def test_every_schema_is_valid(memory: Agent) -> None:
     for tool in memory.tools().values():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)

@@ -85,6 +85,8 @@ def test_anything_else_is_handed_on(other: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("first", [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, hello("2099-01-01")])
 def test_a_stranger_is_left_to_the_library(first: dict[str, Any]) -> None:
-    greeted = greet(io.BytesIO(said([first])), pytest.fail, {"tools/list": {}})
+    written: list[bytes] = []
+    greeted = greet(io.BytesIO(said([first])), written.append, {"tools/list": {}})
     assert greeted is not None
+    assert written == []
     assert (greeted.lines, greeted.answered) == ((said([first]),), None)

@@ -21,6 +21,8 @@ STATS_URI = "trivet://stats"
 MEMORY_PREFIX = "trivet://memory/"
 MEMORY_TEMPLATE = MEMORY_PREFIX + "{id}"
 _PLAIN = "text/plain"
+# Claude Code tells its model the names of tools only, and shows it a tool when it asks for it, unless this is said.
+ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 
 Answers = Mapping[str, dict[str, Any]]
 
@@ -53,7 +55,9 @@ def introduction(version: str) -> dict[str, Any]:
 
 
 def _described(tool: AgentTool) -> dict[str, Any]:
+    essential = tool.verb.tool is not None and tool.verb.tool.essential
     return {
+        **({"_meta": ALWAYS_LOADED} if essential else {}),
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
