@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from trivet.search.systems.unmarked import marks
 from trivet.serve.mcp.text import Wrapper, defused
 
 # What Trivet itself writes; of `why` the words are those of the query.
@@ -46,4 +47,5 @@ def _name(key: str, wrapper: Wrapper) -> str:
 
 def _tagged(text: str, wrapper: Wrapper) -> str:
     """As short as it can be: it is paid for with every hit. JSON would write each quotation mark as two characters."""
-    return f"<memory-data nonce={wrapper.nonce}>{defused(text)}</memory-data nonce={wrapper.nonce}>"
+    before, after = marks(wrapper.nonce)
+    return f"{before}{defused(text)}{after}"
