@@ -1,7 +1,7 @@
 """Fit the models of relevance on dumped features and write them.
 
     python training/fit_relevance.py --fit lives.npz pairs.npz --stock lives-stock.npz --check dev.npz \
-        --scores trivet-reranker-4=scores-reranker-fast.npz trivet-reranker-6=scores-reranker.npz --output relevance.json
+        --scores trivet-reranker-4=scores-4.npz trivet-reranker-6=scores-6.npz --output relevance.json
 
 Logistic regression over the first candidates of each query. Evidence can only speak for a candidate: its weights are
 held at zero or above, so that no lack of shared words outweighs a clear cosine. Small stores as people have them
@@ -48,7 +48,7 @@ EITHER_WAY = frozenset({"known", "words", "rarest"})
 
 @dataclass(frozen=True)
 class Dump:
-    """The first candidates of each query. `read` has, by reranker, what it thinks of each, NaN where it did not look."""
+    """The first candidates of each query. `read`: what each reranker thinks of them, NaN where it did not look."""
 
     values: Mapping[str, Numbers]
     read: Mapping[str, Numbers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -16,7 +17,7 @@ from mcp_types import CallToolResult, TextContent, Tool
 
 from support.waiting import result_of
 
-SERVER = "import sys; from trivet.serve.mcp.server import run; run(sys.argv[1])"
+SERVER = "import sys; from trivet.serve.mcp.greeting import run; run(sys.argv[1])"
 
 
 def command(path: Path) -> list[str]:
@@ -59,7 +60,7 @@ class Agent:
         """The structured result of a call that must succeed."""
         result = self.call(name, **arguments)
         assert not result.is_error, text(result)
-        content: dict[str, Any] = result.structured_content
+        content: dict[str, Any] = unmarked(result.structured_content)
         return content
 
     def refused(self, name: str, /, **arguments: Any) -> str:
@@ -74,6 +75,20 @@ class Agent:
 
     def tools(self) -> dict[str, Tool]:
         return {tool.name: tool for tool in self.ask(self.session.list_tools).tools}
+
+
+def unmarked(structured: Any) -> Any:
+    """A structured result without the mark around stored text, under the number that its notice tells."""
+    found = re.search(r"with nonce (\w+)", str(structured.get("notice", "")))
+    return _without(structured, re.compile(f"</?memory-data nonce={found.group(1)}>")) if found else structured
+
+
+def _without(value: Any, mark: re.Pattern[str]) -> Any:
+    if isinstance(value, dict):
+        return {mark.sub("", name): _without(inner, mark) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_without(inner, mark) for inner in value]
+    return mark.sub("", value) if isinstance(value, str) else value
 
 
 def text(result: CallToolResult) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from trivet.contract.fields import MAX_CONTENT_BYTES, SHORTEST_ID
+from trivet.contract.fields import MAX_CONTENT_BYTES, NO_LINE_BREAK, SHORTEST_ID
 from trivet.contract.verb import Parameters
 from trivet.errors import InvalidInput
 
@@ -117,4 +117,18 @@ def json_schema(request: Any) -> dict[str, Any]:
         schema = definitions.pop(name)
     if isinstance(request, type) and issubclass(request, Parameters):
         schema.pop("description", None)
-    return {**schema, "$defs": definitions} if definitions else schema
+    whole: dict[str, Any] = _portable({**schema, "$defs": definitions} if definitions else schema)
+    return whole
+
+
+def _portable(schema: Any) -> Any:
+    """With patterns that every dialect reads alike: outside of Python a bare $ is the end of the text, and RE2, which
+    some clients compile them with, knows no look ahead."""
+    if isinstance(schema, dict):
+        return {
+            name: value.removesuffix(NO_LINE_BREAK)
+            if name == "pattern" and isinstance(value, str)
+            else _portable(value)
+            for name, value in schema.items()
+        }
+    return [_portable(value) for value in schema] if isinstance(schema, list) else schema

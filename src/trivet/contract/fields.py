@@ -14,9 +14,10 @@ from trivet.types import LinkKind, ProposalAction
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_QUERY_CHARACTERS = 8_000
 MAX_TAGS = 50
-# Not \Z for the end, which JSON Schema's regular expressions lack; a bare $ would let a final line break through.
-SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$(?!\n)"
-USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$(?!\n)"
+# Python's $ alone would let a final line break through. Schemas that others read leave this out (see json_schema).
+NO_LINE_BREAK = r"(?!\n)"
+SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$" + NO_LINE_BREAK
+USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$" + NO_LINE_BREAK
 LARGEST_NUMBER = 2**31 - 1
 
 # What an id names; it stands beside the bounds of the parameter, as `extra`.

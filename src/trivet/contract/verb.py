@@ -60,11 +60,19 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """How an agent sees a verb over MCP. The guidance follows the verb's summary and says when to use it."""
+    """How an agent sees a verb over MCP. The guidance follows the verb's summary and says when to use it.
+
+    An agent's model reads this in every conversation. So parameters that agents seldom need (`rare`) are folded into
+    one argument, and one that another tool tells of (`told_elsewhere`) is not explained again; `elsewhere` says where.
+    """
 
     name: str
     title: str
     guidance: str
+    rare: frozenset[str] = frozenset()
+    told_elsewhere: frozenset[str] = frozenset()
+    elsewhere: str = ""
+    essential: bool = False  # the model has it in sight from the start, where a program shows it the others on demand
 
 
 class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -130,7 +130,7 @@ def test_an_agent_sees_foreign_text_as_data(tmp_path: Path) -> None:
         assert not result.is_error, text(result)
         said = text(result)
         (foreign,) = connected.done("memory_recall", query="key", federated=True)["foreign"]
-    assert (foreign["systems"], foreign["text"]) == (["wiki"], evil)
+    assert (foreign["systems"], foreign["text"]) == (["wiki"], evil.replace("</", "&lt;/"))
     before, _, inside = said.partition("from another system: wiki\n<memory-data nonce=")
     assert evil[:16] not in before
     assert '</memory-data nonce="0">' not in said

@@ -220,3 +220,13 @@ def test_gemini_and_cursor(warm: Home) -> None:
 
 def test_the_limits_of_the_issue_are_the_defaults() -> None:
     assert (Settings().hook_memories, Settings().hook_bytes) == (5, 8192)
+
+
+def test_what_a_hook_gave_before_is_no_part_of_the_question(warm: Home) -> None:
+    """Gemini CLI puts what the start gave into the first prompt."""
+    dog = warm.remember("Rex is the name of the office dog.")
+    port = warm.remember("The staging database listens on port 6543.")
+    given = "<hook_context>The staging database listens on port 6543.</hook_context>\n\n"
+    told = warm.prompt(f"{given}what is the name of the office dog?")
+    assert dog in told
+    assert port not in told

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from support.resident_home import Home
+from support.resident_home import Home, stopped, until
 from trivet import Trivet
+from trivet.agents.hooks.failures import failures
 
 
 def fill(home: Home) -> None:
@@ -73,3 +74,28 @@ def test_after_a_cut_what_was_in_sight_comes_first(warm: Home) -> None:
 
 def test_an_empty_store_says_nothing(warm: Home) -> None:
     assert warm.start() == ""
+
+
+def test_an_agent_that_only_looks_whether_to_shorten_has_not_done_it(warm: Home) -> None:
+    """Gemini CLI has its event before every turn, and would be told the same memories each time."""
+    fill(warm)
+    assert "Ana wants short answers" in warm.start()
+    looks = {"session_id": "one", "cwd": "/home/ana/shop", "hook_event_name": "PreCompress", "trigger": "auto"}
+    warm.hook("compact", looks)
+    assert warm.start(source="resume") == ""
+    warm.hook("compact", {**looks, "trigger": "manual"})
+    assert "Ana wants short answers" in warm.start(source="resume")
+
+
+def test_the_end_of_a_session_waits_for_nobody(home: Home) -> None:
+    """It starts no process, and one that hangs does not hold it up; what is to be done is done all the same."""
+    fill(home)
+    leaves = {"session_id": "one", "hook_event_name": "SessionEnd", "reason": "clear"}
+    assert "Ana wants short answers" in home.start()
+    assert home.hook("end", leaves, TRIVET_RESIDENT="hooks") == b""
+    until(lambda: "Ana wants short answers" in home.start())
+    assert not home.socket.exists()
+    with stopped(home.up()):
+        assert home.hook("end", leaves) == b""
+    until(lambda: "Ana wants short answers" in home.start())
+    assert failures().count == 0

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from support.http_server import Client, Served
-from support.mcp_agent import Agent, agent, text
+from support.mcp_agent import Agent, agent, text, unmarked
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -93,7 +93,7 @@ def test_many_callers_at_once_never_see_each_other(server: Served) -> None:
             "params": {"name": "memory_list", "arguments": {}},
         }
         answer = clients[number % 6]("POST", "/mcp", json=body, headers=HEADERS).json()
-        return {one["content"] for one in answer["result"]["structuredContent"]["memories"]}
+        return {one["content"] for one in unmarked(answer["result"]["structuredContent"])["memories"]}
 
     with ThreadPoolExecutor(6) as threads:
         for number, seen in enumerate(threads.map(owners, range(60))):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, get_args
@@ -203,21 +205,30 @@ def test_a_linked_file_stays_a_link_and_keeps_its_rights(trivet: CommandLine, ho
     assert {file.stat().st_mode & 0o777 for file in records} == {0o600}
 
 
-def test_the_plugin_folder(trivet: CommandLine, home: Path, tmp_path: Path) -> None:
+def test_the_plugin_folder_can_be_shared(trivet: CommandLine, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "plugin"
     files = trivet.json("install", "claude-code", "--plugin", str(folder))["files"]
     assert files == [
+        ".claude-plugin/marketplace.json",
         ".claude-plugin/plugin.json",
         ".mcp.json",
+        "bin/trivet",
         "commands/forget.md",
         "commands/recall.md",
         "commands/remember.md",
         "hooks/hooks.json",
         "skills/memory/SKILL.md",
     ]
-    assert json.loads((folder / files[0]).read_text())["name"] == "trivet"
+    whole = "".join((folder / name).read_text() for name in files)
+    assert sys.prefix not in whole
+    assert str(tmp_path) not in whole
+    manifest, market = (json.loads((folder / name).read_text()) for name in (files[1], files[0]))
+    assert (manifest["name"], bool(manifest["author"]["name"])) == ("trivet", True)
+    assert [(plugin["name"], plugin["source"]) for plugin in market["plugins"]] == [("trivet", "./")]
     hooks = json.loads((folder / "hooks/hooks.json").read_text())["hooks"]
-    assert "hook_client.py prompt" in hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
+    assert hooks["UserPromptSubmit"][0]["hooks"][0]["command"] == (
+        '"${CLAUDE_PLUGIN_ROOT}/bin/trivet" hook prompt || exit 0'
+    )
     for name in files:
         if name.endswith(".md"):
             assert (folder / name).read_text().startswith("---\n")
@@ -225,6 +236,81 @@ def test_the_plugin_folder(trivet: CommandLine, home: Path, tmp_path: Path) -> N
     assert trivet("install", "claude-code", "--plugin", str(tmp_path)).status == 4
     assert trivet("install", "zed", "--plugin", str(folder)).status == 2
     assert settings(home) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the plugin's script is for a shell")
+def test_the_script_of_the_plugin_finds_trivet(trivet: CommandLine, tmp_path: Path) -> None:
+    """On the path, with uv, and for a hook straight to its script in the folder of Trivet's own Python."""
+    trivet("install", "claude-code", "--plugin", str(tmp_path / "plugin"))
+
+    def told(*arguments: str) -> tuple[int, str]:
+        ended = subprocess.run(
+            [tmp_path / "plugin/bin/trivet", *arguments],
+            env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+        )
+        return ended.returncode, ended.stdout.strip() or ended.stderr
+
+    status, message = told("mcp")
+    assert (status, "uv tool install trivet" in message) == (127, True)
+    program(tmp_path / "bin/uvx", 'echo "uvx $*"')
+    assert told("mcp") == (0, "uvx trivet mcp")
+    program(tmp_path / "environment/bin/python", 'shift 2; echo "$*"')
+    program(tmp_path / "bin/trivet", 'echo "trivet $*"', shell=f"{tmp_path}/environment/bin/python")
+    script = tmp_path / "environment/lib/python3.11/site-packages/trivet/serve/resident/hook_client.py"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    status, message = told("hook", "prompt", "--path", "m.db")
+    assert (status, message.endswith("hook_client.py prompt --path m.db")) == (0, True)
+
+
+def program(file: Path, text: str, shell: str = "/bin/sh") -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!{shell}\n{text}\n")
+    file.chmod(0o755)
+
+
+@pytest.mark.parametrize(("agent", "timeout"), [("claude-code", 30), ("codex", 30), ("gemini", 30_000)])
+def test_every_hook_says_how_long_it_may_take(trivet: CommandLine, home: Path, agent: AgentName, timeout: int) -> None:
+    """Claude Code cancels a hook at a session's end after 1.5 s if it says nothing; Gemini CLI counts milliseconds."""
+    trivet("install", agent, "--yes")
+    found = [json.loads(text)["hooks"] for name, text in settings(home).items() if '"hooks"' in text]
+    hooks = [hook for events in found for groups in events.values() for group in groups for hook in group["hooks"]]
+    assert {hook["timeout"] for hook in hooks} == {timeout}
+
+
+def test_codex_must_be_told_to_trust_the_hooks(trivet: CommandLine, home: Path) -> None:
+    assert "/hooks" in trivet("install", "codex", "--yes").out
+    assert "/hooks" not in trivet("install", "gemini", "--yes").out
+
+
+def test_the_store_of_this_shell_is_the_agents_too(
+    trivet: CommandLine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("TRIVET_PATH", "work.db")
+    told = trivet("install", "claude-code", "--yes").out
+    server = json.loads((home / ".claude.json").read_text())["mcpServers"]["trivet"]
+    assert server["args"] == ["mcp", "--path", str(home / "work.db")]
+    assert f"hook_client.py prompt --path {home}/work.db" in (home / ".claude/settings.json").read_text()
+    assert f"Its memory is {home}/work.db." in told
+    monkeypatch.setenv("TRIVET_PATH", "postgresql://ana:hunter2@db/memory")
+    refused = trivet("install", "codex", "--yes")
+    assert (refused.status, "holds a password" in refused.err, "hunter2" in refused.err) == (2, True, False)
+    monkeypatch.delenv("TRIVET_PATH")
+    assert trivet.json("install", "zed", "--dry-run")["store"] == str(home / ".local/share/trivet/memory.db")
+
+
+def test_a_plugin_of_opencode_that_is_not_ours_is_left_alone(trivet: CommandLine, home: Path) -> None:
+    write(home, {".config/opencode/plugin/trivet.js": "export const Mine = 1\n"})
+    before = settings(home)
+    refused = trivet("install", "opencode", "--yes")
+    assert (refused.status, "not Trivet's" in refused.err) == (2, True)
+    assert trivet("uninstall", "opencode", "--yes").status == 0
+    assert settings(home) == before
+    assert trivet("install", "opencode", "--yes", "--no-hooks").status == 0
+    assert set(settings(home)) == {".config/opencode/opencode.json", *before}
 
 
 def test_uninstall_leaves_files_alone_that_hold_nothing_of_ours(trivet: CommandLine, home: Path) -> None:

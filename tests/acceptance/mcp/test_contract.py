@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import jsonschema
 import msgspec
+import pytest
+import re2
 
-from support.mcp_agent import Agent
+from support.mcp_agent import Agent, agent
 from trivet import contract
+from trivet.memory.passages import estimate_tokens
 from trivet.serve.mcp.tools import agent_tools
+
+# What a conversation may pay for the list: the programs hand their model the name, the description and the arguments
+# of each tool (tried with Claude Code, Codex, Gemini CLI and opencode), not the schema of its result.
+MOST_TOKENS = 2_200
 
 NAMES = [
     "memory_store",
@@ -25,6 +37,12 @@ NAMES = [
 
 def test_the_tools_are_these(memory: Agent) -> None:
     assert list(memory.tools()) == NAMES
+
+
+def test_recall_and_store_are_always_in_sight(memory: Agent) -> None:
+    """Claude Code shows its model other tools only when it asks for them by name."""
+    shown = {name for name, tool in memory.tools().items() if (tool.meta or {}).get("anthropic/alwaysLoad")}
+    assert shown == {"memory_store", "memory_recall"}
 
 
 def test_every_schema_is_valid(memory: Agent) -> None:
@@ -48,3 +66,61 @@ def test_a_request_without_reveal_is_otherwise_the_same() -> None:
         for name, value in msgspec.structs.asdict(contract.check(contract.RecallRequest, {"query": "q"})).items()
         if name != "reveal"
     }
+
+
+def test_the_list_of_tools_is_short(memory: Agent) -> None:
+    read_by_model = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in memory.tools().values()
+    ]
+    assert estimate_tokens(json.dumps(read_by_model, separators=(",", ":"))) <= MOST_TOKENS
+
+
+def test_every_parameter_of_a_verb_is_told_to_the_agent() -> None:
+    """By itself, or inside `more`; what another tool explains, at least by its name."""
+    for tool in agent_tools(reveal=True).values():
+        fields = tool.input_schema()["properties"]
+        more = fields.get("more", {}).get("description", "")
+        for name in tool.request.__struct_fields__:
+            assert name in fields or f"{name}:" in more or f"{name} (" in more or name in more.rpartition(":")[2]
+
+
+def test_what_is_inside_more_counts_like_the_rest(memory: Agent) -> None:
+    stored = memory.done("memory_store", content="Quinces ripen late.", more={"source": "fruit.md", "start_line": 3})
+    assert memory.done("memory_get", id=stored["id"])["source"] == "fruit.md:3-3"
+    found = memory.done("memory_recall", query="quinces", more={"source": "other.md"})
+    assert found["hits"] == []
+    assert "known fields" in memory.refused("memory_recall", query="quinces", more={"nonsense": 1}).lower()
+    assert "given twice" in memory.refused("memory_recall", query="quinces", limit=1, more={"limit": 2})
+    assert "an object" in memory.refused("memory_recall", query="quinces", more="recency")
+    assert "stay masked" in memory.refused("memory_recall", query="quinces", more={"reveal": True})
+
+
+def test_the_categories_are_those_of_the_settings(tmp_path: Path) -> None:
+    with agent(tmp_path / "m.db", TRIVET_CATEGORIES="recipes,gardens") as cook:
+        told = cook.tools()["memory_store"].input_schema["properties"]["category"]["description"]
+    assert told == "One of recipes, gardens."
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        schema = list(schema.values())
+    for inner in schema if isinstance(schema, list) else ():
+        yield from patterns(inner)
+
+
+def test_every_pattern_compiles_where_there_is_no_look_ahead() -> None:
+    """Clients written in Go or Rust compile them with RE2, and some refuse the whole list for one they cannot."""
+    requests = [contract.json_schema(verb.request) for verb in contract.VERBS.values() if verb.routes]
+    tools = [schema for tool in agent_tools().values() for schema in (tool.input_schema(), tool.output_schema())]
+    found = set(patterns([*requests, *tools]))
+    assert found
+    for pattern in found:
+        re2.compile(pattern)
+
+
+@pytest.mark.parametrize("scope", ["a/b\n", "a//b", "", "a b"])
+def test_the_pattern_without_look_ahead_still_refuses(memory: Agent, scope: str) -> None:
+    assert "scope" in memory.refused("memory_store", content="x", scope=scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -55,6 +56,30 @@ def test_hostile_text_cannot_leave_its_wrapper(memory: Agent, hostile: str) -> N
     ]
     for told in answers:
         assert ESCAPE not in outside(told)
+        assert ESCAPE not in naively_outside(told)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_cannot_leave_its_mark_in_the_structured_form(memory: Agent, hostile: str) -> None:
+    """Claude Code and Codex give their model this form, as JSON, and not the text."""
+    given: dict[str, Any] = {"content": f"tamarillo {hostile}", "title": hostile[:300], "tags": [hostile[:64]]}
+    more = {"source": hostile, "expanded_keywords": [hostile[:64]]}
+    id = memory.done("memory_store", **given, **more)["id"]
+    answers = [
+        memory.call("memory_store", **given),
+        memory.call("memory_recall", query="tamarillo"),
+        memory.call("memory_get", id=id),
+        memory.call("memory_list"),
+        memory.call("memory_why", query="tamarillo", id=id, tags=["other"], source="elsewhere"),
+        memory.call("memory_stats"),
+    ]
+    for answer in answers:
+        told = json.dumps(answer.structured_content)
+        assert told.startswith('{"notice": "Text inside memory-data tags with nonce ')
+        nonce = re.findall(r"nonce ([0-9a-f]{12}) was stored", told)[0]
+        assert nonce == re.findall(r"nonce ([0-9a-f]{12}) was stored", text(answer))[0]
+        assert ESCAPE in told
+        assert ESCAPE not in re.sub(f"<memory-data nonce={nonce}>.*?</memory-data nonce={nonce}>", "", told)
         assert ESCAPE not in naively_outside(told)
 
 

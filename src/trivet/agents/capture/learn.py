@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -28,6 +29,8 @@ def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
     full = _over_budget(memory)
     if full:
         return Captured(problems=(full,))
+    if isinstance(told := event.get("user_messages"), list):
+        return _learn_told(memory, event, [message for message in told if isinstance(message, str)])
     try:
         path = transcript_of(event)
         session = str(event.get("session_id") or path)
@@ -42,6 +45,13 @@ def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
     if settings.capture_llm and settings.background and not memory.server:
         in_background(memory)
     return _with_losses(captured, new.skipped_bytes, new.broken_lines)
+
+
+def _learn_told(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -> Captured:
+    """From an agent without a transcript to read: its plugin hands over what the user said since the last answer."""
+    found = list(dict.fromkeys(one for message in messages for one in statements(message)))
+    conversation = PurePath("conversation") / str(event.get("session_id") or "unknown")
+    return propose_all(memory, found, conversation, _project(event))
 
 
 def _project(event: Mapping[str, Any]) -> str:

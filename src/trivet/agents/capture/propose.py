@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import PurePath
 
 from trivet.agents.capture.rules import Statement
 from trivet.errors import TrivetError
@@ -36,7 +36,7 @@ class Captured(Value, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def propose_all(memory: Trivet, statements: Sequence[Statement], path: Path, project: str) -> Captured:
+def propose_all(memory: Trivet, statements: Sequence[Statement], path: PurePath, project: str) -> Captured:
     """Proposes or stores each statement, until as many are new as the setting allows for a turn."""
     proposed: list[str] = []
     stored: list[str] = []

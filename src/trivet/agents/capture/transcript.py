@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.sources.files.readers import claude_code, codex
+from trivet.sources.files.readers import claude_code, codex, gemini
 from trivet.sources.files.readers.conversations import Turn
 
 # Most that is read at once, from the end: the newest turns count, and a hook must not hold up the agent.
@@ -88,7 +88,9 @@ def _objects(data: bytes, broken: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _turns(events: list[dict[str, Any]]) -> Iterator[Turn]:
-    if any(claude_code.is_claude_code(event) for event in events):
+    if any(gemini.is_gemini(event) for event in events):  # first: its opening line looks like one of Claude Code
+        yield from gemini.turns_in(events)
+    elif any(claude_code.is_claude_code(event) for event in events):
         yield from claude_code.turns_in(events)
     elif any(codex.is_codex(event) for event in events):
         yield from codex.turns_in(events)

@@ -13,14 +13,27 @@ from trivet.serve.resident.hook_calls import HookCall
 from trivet.trivet import Trivet
 
 Handler = Callable[[Trivet, HookCall, Event], bytes]
+HandlerWithoutStore = Callable[[HookCall, Event], bytes]
 
 
 def answer(memory: Trivet, call: HookCall) -> bytes:
     """The bytes that the agent's program reads from the hook; at most moments there are none."""
-    handler = MOMENTS.get(ALSO_CALLED.get(call.moment, call.moment))
-    if handler is None:
-        raise InvalidInput(f"There is no moment {call.moment!r}. There are {', '.join((*MOMENTS, *ALSO_CALLED))}.")
-    return handler(memory, call, event_of(call.given))
+    done = answer_without_store(call)
+    return done if done is not None else MOMENTS[_moment(call)](memory, call, event_of(call.given))
+
+
+def answer_without_store(call: HookCall) -> bytes | None:
+    """The answer at a moment that needs no store; None at any other."""
+    handler = WITHOUT_STORE.get(_moment(call))
+    return None if handler is None else handler(call, event_of(call.given))
+
+
+def _moment(call: HookCall) -> str:
+    name = ALSO_CALLED.get(call.moment, call.moment)
+    if name not in MOMENTS and name not in WITHOUT_STORE:
+        known = ", ".join((*MOMENTS, *WITHOUT_STORE, *ALSO_CALLED))
+        raise InvalidInput(f"There is no moment {call.moment!r}. There are {known}.")
+    return name
 
 
 def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
@@ -36,27 +49,25 @@ def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
     return b""
 
 
-def before_compaction(memory: Trivet, call: HookCall, event: Event) -> bytes:
+def before_compaction(call: HookCall, event: Event) -> bytes:
     """Before the agent's program shortens a conversation: notes that its memories go out of the model's sight.
 
-    No agent's program takes text at this moment; `at_start` shows them again after the cut.
+    No agent's program takes text at this moment; `at_start` shows them again after the cut. Gemini CLI has this event
+    before every turn, whether or not it is going to shorten anything, unless its user asked for it.
     """
+    if event.name == "PreCompress" and event.source == "auto":
+        return b""
     ShownMemories(call.environment, event.session).compact()
     return b""
 
 
-def at_end(memory: Trivet, call: HookCall, event: Event) -> bytes:
+def at_end(call: HookCall, event: Event) -> bytes:
     """At a session's end: the list of shown memories stays, for a later resume, unless the user cleared the session."""
     if event.source == "clear":
         ShownMemories(call.environment, event.session).forget()
     return b""
 
 
-MOMENTS: Mapping[str, Handler] = {
-    "start": at_start,
-    "prompt": before_prompt,
-    "stop": after_answer,
-    "compact": before_compaction,
-    "end": at_end,
-}
+MOMENTS: Mapping[str, Handler] = {"start": at_start, "prompt": before_prompt, "stop": after_answer}
+WITHOUT_STORE: Mapping[str, HandlerWithoutStore] = {"compact": before_compaction, "end": at_end}
 ALSO_CALLED: Mapping[str, str] = {"session-start": "start", "pre-compact": "compact", "session-end": "end"}

@@ -10,6 +10,9 @@ import msgspec
 
 from trivet.errors import InvalidInput
 
+# Around what a hook gave, in a prompt of Gemini CLI.
+_GIVEN_BY_HOOK = ("<hook_context>", "</hook_context>")
+
 
 class Event(msgspec.Struct, frozen=True):
     """The fields that the moments use; `raw` is the whole object that the agent gave."""
@@ -36,7 +39,7 @@ def event_of(given: bytes) -> Event:
         name=_text(raw.get("hook_event_name")),
         session=_text(raw.get("session_id") or raw.get("conversation_id")),
         folder=_text(raw.get("cwd") or root),
-        prompt=_text(raw.get("prompt")),
+        prompt=_typed(_text(raw.get("prompt"))),
         source=_text(raw.get("source") or raw.get("trigger") or raw.get("reason")),
         raw=raw,
     )
@@ -50,6 +53,14 @@ def answer_of(event: Event, text: str, usual_name: str) -> bytes:
     if name[:1].islower():  # Cursor's names
         return msgspec.json.encode({"additional_context": text})
     return msgspec.json.encode({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
+
+
+def _typed(prompt: str) -> str:
+    """What the user typed. Gemini CLI puts what a hook gave at the session's start before it: our own memories."""
+    if not prompt.startswith(_GIVEN_BY_HOOK[0]):
+        return prompt
+    _, end, typed = prompt.partition(_GIVEN_BY_HOOK[1])
+    return typed.lstrip() if end else prompt
 
 
 def _text(value: object) -> str:

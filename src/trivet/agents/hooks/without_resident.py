@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.agents.hooks.answer import answer
+from trivet.agents.hooks.answer import answer, answer_without_store
 from trivet.serve.resident import hook_client
 from trivet.serve.resident.connect import start
 from trivet.serve.resident.hook_calls import HookCall, hook_call
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _answer(arguments: list[str], given: bytes) -> bytes:
     call = hook_call(os.environ, Path.cwd(), arguments, given)
+    done = answer_without_store(call)  # a session that ends or is shortened is no reason to start a process
+    if done is not None:
+        return done
     if not SUPPORTED or call.settings.resident not in ("hooks", "always"):
         return _in_this_process(call)
     if not start(call.settings):

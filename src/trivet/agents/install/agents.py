@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,28 +28,42 @@ class Launch(msgspec.Struct, frozen=True):
     def server(self) -> tuple[str, ...]:
         return ("mcp", *self.arguments)
 
+    @property
+    def hook_words(self) -> tuple[str, ...]:
+        """What stands before the moment and the arguments."""
+        return self.hook_program or (self.program, "hook")
+
     def hook(self, moment: str) -> str:
         """The hook's command. It exits with 0 even if the program is gone: some agents take a failed hook as a veto."""
-        words = [*(self.hook_program or (self.program, "hook")), moment, *self.arguments]
-        return f"{shlex.join(words)} || exit 0"
+        return f"{shlex.join([*self.hook_words, moment, *self.arguments])} || exit 0"
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What Trivet puts into one file: values at paths, and items of lists at paths."""
+    """What Trivet puts into one file: values at paths, and items of lists at paths; or a file that is ours alone."""
 
     file: Path
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
     items: tuple[tuple[tuple[str, ...], Any], ...] = ()
+    text: str = ""
 
 
 def wanted(agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool) -> list[Wanted]:
     made = _AGENTS[agent](launch, home, project)
-    return [one for one in made if hooks or not one.items or one.values]
+    return [one for one in made if hooks or one.values]
 
 
 def plugin_hooks(launch: Launch) -> dict[str, Any]:
     return {path[-1]: [group] for path, group in _nested(launch, _CLAUDE_CODE)}
 
+
+# Agents cancel a hook that takes longer, Claude Code at a session's end even after 1.5 s if nothing is said here. It is
+# longer than the hook's own limit (hook_time_limit_ms), so that the hook gives up by itself and is counted.
+HOOK_SECONDS = 30
+# What a user must do before an agent runs our hooks.
+AFTERWARDS: Mapping[AgentName, str] = {
+    "codex": "Codex runs no new hook before you trust it: start codex, type /hooks, and trust those of Trivet. "
+    "Until then it recalls by its tools alone. After each change of a hook it asks again.",
+}
 
 # Each agent's events and our moments. An agent whose prompt event cannot add text to the conversation has none.
 _CLAUDE_CODE = {
@@ -99,7 +115,13 @@ def _codex(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
 
 def _gemini(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     file = (project or home) / ".gemini" / "settings.json"
-    return [Wanted(file, ((("mcpServers", SERVER), server_entry(launch)),), _nested(launch, _GEMINI, name=SERVER))]
+    return [
+        Wanted(
+            file,
+            ((("mcpServers", SERVER), server_entry(launch)),),
+            _nested(launch, _GEMINI, HOOK_SECONDS * 1000, SERVER),
+        )
+    ]
 
 
 def _windsurf(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
@@ -127,7 +149,16 @@ def _opencode(launch: Launch, home: Path, project: Path | None) -> list[Wanted]:
     with_comments = folder / "opencode.jsonc"
     file = with_comments if with_comments.exists() else folder / "opencode.json"
     server = {"type": "local", "command": [launch.program, *launch.server], "enabled": True}
-    return [Wanted(file, ((("mcp", SERVER), server),))]
+    plugin = (project / ".opencode" if project else folder) / "plugin" / "trivet.js"
+    return [Wanted(file, ((("mcp", SERVER), server),)), Wanted(plugin, text=_opencode_plugin(launch))]
+
+
+def _opencode_plugin(launch: Launch) -> str:
+    """A script, because opencode runs no commands at its events."""
+    script = resources.files("trivet.agents.install").joinpath("opencode/trivet.js").read_text(encoding="utf-8")
+    for name, words in (("PROGRAM", launch.hook_words), ("ARGUMENTS", launch.arguments)):
+        script = script.replace(f'= "{name}"', f"= {json.dumps(words)}")
+    return script
 
 
 _AGENTS: Mapping[AgentName, Any] = {
@@ -146,10 +177,16 @@ def server_entry(launch: Launch) -> dict[str, Any]:
     return {"command": launch.program, "args": list(launch.server)}
 
 
-def _nested(launch: Launch, events: Mapping[str, str], **more: str) -> tuple[tuple[tuple[str, ...], Any], ...]:
+def _nested(
+    launch: Launch, events: Mapping[str, str], timeout: int = HOOK_SECONDS, name: str = ""
+) -> tuple[tuple[tuple[str, ...], Any], ...]:
     """The form of Claude Code, which other agents use too: an event holds groups, a group holds hooks."""
+    named = {"name": name} if name else {}
     return tuple(
-        (("hooks", event), {"hooks": [{**more, "type": "command", "command": launch.hook(moment)}]})
+        (
+            ("hooks", event),
+            {"hooks": [{**named, "type": "command", "command": launch.hook(moment), "timeout": timeout}]},
+        )
         for event, moment in events.items()
     )
 

@@ -84,6 +84,8 @@ def backup_of(records: Path, file: Path) -> Path:
 
 def _planned(wanted: Wanted, installing: bool) -> Change:
     before = _read(wanted.file)
+    if wanted.text:
+        return _planned_whole(wanted, before, installing)
     try:
         if not installing:
             return Change(str(wanted.file), before, _taken_out(before, wanted))
@@ -92,6 +94,16 @@ def _planned(wanted: Wanted, installing: bool) -> Change:
             raise InvalidInput("it has a form that cannot be changed safely. Add Trivet by hand, see docs/mcp.md")
     except InvalidInput as error:
         raise InvalidInput(f"{wanted.file} was left as it is: {str(error).rstrip('.')}.") from None
+    return Change(str(wanted.file), before, after)
+
+
+def _planned_whole(wanted: Wanted, before: str | None, installing: bool) -> Change:
+    """Of a file that is ours alone. It is known by its first line, wherever that stands now."""
+    mark = wanted.text.partition("\n")[0]
+    is_ours = before is not None and mark in before
+    if installing and before is not None and not is_ours:
+        raise InvalidInput(f"{wanted.file} was left as it is: it is not Trivet's. Move it away, or say --no-hooks.")
+    after = wanted.text if installing else None if is_ours else before
     return Change(str(wanted.file), before, after)
 
 

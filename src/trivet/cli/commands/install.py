@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -10,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trivet.agents.install.agents import AgentName, Launch, wanted
+from trivet.agents.install.agents import AFTERWARDS, AgentName, Launch, wanted
 from trivet.cli.command import command
 from trivet.cli.failure import STOPPED
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput
 from trivet.serve.resident import hook_client
-from trivet.settings import data_folder
+from trivet.settings import data_folder, load_settings
+from trivet.settings.address import without_password
 
 if TYPE_CHECKING:
     from trivet.agents.install.change import Change
@@ -35,8 +37,9 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the changes,
     "install",
     "Put Trivet into the settings of a coding agent: its MCP server, and hooks where the agent has them.",
     more="The changes are shown first. What is in the files stays, comments too; a file that cannot be read as what it "
-    "should be is left alone. `trivet uninstall` takes everything back. --plugin writes a plugin folder for Claude "
-    "Code instead, with the same hooks and the commands /remember, /recall and /forget.",
+    "should be is left alone. `trivet uninstall` takes everything back. The agent gets the store that --path or "
+    "TRIVET_PATH names, else the one of your settings. --plugin writes a plugin folder for Claude Code instead, "
+    "which can be shared, with the same hooks and the commands /remember, /recall and /forget.",
     example="trivet install claude-code\ntrivet install codex --dry-run\ntrivet install claude-code --plugin ./trivet",
 )
 def install(
@@ -79,7 +82,7 @@ def uninstall(
 
 
 def _carry_out(
-    session: Session, agent: str, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
+    session: Session, agent: AgentName, changes: Sequence[Change], yes: bool, dry_run: bool, installing: bool
 ) -> int:
     from trivet.agents.install.change import write
 
@@ -92,13 +95,14 @@ def _carry_out(
         write(needed, _records(), installing)
     value = {
         "agent": agent,
+        "store": without_password(_store(session)),
         "files": [{"path": change.file, "diff": change.diff} for change in needed],
         "written": agreed,
     }
     if session.as_json:
         session.show(value, list)
     elif agreed:
-        session.show(value, lambda: _done(agent, needed, installing))
+        session.show(value, lambda: _done(session, agent, needed, installing))
     return STOPPED if wanted_now and not agreed else 0
 
 
@@ -119,14 +123,18 @@ def _shown(needed: Sequence[Change], installing: bool) -> Iterator[Line]:
             yield line((f"{change.file} would be empty, and goes.", "yellow"))
 
 
-def _done(agent: str, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
+def _done(session: Session, agent: AgentName, needed: Sequence[Change], installing: bool) -> Iterator[Line]:
     from trivet.agents.install.change import backup_of
 
     for change in needed:
         yield line(f"Wrote {change.file}." if change.after is not None else f"Removed {change.file}.")
         if installing and change.before is not None:
             yield line((f"What it was before is kept in {backup_of(_records(), Path(change.file))}.", "dim"))
+    if installing:
+        yield line(f"Its memory is {without_password(_store(session))}.")
     yield line(f"Start {agent} again for it to take effect.")
+    if installing and agent in AFTERWARDS and any("hook" in change.file for change in needed):
+        yield line((AFTERWARDS[agent], "yellow"))
 
 
 def _write_plugin(session: Session, agent: str, folder: Path) -> int:
@@ -134,9 +142,15 @@ def _write_plugin(session: Session, agent: str, folder: Path) -> int:
 
     if agent != "claude-code":
         raise InvalidInput(f"{agent} has no plugins of this kind; --plugin is for claude-code.")
-    files = write_plugin(folder, _launch(session))
+    files = write_plugin(folder, _path_arguments(session.path))
     value: dict[str, Any] = {"agent": agent, "plugin": str(folder), "files": files}
-    session.show(value, lambda: [line(f"Wrote {folder}. Try it with: claude --plugin-dir {folder}")])
+    session.show(
+        value,
+        lambda: [
+            line(f"Wrote {folder}. Try it with: claude --plugin-dir {folder}"),
+            line(f"Or install it: claude plugin marketplace add {folder} && claude plugin install trivet@trivet"),
+        ],
+    )
     return 0
 
 
@@ -144,8 +158,36 @@ def _launch(session: Session) -> Launch:
     """By its full path: an agent started from a desktop does not know the shell's."""
     beside = Path(sys.argv[0]).resolve()
     program = str(beside) if beside.name.startswith("trivet") else shutil.which("trivet") or "trivet"
-    path = Path(session.path).expanduser().resolve() if session.path and "://" not in session.path else session.path
-    return Launch(program, ("--path", str(path)) if path else (), _hook_program())
+    return Launch(program, _path_arguments(session.path or _path_of_this_shell()), _hook_program())
+
+
+def _path_arguments(path: str | None) -> tuple[str, ...]:
+    """By its full path: an agent works in other folders."""
+    if not path:
+        return ()
+    return ("--path", path if "://" in path else str(Path(path).expanduser().resolve()))
+
+
+def _path_of_this_shell() -> str | None:
+    """The store that this shell's variables name: an agent may be started from elsewhere, without them.
+
+    One with a password is not written into the settings of other programs.
+    """
+    if not any(os.environ.get(name) for name in ("TRIVET_PATH", "TRIVET_CONFIG")):
+        return None
+    path = load_settings().path
+    if without_password(path) != path:
+        raise InvalidInput(
+            "The store's address holds a password, which is not written into the settings of another program. Put the "
+            "address into trivet.toml, unset TRIVET_PATH, and install again."
+        )
+    return path
+
+
+def _store(session: Session) -> str:
+    """The store that the agent will use, as a person would look for it."""
+    arguments = _path_arguments(session.path or _path_of_this_shell())
+    return arguments[1] if arguments else load_settings().path
 
 
 def _hook_program() -> tuple[str, ...]:

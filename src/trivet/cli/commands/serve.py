@@ -20,7 +20,7 @@ PORT = 7373
     example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db",
 )
 def mcp(session: Session) -> None:
-    from trivet.serve.mcp.server import run
+    from trivet.serve.mcp.greeting import run
 
     run(session.path)
 

@@ -16,6 +16,7 @@ import anyio
 from trivet.search.systems.program import Program
 from trivet.search.systems.reply import Raw, SystemFailed, SystemQuery, at, decoded, raw_hits
 from trivet.search.systems.request import filled_value, key_of
+from trivet.search.systems.unmarked import unmarked
 from trivet.settings.systems import OtherSystem
 
 PROTOCOL = "2025-06-18"
@@ -104,4 +105,4 @@ def _found(result: Any) -> Any:
     if result.get("isError"):
         raise SystemFailed("the tool failed", text)
     structured = result.get("structuredContent")
-    return structured if structured is not None else decoded(text)
+    return unmarked(structured) if structured is not None else decoded(text)

@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
-from trivet.serve.mcp.server import REVEAL_VARIABLE, build_server
+from trivet.serve.mcp.greeting import REVEAL_VARIABLE
+from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
 from trivet.types import Caller
 
@@ -43,7 +44,8 @@ class Acting:
 class McpEndpoint:
     def __init__(self, context: ServerContext) -> None:
         self._settings = context.settings
-        server = build_server(Acting(context), reveal=os.environ.get(REVEAL_VARIABLE) == "1")
+        reveal = os.environ.get(REVEAL_VARIABLE) == "1"
+        server = build_server(Acting(context), reveal, context.settings.categories)
         self._sessions = StreamableHTTPSessionManager(
             server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
         )

@@ -63,6 +63,7 @@ class Stored(Shape, frozen=True, kw_only=True):
     id: str
     status: Literal["stored", "unchanged"]
     revision: int
+    notice: Notice | None = None
     near_duplicates: tuple[Similar, ...] = ()
     redacted: Annotated[
         Mapping[str, int], Meta(description="Secrets that were encrypted and replaced by placeholders, by kind.")

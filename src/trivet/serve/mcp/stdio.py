@@ -7,9 +7,10 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import chain
 from types import FrameType
-from typing import Any, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -21,16 +22,17 @@ Received = SessionMessage | Exception
 
 # How far the reading thread may run ahead of the server.
 LINES_AHEAD = 64
-STANDARD_INPUT = 0
 
 
 class Lines:
-    """The lines of standard input, until it ends or `end` is called.
+    """The lines of standard input, until it ends or `end` is called; before them those that were read already.
 
     A daemon thread reads them: a blocked read cannot be cancelled, and must not hold up the end of the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: BinaryIO, read_already: Sequence[bytes]) -> None:
+        self._stream = stream
+        self._read_already = read_already
         self._loop = asyncio.get_running_loop()
         self._received: asyncio.Queue[str | None] = asyncio.Queue()
         self._room = threading.Semaphore(LINES_AHEAD)
@@ -50,10 +52,9 @@ class Lines:
         return line
 
     def _read(self) -> None:
-        with open(STANDARD_INPUT, "rb", closefd=False) as stream:
-            for line in stream:
-                self._room.acquire()
-                self._deliver(line.decode(errors="replace"))
+        for line in chain(self._read_already, self._stream):
+            self._room.acquire()
+            self._deliver(line.decode(errors="replace"))
         self._deliver(None)
 
     def _deliver(self, line: str | None) -> None:
@@ -93,8 +94,11 @@ Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sess
 
 
 @contextlib.asynccontextmanager
-async def standard_streams() -> AsyncIterator[Streams]:
-    lines, unanswered = Lines(), Unanswered()
+async def standard_streams(
+    stream: BinaryIO, read_already: Sequence[bytes] = (), answered: Any = None
+) -> AsyncIterator[Streams]:
+    """The messages in and out. The answer to the request of the id `answered` has been sent before, and is dropped."""
+    lines, unanswered = Lines(stream, read_already), Unanswered()
     to_server, from_client = anyio.create_memory_object_stream[Received]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
@@ -110,8 +114,12 @@ async def standard_streams() -> AsyncIterator[Streams]:
 
     async def outward(write: Any) -> None:
         async with write:
+            dropped = answered is None
             async for item in from_server:
-                await write.send(item)
+                if not dropped and _is_answer_to(answered, item):
+                    dropped = True
+                else:
+                    await write.send(item)
                 unanswered.sent(item)
 
     with _ending_on_signals(lines):
@@ -121,6 +129,10 @@ async def standard_streams() -> AsyncIterator[Streams]:
             tasks.start_soon(inward, read)
             tasks.start_soon(outward, write)
             yield from_client, to_client
+
+
+def _is_answer_to(id: Any, item: SessionMessage) -> bool:
+    return isinstance(item.message, JSONRPCResponse | JSONRPCError) and item.message.id == id
 
 
 def _not_a_message() -> JSONRPCError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -22,6 +22,7 @@ from trivet.contract import (
 from trivet.contract.verbs import LinkEnds
 from trivet.errors import InvalidInput
 from trivet.serve.mcp import results, text
+from trivet.serve.mcp.marked import marked
 from trivet.serve.mcp.result_types import (
     NOTICE,
     Changed,
@@ -35,7 +36,9 @@ from trivet.serve.mcp.result_types import (
     Shape,
     Stored,
 )
+from trivet.serve.mcp.schemas import flat, input_schema
 from trivet.serve.mcp.text import Wrapper
+from trivet.settings import CATEGORIES
 from trivet.trivet import Trivet
 
 Arguments = Mapping[str, Any]
@@ -76,13 +79,11 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
     request: type[Request[Any]]
     presenter: Presenter
     reveals: bool
+    categories: tuple[str, ...]
 
     def input_schema(self) -> dict[str, Any]:
-        """The contract's, with what must be given first, for a reader in a hurry."""
-        schema = json_schema(self.request)
-        required = schema.get("required", ())
-        names = sorted(schema["properties"], key=lambda name: name not in required)
-        return {**schema, "properties": {name: schema["properties"][name] for name in names}}
+        assert self.verb.tool is not None, "only verbs with a tool have a schema here"
+        return input_schema(self.request, self.verb.tool, self.categories)
 
     def output_schema(self) -> dict[str, Any]:
         return json_schema(self.presenter.result)
@@ -95,22 +96,24 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
     """Runs a tool. Its request refuses unknown arguments; what it lacks of the verb's keeps its default there."""
+    arguments = flat(arguments)
     if "reveal" in arguments and "reveal" not in tool.request.__struct_fields__:
         raise InvalidInput(REVEAL_REFUSED)
     request = check(tool.request, arguments)
     if not tool.reveals and isinstance(request, Edit) and request.sensitive is False:
         raise InvalidInput(REVEAL_REFUSED)  # it would show the memory, and send it to the embedder
     result = tool.presenter.act(memory, _whole(tool, request))
-    return Reply(structured=msgspec.to_builtins(result), text=tool.presenter.text(result, Wrapper()))
+    wrapper = Wrapper()
+    return Reply(structured=marked(msgspec.to_builtins(result), wrapper), text=tool.presenter.text(result, wrapper))
 
 
-def agent_tools(reveal: bool = False) -> dict[str, AgentTool]:
+def agent_tools(reveal: bool = False, categories: Sequence[str] = CATEGORIES) -> dict[str, AgentTool]:
     """The tools by name. Without `reveal` none of them can show what is sensitive, or make it less so."""
-    tools = [_tool(verb, reveal) for verb in VERBS.values() if verb.tool]
+    tools = [_tool(verb, reveal, tuple(categories)) for verb in VERBS.values() if verb.tool]
     return {tool.name: tool for tool in sorted(tools, key=_place)}
 
 
-def _tool(verb: Verb, reveal: bool) -> AgentTool:
+def _tool(verb: Verb, reveal: bool, categories: tuple[str, ...]) -> AgentTool:
     assert verb.tool is not None, "only verbs with a tool come here"
     presenter = PRESENTERS.get(verb.name, PLAIN)
     request = presenter.request or verb.request
@@ -122,6 +125,7 @@ def _tool(verb: Verb, reveal: bool) -> AgentTool:
         request=request if reveal else _without(request, "reveal"),
         presenter=presenter,
         reveals=reveal,
+        categories=categories,
     )
 
 

@@ -12,6 +12,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterable, Mapping
     from types import FrameType
 
@@ -30,6 +31,9 @@ CHUNK_BYTES = 2**20
 # What a unix socket's address holds on every system.
 LONGEST_PATH = 100
 TIME_LIMIT_MS = 3_000
+# Moments at which the agent's program ends and waits for nobody: the work is handed on, and the hook returns.
+AT_ONCE = ("end", "session-end")
+HAND_ON_SECONDS = 0.5
 # The file of failures is put aside when it is longer; one before it is kept.
 NOTED_BYTES = 64 * 1024
 
@@ -55,17 +59,32 @@ def main(arguments: list[str]) -> int:
 
 
 def _answer(environment: Environment, arguments: list[str], given: bytes, child: list[int]) -> bytes:
+    if arguments[:1] and arguments[0] in AT_ONCE:
+        return _hand_on(environment, arguments, given)
     try:
         return hook(environment, arguments, given)
     except Gone as gone:
         return _alone(arguments, given, str(gone), child)
 
 
-def hook(environment: Environment, arguments: list[str], given: bytes) -> bytes:
+def _hand_on(environment: Environment, arguments: list[str], given: bytes) -> bytes:
+    """To the resident process if it answers at once, else to a process that nobody waits for."""
+    try:
+        return hook(environment, arguments, given, HAND_ON_SECONDS)
+    except Gone:
+        process = _started(arguments)
+        if process.stdin is not None:
+            process.stdin.write(given)
+            process.stdin.close()
+        return b""
+
+
+def hook(environment: Environment, arguments: list[str], given: bytes, seconds: float | None = None) -> bytes:
     """What the resident process answers; raises Gone where the caller has to do without it."""
     variables = b"\0".join(name + b"=" + value for name, value in environment.items())
     typed = b"\0".join(argument.encode(errors="surrogateescape") for argument in arguments)
-    status, answer, *_ = ask(environment, (b"hook", PROTOCOL, variables, posix.getcwdb(), typed, given))
+    message = (b"hook", PROTOCOL, variables, posix.getcwdb(), typed, given)
+    status, answer, *_ = ask(environment, message, seconds)
     if status != b"ok":
         raise Gone(answer.decode(errors="replace"))
     return answer
@@ -261,17 +280,21 @@ def _print(answer: bytes) -> None:
 
 def _alone(arguments: list[str], given: bytes, reason: str, child: list[int]) -> bytes:
     """The same answer from a process that opens the store itself; slower, and it may start the resident process."""
-    import subprocess
-
-    # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
-    command = [sys.executable, "-P", "-m", "trivet.agents.hooks.without_resident", *arguments]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = _started(arguments)
     child.append(process.pid)
     answer, _ = process.communicate(given)
     if process.returncode:
         raise OSError(f"working alone ended with {process.returncode}; the resident process: {reason}")
     return answer
+
+
+def _started(arguments: list[str]) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    # -P: the folder an agent works in is a stranger's, and must not be able to pose as our package.
+    command = [sys.executable, "-P", "-m", "trivet.agents.hooks.without_resident", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 if __name__ == "__main__":

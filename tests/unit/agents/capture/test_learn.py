@@ -43,6 +43,31 @@ def test_a_turn_is_read_once(memory: Trivet, talk: Conversation) -> None:
     assert len(waiting(memory)) == 2
 
 
+def test_gemini_cli_is_read_too(memory: Trivet, talk: Conversation) -> None:
+    """Its first line looks like one of Claude Code, and its hooks' text stands in the user's message."""
+    opening = {"sessionId": talk.session, "projectHash": "efe2", "kind": "main"}
+    setting = {
+        "$set": {"messages": [{"type": "user", "content": [{"text": "<session_context>Remember that x is y."}]}]}
+    }
+    recalled = "<hook_context>Remember that the canteen is closed.</hook_context>\n\n"
+    message = {"id": "1", "type": "user", "content": [{"text": recalled + SAID}]}
+    answer = {"id": "2", "type": "gemini", "content": "Remember that I am an agent."}
+    for line in (opening, setting, message, answer, message):
+        talk.raw(json.dumps(line) + "\n")
+    learn(memory, talk.event)
+    assert waiting(memory) == [KEPT]
+    later = {**message, "id": "3", "content": "We decided to go with PostgreSQL for the analytics store."}
+    talk.raw(json.dumps(later) + "\n")
+    assert len(learn(memory, talk.event).proposed) == 1
+
+
+def test_an_agent_without_a_transcript_hands_over_what_was_said(memory: Trivet) -> None:
+    event = {"session_id": "ses_1", "cwd": "/home/ana/shop", "user_messages": [SAID, 7, SAID]}
+    assert len(learn(memory, event).proposed) == 1
+    (found,) = memory.inbox_list().proposals
+    assert (found.content, found.tags, found.source) == (KEPT, ("captured", "shop"), "conversation/ses_1")
+
+
 def test_a_line_that_is_being_written_waits_for_its_end(memory: Trivet, talk: Conversation) -> None:
     talk.user(SAID)
     whole = talk.path.read_text()

@@ -1,0 +1,119 @@
+"""The first words with a client, before the protocol's library is loaded.
+
+That library takes over a second to load, and several agents' programs send their first prompt without waiting for a
+server, so that their model has no tools for it. The introduction and the lists need neither library nor store: they are
+answered at once, and from the first other message on everything is handed to the library. It hears the introduction
+again, and its answer to that is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import msgspec
+
+from trivet.errors import TrivetError
+from trivet.serve.mcp.listings import Answers, introduction, listings
+from trivet.serve.mcp.tools import agent_tools
+from trivet.settings import load_settings
+from trivet.settings.address import is_server
+
+# Those that are spoken alike up to the first call. For any other the library answers.
+VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
+REVEAL_VARIABLE = "TRIVET_MCP_REVEAL"
+STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
+_HELLO = "initialize"
+_READY = "notifications/initialized"
+
+
+class Greeted(msgspec.Struct, frozen=True):
+    """What the library has to hear first, and the id of the one request in it that was answered already."""
+
+    lines: tuple[bytes, ...]
+    answered: Any = None
+
+
+def run(path: str | None = None) -> None:
+    """Serves the store at `path`, or the configured one, until the input ends or a signal comes."""
+    reveal, categories = os.environ.get(REVEAL_VARIABLE) == "1", known_categories(path)
+    answers = listings(agent_tools(reveal, categories))
+    loading = threading.Thread(target=import_module, args=("trivet.serve.mcp.server",), name="trivet-loading")
+    loading.start()
+    # It is not closed: a thread may be reading from it when a signal ends the process.
+    stream = open(STANDARD_INPUT, "rb", closefd=False)  # noqa: SIM115
+    try:
+        greeted = greet(stream, _write, answers)
+    except (BrokenPipeError, KeyboardInterrupt):  # the client went away, or a person ended it
+        return
+    finally:
+        loading.join()  # modules cannot be loaded while the process ends
+    if greeted is not None:
+        from trivet.serve.mcp.server import serve
+
+        serve(path, reveal, categories, stream, greeted)
+
+
+def greet(stream: BinaryIO, write: Callable[[bytes], None], answers: Answers) -> Greeted | None:
+    """Answers what needs no store; None if the input ends with that."""
+    heard: list[bytes] = []
+    hello: Any = None
+    while line := stream.readline():
+        message = _message(line)
+        method, version = message.get("method"), _version(message)
+        if method == _HELLO and not heard and version is not None:
+            heard, hello = [line], message.get("id")
+            write(_answer(hello, introduction(version)))
+        elif method == _READY and heard:
+            heard.append(line)
+        elif heard and isinstance(method, str) and method in answers and "id" in message and not _cursor(message):
+            write(_answer(message["id"], answers[method]))
+        else:
+            return Greeted((*heard, line), hello)
+    return None
+
+
+def known_categories(path: str | None) -> Sequence[str]:
+    """Those to name to the agent; none where a server has its own, or where the first call will tell what is wrong."""
+    try:
+        settings = load_settings(path=path)
+    except TrivetError:
+        return ()
+    return () if is_server(settings.path) else settings.categories
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """What cannot be read is nothing here; the library's side says what was wrong with it."""
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return {}
+    return message if isinstance(message, dict) and message.get("jsonrpc") == "2.0" else {}
+
+
+def _version(message: dict[str, Any]) -> str | None:
+    """The version that a client wants to speak, if it is a whole introduction in one that we know."""
+    wanted = message.get("params")
+    if not isinstance(wanted, dict) or not isinstance(message.get("id"), int | str):
+        return None
+    whole = isinstance(wanted.get("capabilities"), dict) and isinstance(wanted.get("clientInfo"), dict)
+    version = wanted.get("protocolVersion")
+    return version if whole and isinstance(version, str) and version in VERSIONS else None
+
+
+def _cursor(message: dict[str, Any]) -> bool:
+    """Whether it wants anything special: a page, or a progress token."""
+    return bool(message.get("params")) or not isinstance(message["id"], int | str)
+
+
+def _answer(id: Any, result: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}) + b"\n"
+
+
+def _write(data: bytes) -> None:
+    """Straight out: Python's own stream would complain at the exit about a reader that has gone."""
+    while data:
+        data = data[os.write(STANDARD_OUTPUT, data) :]

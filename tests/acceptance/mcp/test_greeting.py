@@ -1,0 +1,92 @@
+"""What is answered before the protocol's library is loaded is what the library would answer."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.mcp_agent import command, environment
+from trivet.serve.mcp.greeting import VERSIONS, greet
+from trivet.serve.mcp.listings import listings
+from trivet.serve.mcp.tools import agent_tools
+
+LISTS = ("ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def hello(version: str) -> dict[str, Any]:
+    about = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+
+
+def asked(version: str) -> list[dict[str, Any]]:
+    lists = [{"jsonrpc": "2.0", "id": number, "method": name} for number, name in enumerate(LISTS, 2)]
+    return [hello(version), READY, *lists]
+
+
+def said(messages: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+def told(path: Path, sent: bytes) -> dict[Any, Any]:
+    ended = subprocess.run(command(path), input=sent, capture_output=True, env=environment(path), check=True)
+    answers = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert len({answer["id"] for answer in answers}) == len(answers), "each is answered once"
+    return {answer["id"]: answer.get("result") for answer in answers}
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+def test_it_answers_as_the_library_does(tmp_path: Path, version: str) -> None:
+    assert version in VERSIONS
+    at_once = told(tmp_path / "m.db", said(asked(version)))
+    by_library = told(tmp_path / "m.db", b"not a message\n" + said(asked(version)))
+    assert by_library.pop(None) is None
+    assert at_once == by_library
+    assert len(at_once) == 1 + len(LISTS)
+
+
+def test_what_comes_after_is_the_librarys(tmp_path: Path) -> None:
+    """The call is answered by it, and the introduction once."""
+    call = {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": {"name": "memory_stats", "arguments": {}}}
+    answers = told(tmp_path / "m.db", said([*asked("2025-06-18"), call, {**call, "id": "1"}]))
+    assert set(answers) == {1, 2, 3, 4, 5, 6, 50, "1"}
+    assert answers[50]["structuredContent"]["links"] == answers["1"]["structuredContent"]["links"] == 0
+
+
+def test_the_greeting_loads_nothing_of_the_library() -> None:
+    program = "import sys, trivet.serve.mcp.greeting; print([name for name in sys.modules if name.startswith('mcp')])"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {"cursor": "2"}},
+        {"jsonrpc": "2.0", "id": 9, "method": "tools/call"},
+        {"jsonrpc": "1.0", "id": 9, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "ping"},
+        hello("2025-06-18"),
+    ],
+)
+def test_anything_else_is_handed_on(other: dict[str, Any]) -> None:
+    written: list[bytes] = []
+    stream = io.BytesIO(said([hello("2025-06-18"), READY, other, READY]))
+    greeted = greet(stream, written.append, listings(agent_tools()))
+    assert greeted is not None
+    assert (b"".join(greeted.lines), greeted.answered) == (said([hello("2025-06-18"), READY, other]), 1)
+    assert (len(written), stream.read()) == (1, said([READY]))
+
+
+@pytest.mark.parametrize("first", [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, hello("2099-01-01")])
+def test_a_stranger_is_left_to_the_library(first: dict[str, Any]) -> None:
+    written: list[bytes] = []
+    greeted = greet(io.BytesIO(said([first])), written.append, {"tools/list": {}})
+    assert greeted is not None
+    assert written == []
+    assert (greeted.lines, greeted.answered) == ((said([first]),), None)
