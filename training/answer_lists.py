@@ -50,7 +50,7 @@ def main() -> None:
 def life_lists(folder: Path, chance: random.Random) -> Iterator[List]:
     """Of each question as many memories of its store as fit, those that were judged first."""
     for store in sorted(path for path in folder.iterdir() if (path / "queries.jsonl").exists()):
-        memories = {one["id"]: one["content"] for one in _lines(store / "memories.jsonl")}
+        memories = {one["id"]: one["text"] for one in _lines(store / "corpus.jsonl")}
         grades: dict[str, dict[str, int]] = {}
         for row in (store / "qrels.tsv").read_text(encoding="utf-8").splitlines():
             query, memory, grade = row.split("\t")

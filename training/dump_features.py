@@ -25,7 +25,7 @@ import json
 import lzma
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ from trivet.contract import Recall
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.catalog import IMPORTERS
 from trivet.lab.dataset import RELEVANT, Dataset, Document, Judgement, Query
-from trivet.lab.dataset_files import house
+from trivet.lab.dataset_files import house, load
+from trivet.lab.delivery import ANSWERS
 from trivet.memory.answer.rerank import texts_to_read
 from trivet.memory.recall import retrieve
 from trivet.search.asking import ask
@@ -58,8 +59,6 @@ SMALL_SIZES = (5, 8, 12, 20, 35, 60, 120, 400)
 SMALL_QUERIES = 8
 # Larger collections than this are cut to LARGEST, with what answers the queries that are asked.
 MOST = 6_000
-# From this grade on a memory of a life answers its question at least in part.
-HELPS = 2
 # Of a hundred questions to a life so many more are asked that belong to others.
 FOREIGN_SHARE = 40
 
@@ -142,31 +141,13 @@ def _corpora(options: argparse.Namespace, chosen: random.Random) -> dict[str, Da
 
 
 def _stores(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if (path / "memories.jsonl").exists()]
+    return [path for path in folder.iterdir() if (path / "corpus.jsonl").exists()]
 
 
 def read_life(folder: Path) -> Dataset:
     """A store of a person or a project. What is of the same topic only is not relevant."""
-    lines = [json.loads(line) for line in (folder / "memories.jsonl").read_text().splitlines() if line.strip()]
-    documents = tuple(
-        Document(
-            id=f"{folder.name}/{line['id']}",
-            text=line["content"],
-            category=line["category"],
-            tags=tuple(line["tags"]),
-            created_at=line["created_at"],
-        )
-        for line in lines
-    )
-    asked = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines() if line.strip()]
-    queries = tuple(Query(id=f"{folder.name}/{one['id']}", text=one["text"], stratum=one["stratum"]) for one in asked)
-    rows = [line.split("\t") for line in (folder / "qrels.tsv").read_text().splitlines() if line.strip()]
-    judgements = tuple(
-        Judgement(query=f"{folder.name}/{query}", document=f"{folder.name}/{document}", grade=int(grade))
-        for query, document, grade in rows
-        if int(grade) >= HELPS
-    )
-    return Dataset(name=folder.name, documents=documents, queries=queries, judgements=judgements)
+    life = load(folder, allow_unanswerable=True)
+    return replace(life, judgements=tuple(row for row in life.judgements if row.grade >= ANSWERS))
 
 
 def pairs_dataset(path: Path, name: str, chosen: random.Random) -> Dataset:

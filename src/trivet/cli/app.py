@@ -67,6 +67,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "run": "lab",
         "compare": "lab",
         "gate": "lab",
+        "delivery": "lab",
         "sweep": "lab_search",
         "ablate": "lab_search",
         "federation": "lab_federation",
@@ -77,7 +78,7 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
     "lab": {
-        "Measure": ("import", "run", "compare", "gate", "report"),
+        "Measure": ("import", "run", "compare", "gate", "delivery", "report"),
         "Try others": ("sweep", "ablate", "federation"),
         "Judge": ("pool", "judge"),
     },

@@ -12,17 +12,21 @@ from trivet.cli.progress import LateProgress
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab import MEASURING, need
 from trivet.lab.bench import Bench, open_bench
-from trivet.lab.catalog import find_dataset
+from trivet.lab.catalog import find_collection, find_dataset
 from trivet.lab.compare import Comparison, against
 from trivet.lab.dataset import Dataset
+from trivet.lab.delivery import Delivered, Outcome, deliver, in_shares
 from trivet.lab.federation import Federation, measure_federation
-from trivet.lab.run import Arm, run_arm, slug, write_arm
+from trivet.lab.run import Arm, environment, run_arm, slug, write_arm
 from trivet.lab.saved_runs import PER_QUERY, read_arm, write_grades
 from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, grid, summarise
 from trivet.lab.sweep import sweep as sweep_points
 from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
 from trivet.settings.systems import check_systems
+
+# On a busy machine a time limit would measure the machine.
+PATIENT_MS = 60_000
 
 
 class RanArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +117,24 @@ def measure_member(
     if out is not None:
         write_whole(out, [msgspec.json.format(msgspec.json.encode(result), indent=1).decode()])
     return result
+
+
+def measure_delivery(name: str, out: Path | None, embedder: str, rerank: str) -> Delivered:
+    need(*MEASURING)
+    datasets = find_collection(name)
+    if out is not None:
+        writable(out.parent)
+    outcomes: list[Outcome] = []
+    total = sum(len(dataset.queries) for dataset in datasets)
+    with LateProgress(f"{len(datasets)} stores", lambda _: total) as progress:
+        for dataset in datasets:
+            with open_bench(dataset, None, embedder, rerank=rerank, rerank_time_limit_ms=PATIENT_MS) as bench:
+                outcomes += deliver(bench, progress=progress)
+    result = in_shares(outcomes)
+    if out is not None:
+        written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
+        write_whole(out, [msgspec.json.format(msgspec.json.encode(written), indent=1).decode()])
+    return msgspec.structs.replace(result, outcomes=())
 
 
 def varied(options: Sequence[str]) -> dict[str, list[str]]:

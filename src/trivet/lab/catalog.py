@@ -13,11 +13,13 @@ from pathlib import Path
 from trivet.errors import InvalidInput
 from trivet.lab.bench import cache_folder
 from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import house, load
+from trivet.lab.dataset_files import collection, house, lives, load
 from trivet.lab.originals import cosqa, cranfield, lihua, locomo, multihop, scifact
 
 ENVIRONMENT_VARIABLE = "TRIVET_DATA"
 HOUSE = "house"
+LIVES = "lives"
+HALVES = ("dev", "test")
 
 IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
     "cosqa": cosqa.read,
@@ -46,6 +48,14 @@ def find_dataset(name: str) -> Dataset:
         f"{name}: there is no such folder, and no dataset of that name. Give a folder with corpus.jsonl, queries.jsonl "
         f"and qrels.tsv, `{HOUSE}`, or a collection to import: {', '.join(IMPORTERS)}."
     )
+
+
+def find_collection(name: str) -> tuple[Dataset, ...]:
+    """Several stores: the packaged lives or a half of them, or a folder of datasets; else the one of that name."""
+    first, _, half = name.partition("/")
+    if first == LIVES and half in ("", *HALVES):
+        return lives(half)
+    return collection(name) if Path(name).is_dir() else (find_dataset(name),)
 
 
 def imported_folder(name: str) -> Path:

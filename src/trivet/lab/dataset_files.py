@@ -107,7 +107,7 @@ def line_of(queries: Mapping[int, Query], identifier: str) -> int:
     return next(number for number, query in queries.items() if query.id == identifier)
 
 
-__all__ = ["Dataset", "Document", "DocumentLink", "Judgement", "Query", "house", "load", "save"]
+__all__ = ["Dataset", "Document", "DocumentLink", "Judgement", "Query", "collection", "house", "lives", "load", "save"]
 
 
 def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
@@ -139,6 +139,23 @@ def house() -> Dataset:
         documents = tuple(_document(path, number, memory) for number, memory in json_lines(path, _DemoMemory))
     with as_file(files("trivet.lab") / "house") as folder:
         return _with_questions("house", documents, folder, allow_unanswerable=False)
+
+
+def lives(half: str = "") -> tuple[Dataset, ...]:
+    """The stores of made-up lives, one dataset each: those of a half (`dev`, `test`), or all."""
+    with as_file(files("trivet.lab") / "lives") as folder:
+        return collection(folder / half) if half else (*collection(folder / "dev"), *collection(folder / "test"))
+
+
+def collection(folder: Path | str) -> tuple[Dataset, ...]:
+    """The datasets below a folder, or the one in it."""
+    folder = Path(folder)
+    if any((folder / name).exists() for name in ("corpus.jsonl", "corpus.jsonl.gz")):
+        return (load(folder, allow_unanswerable=True),)
+    below = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    if not below:
+        raise InvalidInput(f"{folder}: there is no dataset, and no folder with datasets.")
+    return tuple(load(path, allow_unanswerable=True) for path in below)
 
 
 def _with_questions(name: str, documents: tuple[Document, ...], folder: Path, allow_unanswerable: bool) -> Dataset:

@@ -95,15 +95,16 @@ def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Prog
     at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
     for query in bench.dataset.queries:
         found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default").hits]
-        for surface in surfaces:
-            given = at_session_start if surface == "start" else ASKED[surface](bench, query)
-            outcomes.append(_outcome(bench, query, surface, found, given))
+        with bench.at_the_time_of(query):
+            for surface in surfaces:
+                given = at_session_start if surface == "start" else ASKED[surface](bench, query)
+                outcomes.append(_outcome(bench, query, surface, found, given))
         if progress is not None:
             progress(1)
     return outcomes
 
 
-def summarise(outcomes: Sequence[Outcome]) -> Delivered:
+def in_shares(outcomes: Sequence[Outcome]) -> Delivered:
     stated = [pair for outcome in outcomes for pair in outcome.stated]
     small = [pair for outcome in outcomes if outcome.memories < SMALL_STORE for pair in outcome.stated]
     return Delivered(

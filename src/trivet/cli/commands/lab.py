@@ -134,6 +134,32 @@ def gate(
 
 
 @command(
+    "lab delivery",
+    "Measure what reaches an agent: answers delivered, questions refused, tokens spent, on each surface.",
+    more="Asked are the recall tool of MCP, the hook before a prompt and the hook at a session's start, with all that "
+    "they gate, cut and shorten. `found` is the share of answers among the first candidates before that. "
+    "DATASET is a folder in the plain layout, a folder of such folders, or the packaged `lives`, `lives/dev` or "
+    "`lives/test`. From grade 2 on a memory answers.",
+    example="trivet lab delivery\ntrivet lab delivery my-stores --out delivery.json",
+    uses_store=False,
+)
+def delivery(
+    session: Session,
+    dataset: Annotated[str, DATASET] = "lives",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write every outcome and a manifest there, as JSON.")
+    ] = None,
+    embedder: Annotated[str, EMBEDDER] = "bundled",
+    rerank: Annotated[str, typer.Option("--rerank", metavar="SPEC", help="The reranker, as in the settings.")] = "auto",
+) -> None:
+    from trivet.cli.lab_runs import measure_delivery
+    from trivet.cli.views.delivery import lines
+
+    value = measure_delivery(dataset, out, embedder, rerank)
+    session.show(value, lambda: lines(value))
+
+
+@command(
     "lab report",
     "Write what was measured as a page: report.html, self-contained, and report.md with its plots beside it.",
     more="FOLDER holds the arms of one dataset as `trivet lab run --out` writes them; the first is what the others are "
