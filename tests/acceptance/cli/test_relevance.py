@@ -23,7 +23,7 @@ def test_the_command_line_tells(tmp_path: Path) -> None:
 
     assert "Probably nothing relevant here" in told(FOREIGN)
     refused = told(FOREIGN, "--relevance-at-least", "0.5")
-    assert "Nothing relevant here" in refused
+    assert "Nothing is so relevant" in refused
     assert NOTES[0] not in refused
     found = json.loads(told("which port does staging use?", "--json", "--rerank", "off", "--expand"))
     assert found["hits"][0]["relevance"] > 0.5

@@ -1,4 +1,4 @@
-"""An agent is told plainly that nothing relevant is stored, and can ask to see the rest all the same."""
+"""An agent always gets the best candidates, each with an honest word, and is told where probably none is relevant."""
 
 from __future__ import annotations
 
@@ -21,26 +21,25 @@ def store(path: Path) -> None:
         trivet.drain()
 
 
-def test_nothing_relevant_is_said_plainly(tmp_path: Path) -> None:
+def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_the_top(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
     with agent(tmp_path / "m.db", TRIVET_EMBEDDER="stock") as memory:
-        refused = memory.call("memory_recall", query=FOREIGN)
-        assert refused.structured_content["hits"] == []
-        assert refused.structured_content["nothing_relevant"] is True
-        assert "Nothing relevant is stored for this query" in text(refused)
-        assert "relevance_at_least=0" in text(refused)
-        shown = memory.call("memory_recall", query=FOREIGN, relevance_at_least=0)
-        assert len(shown.structured_content["hits"]) == len(NOTES)
-        assert shown.structured_content["nothing_relevant"] is True
+        weak = memory.call("memory_recall", query=FOREIGN)
+        assert weak.structured_content["nothing_relevant"] is True
+        assert {hit["strength"] for hit in weak.structured_content["hits"]} == {"weak"}
+        assert text(weak).startswith("Probably nothing stored is relevant")
+        everything = memory.call("memory_recall", query=FOREIGN, more={"relevance_at_least": 0})
+        assert len(everything.structured_content["hits"]) == len(NOTES)
         found = memory.call("memory_recall", query="which port is the staging database on?")
         assert NOTES[0] in found.structured_content["hits"][0]["content"]
-        assert found.structured_content["hits"][0]["relevance"] > 0.5
+        assert found.structured_content["hits"][0]["strength"] == "strong"
         assert "nothing_relevant" not in found.structured_content
-        why = memory.call("memory_why", query=FOREIGN, id=shown.structured_content["hits"][0]["id"])
-        assert "likely to be relevant" in text(why)
+        refused = memory.call("memory_recall", query=FOREIGN, more={"relevance_at_least": 0.9})
+        assert refused.structured_content["hits"] == []
+        assert "relevance_at_least demanded more" in text(refused)
 
 
-def test_the_setting_wins_over_the_calibrated_threshold(tmp_path: Path) -> None:
+def test_the_setting_shows_every_candidate(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
     with agent(tmp_path / "m.db", TRIVET_EMBEDDER="stock", TRIVET_RELEVANCE_AT_LEAST="0") as memory:
         assert len(memory.call("memory_recall", query=FOREIGN).structured_content["hits"]) == len(NOTES)

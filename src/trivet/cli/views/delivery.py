@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trivet.cli.output import Line, line
-from trivet.lab.delivery import SURFACES, Delivered, Row, Share
+from trivet.lab.delivery import SURFACES, Delivered, Row, Share, Surface
 
-COLUMNS = ("found@3", "delivered@1", "delivered@3", "kept", "refused", "current", "tokens")
+COLUMNS: dict[Surface, tuple[str, ...]] = {
+    "recall": ("found@3", "delivered@1", "delivered@3", "refused", "current", "tokens"),
+    "prompt": ("found@3", "delivered@1", "delivered@3", "kept", "refused", "current", "tokens"),
+    "start": ("delivered", "tokens"),
+}
 NAMED = {
     "recall": "memory_recall over MCP: the best candidates always come; `refused` is that it says so",
     "prompt": "the hook before a prompt: what comes unasked",
@@ -22,9 +26,9 @@ def lines(delivered: Delivered) -> Iterator[Line]:
         if not rows:
             continue
         yield line((NAMED[surface], "bold"))
-        yield line((f"{'stratum':<28}{'queries':>8}" + "".join(f"{name:>{WIDTH}}" for name in COLUMNS), "dim"))
+        yield line((f"{'stratum':<28}{'queries':>8}" + "".join(f"{name:>{WIDTH}}" for name in COLUMNS[surface]), "dim"))
         for row in rows:
-            cells = "".join(_cell(row.values.get(name)) for name in COLUMNS)
+            cells = "".join(_cell(row.values.get(name)) for name in COLUMNS[surface])
             yield line(f"{row.stratum:<28}{_queries(row):>8}{cells}")
         yield line("")
     error, small = delivered.calibration_error, delivered.calibration_error_small

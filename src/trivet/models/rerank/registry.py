@@ -38,7 +38,7 @@ class Rerankers:
     def named(self, kind: str) -> Reranker:
         """`auto`, `fast`, `best`, or anything else for the one of the settings."""
         spec = RerankSpec(kind) if kind in PRESETS else self.setting
-        name = PRESETS[kind].folder if kind in PRESETS else str(spec)  # `auto` and `fast` are the same model
+        name = PRESETS[kind].folder if kind in PRESETS else str(spec)  # `auto` and `best` are the same model
         with self._lock:
             if name not in self._loaded:
                 self._loaded[name] = load(spec)

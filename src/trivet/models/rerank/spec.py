@@ -1,7 +1,7 @@
 """The name of a reranker as one small value: parses from a string and prints back to it.
 
 off                            no second look
-auto                           `fast` over the first few, where it is not clear whether they answer
+auto                           `best` over the first few, where it is not clear whether they answer
 fast, best                     the models that come with Trivet, see PRESETS
 folder:/path/to/model          a cross-encoder as an ONNX or sentence-transformers folder
 cohere:MODEL[@BASE_URL]        Cohere, or a server that speaks its API
@@ -20,7 +20,7 @@ from trivet.models.kinds import HOSTED_FORM, Kind, checked_url, known
 OFF = "off"
 KINDS: Mapping[str, Kind] = {
     OFF: Kind(OFF),
-    "auto": Kind("auto", "trivet.models.rerank.onnx:fast"),
+    "auto": Kind("auto", "trivet.models.rerank.onnx:best"),
     "fast": Kind("fast", "trivet.models.rerank.onnx:fast"),
     "best": Kind("best", "trivet.models.rerank.onnx:best"),
     "folder": Kind("folder:/path", "trivet.models.rerank.folder:open_folder", "path"),
@@ -50,7 +50,7 @@ class Preset:
 # Depths and blends are those that did best on average over seven corpora, none of which lost by them: six layers over
 # the best 30, and for less time four narrow layers over the best 20, which keep most of the gain.
 PRESETS: dict[str, Preset] = {
-    "auto": Preset("reranker-fast", top=8, blend=BLEND, when_unsure=True),
+    "auto": Preset("reranker", top=5, blend=BLEND, when_unsure=True),
     "fast": Preset("reranker-fast", top=20, blend=BLEND),
     "best": Preset("reranker", top=30, blend=BLEND),
 }

@@ -56,12 +56,18 @@ class Evidence:
         self._places = {hit.id: place for place, hit in enumerate(by_score)}
         self._scores = [hit.score for hit in by_score]
         self._rankings = rankings
+        self._known: dict[tuple[str, str], dict[str, float]] = {}
 
     def of(self, id: str, memory: Memory) -> dict[str, float] | None:
         """The features of a candidate. None beyond the head: nothing is known so far down."""
         place = self._places.get(id)
         if place is None:
             return None
+        if (id, memory.id) not in self._known:  # asked twice where the first look was unsure
+            self._known[id, memory.id] = self._measured(id, memory, place)
+        return self._known[id, memory.id]
+
+    def _measured(self, id: str, memory: Memory, place: int) -> dict[str, float]:
         by_legs = {name: value for leg in self._legs for name, value in leg.features(id)}
         fused = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
         return {**fused, **by_legs, **self._wording.of(memory)}
