@@ -162,7 +162,8 @@ class Why(Value, frozen=True, kw_only=True):
 
     `rerank` is the reranker's result: its place and raw score among those it read, the score's deviation from their
     mean, and the weight of that in `blended`, the score from then on. `path` is how the graph reached the hit:
-    query -> these steps -> this memory.
+    query -> these steps -> this memory. `older_than` is a later hit on the same matter, which may have replaced it;
+    `newer_than` are the earlier hits that this one stands before for that reason.
     """
 
     legs: Mapping[str, Contribution]
@@ -176,6 +177,8 @@ class Why(Value, frozen=True, kw_only=True):
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
     path: tuple[PathStep, ...] = ()
+    older_than: str | None = None
+    newer_than: tuple[str, ...] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):
@@ -272,9 +275,22 @@ class Duplicate(Value, frozen=True, kw_only=True):
     content: str
 
 
+class PossibleUpdate(Value, frozen=True, kw_only=True):
+    """A stored memory that the one just saved may update: the same matter, said otherwise. Nothing was linked.
+
+    `probability` is how likely that is, and `why` what speaks for it.
+    """
+
+    id: str
+    content: str
+    why: str
+    probability: float
+
+
 class Remembered(Value, frozen=True, kw_only=True):
     """What `remember` did: `stored`, or `unchanged` if the same id and content were stored already.
 
+    `may_update` names memories that the new one may replace; the caller decides and links them with supersedes.
     `redacted` says how many secrets of each kind were replaced by placeholders before anything was stored.
     """
 
@@ -282,6 +298,7 @@ class Remembered(Value, frozen=True, kw_only=True):
     status: Literal["stored", "unchanged"]
     revision: int
     near_duplicates: tuple[Duplicate, ...] = ()
+    may_update: tuple[PossibleUpdate, ...] = ()
     redacted: Mapping[str, int] = {}
 
 

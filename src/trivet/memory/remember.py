@@ -1,6 +1,6 @@
 """The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
 
-Near-duplicates are told to the caller.
+Near-duplicates and what the new memory may update are told to the caller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from trivet.clock import now, parse_time
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
+from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
+from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
@@ -28,22 +30,41 @@ REPORTED = 5
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
-    return remember_many(engine, [request])[0]
+    """Stores one memory and looks for what it may update: a few milliseconds, which only a single save pays."""
+    ((entry, remembered),) = _written(engine, [request])
+    if remembered.status == "unchanged":
+        return remembered
+    updates = possible_updates(engine, entry.memory, request.supersedes)
+    return msgspec.structs.replace(remembered, may_update=updates)
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
+    return [remembered for _, remembered in _written(engine, requests)]
+
+
+def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, Remembered]]:
     guarded = guard_all(engine, requests)
     entries = [entry for entry, _ in guarded]
-    added = engine.store.memories.add_many(entries)
+    if any(request.supersedes for request in requests):
+        with engine.store.together():
+            added = engine.store.memories.add_many(entries)
+            for entry, request in zip(entries, requests, strict=True):
+                for old in dict.fromkeys(request.supersedes):
+                    join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
+    else:
+        added = engine.store.memories.add_many(entries)
     engine.worker.wake()
     return [
-        Remembered(
-            id=entry.memory.id,
-            status=done.status,
-            revision=done.revision,
-            near_duplicates=near_duplicates(engine, entry),
-            redacted=redacted,
+        (
+            entry,
+            Remembered(
+                id=entry.memory.id,
+                status=done.status,
+                revision=done.revision,
+                near_duplicates=near_duplicates(engine, entry),
+                redacted=redacted,
+            ),
         )
         for (entry, redacted), done in zip(guarded, added, strict=True)
     ]

@@ -44,6 +44,8 @@ def _afterwards(why: Why) -> Iterator[str]:
         yield f"moved here from superseded {', '.join(why.redirected_from)}"
     if why.collapsed:
         yield f"says the same as {', '.join(why.collapsed)}"
+    if why.newer_than:
+        yield f"later than {', '.join(why.newer_than)} on the same matter"
 
 
 def health_lines(health: Health) -> Iterator[str]:

@@ -49,6 +49,8 @@ class Scored(Value, frozen=True, kw_only=True):
     relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
+    older_than: str | None = None
+    newer_than: tuple[str, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from trivet.memory.answer.currency import as_relevant_as_older
 from trivet.memory.answer.decision import Decision, Pool, Scored
 from trivet.memory.engine import Engine
 from trivet.search.relevance.model import relevance, relevance_model
@@ -20,6 +21,7 @@ def judged(engine: Engine, decision: Decision, at_least: float) -> Decision:
         msgspec.structs.replace(hit, relevance=likelihood(decision.pool, hit.fused.id, hit.memory, embedder))
         for hit in decision.hits
     )
+    hits = as_relevant_as_older(hits)
     best = max((hit.relevance for hit in hits), default=None)
     nothing = best is None or best < (at_least or relevance_model().threshold)
     dropped = decision.dropped

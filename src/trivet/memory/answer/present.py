@@ -113,6 +113,8 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         redirected_from=hit.redirected_from,
         collapsed=hit.collapsed,
         path=path,
+        older_than=hit.older_than,
+        newer_than=hit.newer_than,
     )
 
 

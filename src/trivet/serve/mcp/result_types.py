@@ -40,11 +40,21 @@ class Similar(Shape, frozen=True, kw_only=True):
     whole_characters: WholeCharacters = None
 
 
+class Updatable(Shape, frozen=True, kw_only=True):
+    """A memory that the new one may replace; nothing was linked."""
+
+    id: str
+    content: str
+    why: str
+    whole_characters: WholeCharacters = None
+
+
 class Stored(Shape, frozen=True, kw_only=True):
     id: str
     status: Literal["stored", "unchanged"]
     revision: int
     near_duplicates: tuple[Similar, ...] = ()
+    may_update: tuple[Updatable, ...] = ()
     redacted: Annotated[
         Mapping[str, int], Meta(description="Secrets that were encrypted and replaced by placeholders, by kind.")
     ] = {}
@@ -78,6 +88,9 @@ class Found(Shape, frozen=True, kw_only=True):
         tuple[str, ...], Meta(description="Ids of outdated memories that matched and led to this one.")
     ] = ()
     same_as: Annotated[tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into it.")] = ()
+    older_than: Annotated[
+        str | None, Meta(description="A later hit on the same matter, which may have replaced this one.")
+    ] = None
     resolved_by: tuple[Resolved, ...] = ()
 
 

@@ -25,6 +25,7 @@ from trivet.serve.mcp.result_types import (
     Shown,
     Similar,
     Stored,
+    Updatable,
 )
 from trivet.types import (
     Answer,
@@ -55,11 +56,17 @@ def stored(remembered: Remembered) -> Stored:
         for other in remembered.near_duplicates
         for text, whole in [_start(other.content, LISTED_CHARACTERS)]
     ]
+    updates = [
+        Updatable(id=old.id, content=text, why=old.why, whole_characters=whole)
+        for old in remembered.may_update
+        for text, whole in [_start(old.content, LISTED_CHARACTERS)]
+    ]
     return Stored(
         id=remembered.id,
         status=remembered.status,
         revision=remembered.revision,
         near_duplicates=tuple(similar),
+        may_update=tuple(updates),
         redacted=remembered.redacted,
     )
 
@@ -142,6 +149,7 @@ def _found(hit: Hit) -> Found:
         "path": " -> ".join(step.name for step in hit.why.path) or None,
         "redirected_from": hit.why.redirected_from,
         "same_as": hit.why.collapsed,
+        "older_than": hit.why.older_than,
         "resolved_by": tuple(_resolved(resolution) for resolution in hit.resolved_by),
     }
     return Found(**{**shared, **found})
