@@ -3,8 +3,8 @@
     python training/fit_changes.py --pairs training/changes.jsonl MORE.jsonl --others STORES/*/memories.jsonl \
         --output src/trivet/memory/changes/changes.json
 
-Logistic regression with a ridge over the features of `trivet.memory.changes`, one model for each bundled embedder and one
-without cosines. A pair's new text is also set against its nearest neighbours among the other memories, which are no
+Logistic regression with a ridge over the features of `trivet.memory.changes`, one model for each bundled embedder and
+one without cosines. A pair's new text is also set against its nearest neighbours among other memories, which are no
 updates. All figures of the manifest are of pairs that the model did not see: ten folds, five times.
 """
 

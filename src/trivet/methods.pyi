@@ -77,9 +77,10 @@ class Methods(ABC):
         valid_from: str | None = None,
         valid_to: str | None = None,
         sensitive: bool = False,
+        supersedes: Sequence[str] = (),
         id: str | None = None,
     ) -> Remembered:
-        """Store one memory. Near-duplicates already stored are reported, never merged.
+        """Store one memory. Near-duplicates and what it may update are reported, never merged or linked.
 
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
@@ -96,6 +97,7 @@ class Methods(ABC):
         :param valid_from: From when on it is true (ISO 8601).
         :param valid_to: Until when it is true (ISO 8601).
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
+        :param supersedes: Ids of memories that this one replaces; they are linked in the same step.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
 
@@ -646,9 +648,10 @@ class AsyncMethods(ABC):
         valid_from: str | None = None,
         valid_to: str | None = None,
         sensitive: bool = False,
+        supersedes: Sequence[str] = (),
         id: str | None = None,
     ) -> Remembered:
-        """Store one memory. Near-duplicates already stored are reported, never merged.
+        """Store one memory. Near-duplicates and what it may update are reported, never merged or linked.
 
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
@@ -665,6 +668,7 @@ class AsyncMethods(ABC):
         :param valid_from: From when on it is true (ISO 8601).
         :param valid_to: Until when it is true (ISO 8601).
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
+        :param supersedes: Ids of memories that this one replaces; they are linked in the same step.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
 

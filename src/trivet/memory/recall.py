@@ -1,12 +1,12 @@
-"""The read path: analyse -> legs -> fuse -> expand, rerank -> bonus and prior -> choose -> currency
--> judge -> present.
+"""The read path: analyse -> legs -> fuse -> expand, rerank -> bonus, prior -> choose, later first -> judge -> present.
 
 A query is cleaned of secrets and cut into words (analyse). The legs of the recipe search for it side by side, the graph
 after the others because it walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion makes one
 list of the rankings. If the caller wants it, rewrites of the query add their finds and a reranker reads the best again.
 Then the memories themselves are read: what holds the query literally gets a bonus, importance decides between near
 equals, successors stand in for superseded memories, hits that say the same are folded (choose). Of two hits on the same
-matter the later stands first, unless the past is asked for (currency). A calibrated model says how likely each hit is to be relevant (judge). Last, the caller gets the hits with their reasons, and the legs' health.
+matter the later stands first, unless the question asks about the past (later first). A calibrated model says how likely
+each hit is to be relevant (judge). Last, the caller gets the hits with their reasons, and the legs' health.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
@@ -26,7 +26,7 @@ from trivet.contract import Recall, RecallRequest
 from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
 from trivet.memory.answer.currency import later_first
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
-from trivet.memory.answer.judge import judged
+from trivet.memory.answer.judge import judged, serving_identity
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import reranked
 from trivet.memory.engine import Engine
@@ -110,8 +110,8 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused))
             candidates, dropped = choose(store, scored, request, filter)
-    with watch.stage("currency"):
-        hits = cut(later_first(question, candidates, request), request.limit, dropped)
+        ordered = later_first(question, candidates, request, serving_identity(engine))
+        hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(
             filter=filter, question=question, recipe=recipe, retrieved=retrieved, pool=pool, hits=hits, dropped=dropped

@@ -1,51 +1,82 @@
 """Of two hits on the same matter the later stands first, unless the question asks about the past.
 
-Nothing is dropped: the later takes the earlier's place, the earlier follows it and names it.
+Nothing is dropped: the later takes the earlier's place, the earlier follows it, and says so where that is sure enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import combinations
 
 import msgspec
 
-from trivet.analyse import Question, analyse
+from trivet.analyse import Question
 from trivet.contract import Recall
+from trivet.errors import TrivetError
 from trivet.memory.answer.decision import Scored
 from trivet.memory.answer.past import asks_about_past
-from trivet.memory.changes.verdict import change_model, may_update
+from trivet.memory.changes.contrast import BUILT_ALIKE, contrast
+from trivet.memory.changes.statement import Statement, statement
+from trivet.memory.changes.verdict import Linear, change_model
+from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Memory
 
 # Candidates compared with each other: those shown, and some behind them, among which a later fact may stand.
 BEHIND = 5
 COMPARED = 15
-# Of the words of the shorter text, in both: texts that share less are compared only in their full meaning, on save.
-SHARED = 0.2
+# The later of two is hardly ever more places behind the earlier; further ones are on something else.
+FARTHEST = 6
+
+
+class LaterModel(msgspec.Struct, frozen=True):
+    """How likely a later hit is to be the present answer where an earlier one stands above it.
+
+    A cosine of one embedder means nothing for another, so there is a model only for those known by name; for others
+    the verdict on the two texts decides.
+    """
+
+    embedders: Mapping[str, Linear]
+    lifted: float
+    manifest: Mapping[str, object]
+
+
+@cache
+def later_model() -> LaterModel:
+    try:
+        return msgspec.json.decode((files("trivet.memory.answer") / "later.json").read_bytes(), type=LaterModel)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise TrivetError(f"later.json cannot be used ({error}): is the installation whole?") from None
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two candidates on the same matter. `sure` enough to say so of the earlier one."""
+    """Two candidates on the same matter. `sure`: the texts alone say so."""
 
-    later: str
-    earlier: str
+    later: Memory
+    earlier: Memory
     sure: bool
 
 
-def later_first(question: Question, candidates: Sequence[Scored], request: Recall) -> Sequence[Scored]:
+def later_first(
+    question: Question, candidates: Sequence[Scored], request: Recall, embedder: str | None
+) -> Sequence[Scored]:
     """The candidates in their new order, with what was found out about them."""
     compared = candidates[: min(request.limit + BEHIND, COMPARED)]
-    pairs = [pair for one, other in combinations(compared, 2) if (pair := _pair(question, one, other))]
+    places = combinations(range(len(compared)), 2)
+    found = (_pair(question, compared, upper, lower, embedder) for upper, lower in places)
+    pairs = [pair for pair in found if pair is not None]
     if not pairs:
         return candidates
-    marked = [_marked(hit, pairs) for hit in candidates]
+    marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     if request.as_of is not None:
         return marked
-    past = asks_about_past(question.text)
-    for pair in sorted(pairs, key=lambda pair: pair.sure):  # what is sure has the last word
-        front, back = (pair.earlier, pair.later) if past and pair.sure else (pair.later, pair.earlier)
-        if not past or pair.sure:
-            marked = _moved(marked, front, back)
+    if asks_about_past(question.text):
+        for pair in sorted(pairs, key=lambda pair: pair.earlier.created_at, reverse=True):
+            marked = _moved(marked, pair.earlier.id, pair.later.id)
+    else:
+        for pair in sorted(pairs, key=lambda pair: pair.later.created_at):  # the latest has the last word
+            marked = _moved(marked, pair.later.id, pair.earlier.id)
     return marked
 
 
@@ -60,16 +91,54 @@ def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
     )
 
 
-def _pair(question: Question, one: Scored, other: Scored) -> Pair | None:
-    earlier, later = sorted((one.memory, other.memory), key=lambda memory: memory.created_at)
-    if not _comparable(earlier, later):
+def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, embedder: str | None) -> Pair | None:
+    earlier, later = hits[upper], hits[lower]
+    above = earlier.memory.created_at > later.memory.created_at  # the later stands first already
+    if above:
+        earlier, later = later, earlier
+    if lower - upper > FARTHEST or not _comparable(earlier.memory, later.memory):
         return None
-    model, likely = change_model(), may_update(later.content, earlier.content).probability
-    if likely >= model.told:
-        return Pair(later.id, earlier.id, True)
-    if likely >= model.lifted and not _asked_for(question, earlier, later):
-        return Pair(later.id, earlier.id, False)
-    return None
+    old, new = statement(earlier.memory.content), statement(later.memory.content)
+    asked = frozenset(question.terms)
+    if not (old.held & new.held) and lower - upper > 1:
+        return None
+    features = contrast(new, old).features
+    if change_model().words.probability(features) >= change_model().told:
+        return Pair(later.memory, earlier.memory, True)
+    linear = later_model().embedders.get((embedder or "").partition("/")[0])
+    if above or linear is None:
+        return None
+    beside = beside_features(asked, old, new, features["ratio"], earlier, later, upper, lower)
+    if beside is None or linear.probability({**features, **beside}) < later_model().lifted:
+        return None
+    return Pair(later.memory, earlier.memory, False)
+
+
+def beside_features(
+    asked: frozenset[str], old: Statement, new: Statement, ratio: float,
+    earlier: Scored, later: Scored, upper: int, lower: int,
+) -> dict[str, float] | None:  # fmt: skip
+    """What the question and the ranking say of an earlier hit above a later one. None without vectors."""
+    near_old, near_new = _cosine(earlier), _cosine(later)
+    if near_old is None or near_new is None:
+        return None
+    only_old = float(bool(asked & (old.held - new.held)))
+    return {
+        "near_old": near_old,
+        "near_new": near_new,
+        "behind": float(min(5, lower - upper) - 1),
+        "at_the_top": float(upper == 0),
+        "score_gap": earlier.score - later.score,
+        "only_old_asked": only_old,
+        "only_new_asked": float(bool(asked & (new.held - old.held))),
+        "only_old_alike": only_old * float(ratio >= BUILT_ALIKE),
+        "both_asked": float(bool(asked & new.held & old.held)),
+    }
+
+
+def _cosine(hit: Scored) -> float | None:
+    """Of the query and the hit."""
+    return next((part.score for part in hit.fused.contributions if part.leg == DENSE and part.rank is not None), None)
 
 
 def _comparable(earlier: Memory, later: Memory) -> bool:
@@ -77,31 +146,28 @@ def _comparable(earlier: Memory, later: Memory) -> bool:
         return False
     if earlier.sensitive or later.sensitive:  # likeness would reveal them
         return False
-    if earlier.source is not None and later.source is not None and earlier.source.uri == later.source.uri:
-        return False
-    ours, theirs = set(analyse(earlier.content)), set(analyse(later.content))
-    return len(ours & theirs) >= SHARED * min(len(ours), len(theirs))
+    # Parts of one source stand side by side.
+    return not (earlier.source is not None and later.source is not None and earlier.source.uri == later.source.uri)
 
 
-def _asked_for(question: Question, earlier: Memory, later: Memory) -> bool:
-    """Whether the question has a word that only the earlier memory holds: then it is rather another thing."""
-    asked = set(question.terms)
-    ours, theirs = set(analyse(earlier.content)), set(analyse(later.content))
-    return bool(asked & (ours - theirs)) and not asked & (theirs - ours)
+def _marked(hit: Scored, sure: Sequence[Pair]) -> Scored:
+    later = max((pair.later for pair in sure if pair.earlier.id == hit.memory.id), key=_time, default=None)
+    earlier = tuple(pair.earlier.id for pair in sure if pair.later.id == hit.memory.id)
+    if later is None and not earlier:
+        return hit
+    return msgspec.structs.replace(hit, older_than=later.id if later else None, newer_than=earlier)
 
 
-def _marked(hit: Scored, pairs: Sequence[Pair]) -> Scored:
-    sure = [pair for pair in pairs if pair.sure]
-    later = next((pair.later for pair in sure if pair.earlier == hit.memory.id), None)
-    earlier = tuple(pair.earlier for pair in sure if pair.later == hit.memory.id)
-    return msgspec.structs.replace(hit, older_than=later, newer_than=earlier) if later or earlier else hit
+def _time(memory: Memory) -> str:
+    return memory.created_at
 
 
-def _moved(hits: Sequence[Scored], front: str, back: str) -> list[Scored]:
-    """`front` stands directly before `back`, with at least its score, unless it stands before it already."""
+def _moved(hits: list[Scored], front: str, back: str) -> list[Scored]:
+    """`front` directly before `back`, with at least its score, unless it stands before it already."""
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
     if places[front] < places[back]:
-        return list(hits)
+        return hits
+    moved = hits[places[front]]
+    moved = msgspec.structs.replace(moved, score=max(moved.score, hits[places[back]].score))
     rest = [hit for hit in hits if hit.memory.id != front]
-    moved = msgspec.structs.replace(hits[places[front]], score=max(hits[places[front]].score, hits[places[back]].score))
     return [*rest[: places[back]], moved, *rest[places[back] :]]

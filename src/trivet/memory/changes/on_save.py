@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-
 from trivet.analyse import analyse_query
 from trivet.memory.changes.statement import CHARACTERS_READ
 from trivet.memory.changes.verdict import Verdict, change_model, may_update

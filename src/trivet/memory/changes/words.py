@@ -77,14 +77,14 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
                         r"\b\d{1,2}(?:st|nd|rd|th)\b")),
     ("year", re.compile(r"\b(?:19|20)\d\d\b(?![.,:]\d)")),
     ("day", re.compile(r"\b(?:mon|tues?|wed|thu|thurs|fri|sat|sun)(?:day|nesday|sday|rsday|urday)?s?\b|\bweekends?\b")),
-    ("money", re.compile(r"(?:[€$£]|\b(?:eur|euros?|chf|usd|dollars?|pounds?|francs?)) ?\d[\d.,]*|\b\d[\d.,]* ?(?:[€$£]|"
-                         r"(?:euros?|eur|chf|usd|dollars?|pounds?|francs?|cents?)\b)")),
+    ("money", re.compile(r"(?:[€$£]|\b(?:eur|euros?|chf|usd|dollars?|pounds?|francs?)) ?\d[\d.,]*|\b\d[\d.,]* ?"
+                         r"(?:[€$£]|(?:euros?|eur|chf|usd|dollars?|pounds?|francs?|cents?)\b)")),
     ("percent", re.compile(r"\b\d[\d.,]* ?(?:%|percent\b|per cent\b)")),
     ("length", re.compile(r"\b\d[\d.,]* ?(?:ms|s|seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|years?)\b")),
     ("size", re.compile(r"\b\d[\d.,]* ?(?:[kmg]?b|kg|g|ml|l|km|m|cm|mm|litres?|metres?|degrees?|inch)\b")),
     ("version", re.compile(r"\bv?\d+\.\d+(?:\.\d+){1,3}\b|(?<=[a-z] )\d+\.\d+\b")),
-    ("number", re.compile(r"\b\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|once|"
-                          r"twice|half|dozen|hundred)\b")),
+    ("number", re.compile(r"\b\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"
+                          r"once|twice|half|dozen|hundred)\b")),
 )  # fmt: skip
 
 # Pairs of words that cannot both be true of one thing.
@@ -145,7 +145,5 @@ MANY_AT_ONCE = frozenset(
     """.split()
 )
 
-OPPOSITE_OF = {
-    one: other for pair in _OPPOSITES.split(", ") for one, other in (pair.split(" "), pair.split(" ")[::-1])
-}
+OPPOSITE_OF = {one: other for pair in _OPPOSITES.split(", ") for one, other in (pair.split(" "), pair.split(" ")[::-1])}
 GROUP_OF = {word: number for number, group in enumerate(_SIDE_BY_SIDE) for word in group.split()}
