@@ -70,8 +70,8 @@ def rows_of(pairs: Sequence[Mapping[str, Any]], others: Sequence[str], embedder:
             found.append((features, label, number, old == pair["old"]))
     names = tuple(found[0][0])
     values = np.array([[features[name] for name in names] for features, *_ in found])
-    label, numbers, written = (np.array([row[place] for row in found]) for place in (1, 2, 3))
-    return Rows(names, values, label, numbers, written), model.identity.partition("/")[0]
+    labels, numbers, written = (np.array([row[place] for row in found]) for place in (1, 2, 3))
+    return Rows(names, values, labels, numbers, written), model.identity.partition("/")[0]
 
 
 def fit(rows: Rows, seen: NDArray[np.bool_]) -> tuple[Numbers, float]:

@@ -3,7 +3,8 @@
     python benchmarks/studies/changes.py changes.jsonl --others store/memories.jsonl ... [--output result.json]
 
 A line of changes.jsonl is a pair: {"old", "old_at", "new", "new_at", "update", "kind", "question", "past_question"}.
-Each pair is stored in turn among other memories, so that false alarms about neighbours count; then the question is asked.
+Each pair is stored in turn among other memories, so that false alarms about neighbours count; then its
+question is asked.
 """
 
 from __future__ import annotations

@@ -91,8 +91,9 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
     """Each request guarded, in the light of what the ones before it sealed for the same id."""
     guarded: list[Guarded] = []
     earlier: dict[str, list[Sealed]] = {}
+    moment = now()  # one for all: what is stored together was written at one time, and none of it is the later
     for request in requests:
-        memory = new_memory(engine, request)
+        memory = new_memory(engine, request, moment)
         entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
         if entry.secrets:
             earlier.setdefault(memory.id, []).extend(entry.secrets)
@@ -141,8 +142,8 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     return written
 
 
-def new_memory(engine: Engine, request: Remember) -> Memory:
-    moment = now()
+def new_memory(engine: Engine, request: Remember, moment: str | None = None) -> Memory:
+    moment = moment or now()
     memory = Memory(
         id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
         content=request.content,

@@ -28,6 +28,8 @@ BEHIND = 5
 COMPARED = 15
 # The later of two is hardly ever more places behind the earlier; further ones are on something else.
 FARTHEST = 6
+# Stems that two texts have in common at least, where nothing but words can be compared.
+SHARED = 2
 
 
 class LaterModel(msgspec.Struct, frozen=True):
@@ -99,19 +101,25 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
     if lower - upper > FARTHEST or not _comparable(earlier.memory, later.memory):
         return None
     old, new = statement(earlier.memory.content), statement(later.memory.content)
-    asked = frozenset(question.terms)
     if not (old.held & new.held) and lower - upper > 1:
         return None
     features = contrast(new, old).features
-    if change_model().words.probability(features) >= change_model().told:
-        return Pair(later.memory, earlier.memory, True)
+    sure = change_model().words.probability(features) >= change_model().told
+    if above:
+        return Pair(later.memory, earlier.memory, True) if sure else None
+    asked = frozenset(question.terms)
     linear = later_model().embedders.get((embedder or "").partition("/")[0])
-    if above or linear is None:
-        return None
     beside = beside_features(asked, old, new, features["ratio"], earlier, later, upper, lower)
-    if beside is None or linear.probability({**features, **beside}) < later_model().lifted:
-        return None
-    return Pair(later.memory, earlier.memory, False)
+    if linear is not None and beside is not None:
+        lifted = linear.probability({**features, **beside}) >= later_model().lifted
+    else:
+        lifted = sure and _words_agree(asked, old, new)
+    return Pair(later.memory, earlier.memory, sure) if lifted else None
+
+
+def _words_agree(asked: frozenset[str], old: Statement, new: Statement) -> bool:
+    """Without vectors only the words tell whether the later text answers as well: it has all that the earlier has."""
+    return len(old.held & new.held) >= SHARED and not asked & (old.held - new.held)
 
 
 def beside_features(

@@ -17,7 +17,8 @@ _season = r"(?:spring|summer|autumn|fall|winter)"
 _month = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _when = re.compile(
     rf"\b(?:in|during|since|until|till|by|of|last|on \d{{1,2}}(?:st|nd|rd|th)?(?: of)?) "
-    rf"(?:the |early |late |mid |last )?(?:{_month}|{_season}|(?:19|20)\d\d)\b|\blast (?:year|month|week|term|season|time)\b|\byesterday\b"
+    rf"(?:the |early |late |mid |last )?(?:{_month}|{_season}|(?:19|20)\d\d)\b|"
+    r"\blast (?:year|month|week|term|season|time)\b|\byesterday\b"
 )
 # "What was it in spring" asks for the past; "what do we do in summer" does not.
 _past_tense = re.compile(r"\b(?:was|were|did|had|been|used|\w{3,}ed)\b")
