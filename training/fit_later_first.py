@@ -30,7 +30,7 @@ from trivet.memory.changes.statement import statement
 from trivet.memory.recall import follow
 
 OTHERS, SHOWN, FOLDS = 60, 15, 8
-LIFTED = 0.3
+LIFTED, LIFTED_IF_SURE = 0.3, 0.1
 # With a time given, recall leaves the order alone.
 ANY_TIME = "2100-01-01"
 
@@ -146,7 +146,7 @@ def _write(output: Path, found: Sequence[Found], embedder: str, stores: int) -> 
             "others lifted": round(float(lifted[~rows.written].mean()), 4),
         },
     }
-    written = {"embedders": {embedder: linear}, "lifted": LIFTED, "manifest": manifest}
+    written = {"embedders": {embedder: linear}, "lifted": LIFTED, "lifted_if_sure": LIFTED_IF_SURE, "manifest": manifest}
     output.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(manifest, indent=1))
 

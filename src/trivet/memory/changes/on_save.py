@@ -8,7 +8,6 @@ from trivet.analyse import analyse_query
 from trivet.memory.changes.statement import CHARACTERS_READ
 from trivet.memory.changes.verdict import Verdict, change_model, may_update
 from trivet.memory.engine import Engine
-from trivet.memory.likeness import fingerprint
 from trivet.memory.recall import search_with
 from trivet.search.legs.dense import DENSE
 from trivet.search.legs.leg import LegQuery
@@ -17,7 +16,9 @@ from trivet.secrets import masked
 from trivet.types import Filter, Memory, PossibleUpdate, Ranking
 
 # The nearest by words and by meaning are compared in full: what a fact replaces is among the first few.
-COMPARED = 8
+COMPARED = 5
+# By the bundled model one of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
+ONE_MATTER = 0.35
 REPORTED = 3
 SENSITIVE = "on the same matter"
 
@@ -52,12 +53,15 @@ def _judged(engine: Engine, new: Memory, rankings: dict[str, Ranking], known: Co
     # What is not among the dense leg's candidates is at most as near as the last of them.
     farthest = min(cosines.values(), default=None)
     serving = engine.embedding.serving()
+    identity = serving.identity if serving else None
+    known_embedder = (identity or "").partition("/")[0] in change_model().embedders
     near = [one.id for ranking in rankings.values() for one in ranking.candidates[:COMPARED]]
-    near += engine.store.lexical.similar(new.id, fingerprint(new.content), COMPARED, engine.viewer)
     for old in engine.store.memories.get_many(list(dict.fromkeys(near))).values():
         if old.id not in known and _comparable(new, old):
             cosine = None if old.sensitive else cosines.get(old.id, farthest)
-            yield old, may_update(new.content, old.content, cosine, serving.identity if serving else None)
+            if known_embedder and cosine is not None and cosine < ONE_MATTER:
+                continue
+            yield old, may_update(new.content, old.content, cosine, identity)
 
 
 def _comparable(new: Memory, old: Memory) -> bool:

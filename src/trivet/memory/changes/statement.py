@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
@@ -15,6 +16,7 @@ CHARACTERS_READ = 600
 WORDS_READ = 60
 # The latest so many statements are kept: an answer compares the same few again and again.
 KEPT = 2_048
+WORDS_KEPT = 20_000
 # Before what the user said, in captured memories.
 SPEAKER = "User: "
 # A subject without a verb behind it.
@@ -22,6 +24,7 @@ FEW_WORDS = 2
 
 Values = frozenset[tuple[str, str]]
 
+_digit = re.compile(r"\d")
 _head = re.compile(r"[^:,;=]*")
 _sentence_start = re.compile(r"(?:^|[.!?:;\n]\s{1,3}|[\"“(]\s{0,3})[^\W_]")
 _name = re.compile(r"[^\W_](?:[\w.\-/@']*[^\W_])?")
@@ -62,7 +65,9 @@ def statement(text: str) -> Statement:
     written = [fold(token).replace("'", "") for token in tokens]
     stems = tuple(stem for token in tokens for stem in _stem(token))
     verb = next((place for place, word in enumerate(written) if place and word in words.VERBS), 0)
-    head = " ".join(folded.split()[:verb]) if verb else folded
+    senses = _senses(written)
+    digits = bool(_digit.search(folded))
+    head = _head.match(" ".join(folded.split()[:verb]) if verb else folded)
     return Statement(
         stems=stems,
         held=frozenset(stems),
@@ -71,18 +76,36 @@ def statement(text: str) -> Statement:
         subject=frozenset(stem for token in tokens[: verb or FEW_WORDS] for stem in _stem(token)),
         names=_names(text),
         values=_values(folded),
-        head_values=_values(_head.match(head).group()),  # type: ignore[union-attr]  # it matches nothing at least
-        turned=frozenset(words.TURNED.findall(folded)),
-        fresh=frozenset(words.FRESH.findall(folded)),
-        rejected=_rejected(folded),
-        added=bool(words.ADDED.search(folded)),
-        confirmed=bool(words.CONFIRMED.search(folded)),
-        planned=bool(words.PLANNED.search(folded)),
-        negated=bool(words.NEGATED.search(folded)),
+        head_values=_values(head.group()) if head else frozenset(),
+        turned=frozenset(senses.get("turned", ())),
+        fresh=frozenset(senses.get("fresh", ())) | frozenset(words.FROM_A_NUMBER.findall(folded) if digits else ()),
+        rejected=_rejected(folded) if not words.REJECTING.isdisjoint(written) else frozenset(),
+        added="added" in senses,
+        confirmed="confirmed" in senses,
+        planned="planned" in senses,
+        negated="negated" in senses,
         dated=bool(words.DATED.search(folded)),
-        event=bool(words.EVENT.search(folded)) and not words.STATE.search(folded),
+        event="event" in senses and "state" not in senses,
         many=any(word in words.MANY_AT_ONCE for word in written[1:4]),
     )
+
+
+def _senses(written: Sequence[str]) -> dict[str, set[str]]:
+    """The words and phrases of each sense."""
+    found: dict[str, set[str]] = {}
+    for place, word in enumerate(written):
+        phrases = [word]
+        if word in words.PHRASE_STARTS:
+            phrases += [" ".join(written[place : place + length]) for length in (2, 3)]
+        for phrase in phrases:
+            for sense in _senses_of(phrase):
+                found.setdefault(sense, set()).add(phrase)
+    return found
+
+
+@lru_cache(maxsize=WORDS_KEPT)
+def _senses_of(phrase: str) -> tuple[str, ...]:
+    return tuple(sense for sense, pattern in words.SENSES.items() if pattern.fullmatch(phrase))
 
 
 def _stem(token: str) -> tuple[str, ...]:
@@ -92,7 +115,7 @@ def _stem(token: str) -> tuple[str, ...]:
 def _values(folded: str) -> Values:
     """Each with its kind. What one pattern has taken, the next does not see."""
     found: list[tuple[str, str]] = []
-    for kind, pattern in words.KINDS:
+    for kind, pattern in words.KINDS if _digit.search(folded) else words.KINDS_WITHOUT_DIGITS:
         taken = pattern.findall(folded)
         if taken:
             found += [(kind, value.strip(" .,").replace(",", "")) for value in taken]

@@ -29,13 +29,12 @@ class Linear(msgspec.Struct, frozen=True):
 class ChangeModel(msgspec.Struct, frozen=True):
     """`embedders` holds a model for each embedder whose cosines are known; `words` does without cosines.
 
-    From `told` on, a saved memory is said to update another one; from `lifted` on, an answer puts the later first.
+    From the probability `told` on, a saved memory is said to update another one.
     """
 
     embedders: Mapping[str, Linear]
     words: Linear
     told: float
-    lifted: float
     manifest: Mapping[str, object]
 
 

@@ -22,8 +22,9 @@ FRESH = re.compile(
     r"new|latest|currently|again|lately|recently|already|going forward|henceforth|until further notice|today|"
     r"this (?:week|month|year|season|term|school year|summer|winter|spring|autumn)|"
     r"from (?:mid |early |late )?(?:january|february|march|april|may|june|july|august|september|october|november|"
-    r"december|next)|(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d)"
+    r"december|next))\b"
 )
+FROM_A_NUMBER = re.compile(r"\b(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d")
 # By which a writer adds to what was said before, or gives its reason.
 ADDED = re.compile(
     r"\b(?:also|too|as well|additional(?:ly)?|besides|in addition|another|second|other|both|moreover|on top|further|"
@@ -86,6 +87,9 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("number", re.compile(r"\b\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"
                           r"once|twice|half|dozen|hundred)\b")),
 )  # fmt: skip
+KINDS_WITHOUT_DIGITS = tuple(
+    (kind, pattern) for kind, pattern in KINDS if kind in ("address", "mail", "path", "time", "date", "day", "number")
+)
 
 # Pairs of words that cannot both be true of one thing.
 _OPPOSITES = (
@@ -147,3 +151,29 @@ MANY_AT_ONCE = frozenset(
 
 OPPOSITE_OF = {one: other for pair in _OPPOSITES.split(", ") for one, other in (pair.split(" "), pair.split(" ")[::-1])}
 GROUP_OF = {word: number for number, group in enumerate(_SIDE_BY_SIDE) for word in group.split()}
+
+# What a word or a phrase of up to three words can mean.
+SENSES = {
+    "turned": TURNED,
+    "fresh": FRESH,
+    "added": ADDED,
+    "confirmed": CONFIRMED,
+    "planned": PLANNED,
+    "negated": NEGATED,
+    "event": EVENT,
+    "state": STATE,
+}
+# Words with which the phrases among them begin.
+PHRASE_STARTS = frozenset(
+    """
+    no any rather used after pushed brought called gave given split started took takes taken taking handed decided
+    turned back got cut change these by as from going until this in on only wants want would thinking timed went came
+    """.split()
+)
+REJECTING = frozenset(
+    """
+    not no instead rather than from replaced replaces replacing dropped against former without over until of never
+    spare stopped out gone closed ended ends ending deleted retired removed revoked refunded cancelled canceled taken
+    moved fail fails longer redirect redirects back lost left shut off
+    """.split()
+)
