@@ -30,17 +30,22 @@ REPORTED = 5
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
-    """Stores one memory and looks for what it may update: a few milliseconds, which only a single save pays."""
+    """Stores one memory and looks for what it may update: some milliseconds, which only a single save pays."""
     ((entry, remembered),) = _written(engine, [request])
-    if remembered.status == "unchanged":
-        return remembered
-    updates = possible_updates(engine, entry.memory, request.supersedes)
-    return msgspec.structs.replace(remembered, may_update=updates)
+    try:
+        if remembered.status == "unchanged":
+            return remembered
+        updates = possible_updates(engine, entry.memory, request.supersedes)
+        return msgspec.structs.replace(remembered, may_update=updates)
+    finally:
+        engine.worker.wake()  # afterwards, so that both do not ask the embedder at the same time
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
-    return [remembered for _, remembered in _written(engine, requests)]
+    written = _written(engine, requests)
+    engine.worker.wake()
+    return [remembered for _, remembered in written]
 
 
 def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, Remembered]]:
@@ -54,7 +59,6 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
                     join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
     else:
         added = engine.store.memories.add_many(entries)
-    engine.worker.wake()
     return [
         (
             entry,

@@ -28,7 +28,7 @@ BEHIND = 5
 COMPARED = 12
 # Of two hits on one matter the second was at most two places behind the first in 99 of 100 cases.
 FARTHEST = 3
-# Share of the shorter text's terms from which two texts are compared in full; two neighbours at the top always are.
+# Share of the shorter text's terms from which two texts are compared in full; the first two always are.
 COMMON = 0.3
 # Stems that two texts have in common at least, where nothing but words can be compared.
 SHARED = 2
@@ -103,7 +103,7 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
         earlier, later = later, earlier
     if lower - upper > FARTHEST or not _comparable(earlier.memory, later.memory):
         return None
-    if upper and not _share_words(earlier.memory, later.memory):
+    if lower > 1 and not _share_words(earlier.memory, later.memory):
         return None
     old, new = statement(earlier.memory.content), statement(later.memory.content)
     features = contrast(new, old).features

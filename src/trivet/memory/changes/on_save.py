@@ -8,6 +8,7 @@ from trivet.analyse import analyse_query
 from trivet.memory.changes.statement import CHARACTERS_READ
 from trivet.memory.changes.verdict import Verdict, change_model, may_update
 from trivet.memory.engine import Engine
+from trivet.memory.likeness import fingerprint
 from trivet.memory.recall import search_with
 from trivet.search.legs.dense import DENSE
 from trivet.search.legs.leg import LegQuery
@@ -15,8 +16,9 @@ from trivet.search.legs.lexical import LEXICAL
 from trivet.secrets import masked
 from trivet.types import Filter, Memory, PossibleUpdate, Ranking
 
-# The nearest by words and by meaning are compared in full: what a fact replaces is among the first few.
+# The nearest are compared in full: what a fact replaces is among the first few.
 COMPARED = 5
+COMPARED_BY_WORDS = 3
 # By the bundled model one of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
 ONE_MATTER = 0.35
 REPORTED = 3
@@ -27,38 +29,42 @@ Judged = tuple[Memory, Verdict]
 
 def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -> tuple[PossibleUpdate, ...]:
     """The likeliest first. `known` are those that the caller has named as superseded."""
-    rankings = _near(engine, new)
+    near = _near(engine, new)
+    if near is None:
+        return ()
     told = change_model().told
-    likely = [one for one in _judged(engine, new, rankings, known) if one[1].probability >= told]
+    likely = [one for one in _judged(engine, new, near, known) if one[1].probability >= told]
     likely.sort(key=lambda one: (-one[1].probability, one[0].id))
     return tuple(_possible(old, verdict) for old, verdict in likely[:REPORTED])
 
 
-def _near(engine: Engine, new: Memory) -> dict[str, Ranking]:
-    """Memories near the new one. Its text meets the embedder only if that runs here and the memory is not sensitive:
-    a save waits for no server."""
+def _near(engine: Engine, new: Memory) -> Ranking | None:
+    """Memories near the new one, by meaning if that can be asked here and now, else by words.
+
+    Its text meets the embedder only if that runs in this process and the memory is not sensitive: a save waits for no
+    server. By words it takes longer, since every save makes the index read some of its lists anew.
+    """
     question = analyse_query(new.content.replace('"', " ")[:CHARACTERS_READ])
     if not question.words:
-        return {}
+        return None
     filter = Filter(scope=new.scope, states=("active",), viewer=engine.viewer)
     query = LegQuery(engine.store, engine.embedding, question, filter, engine.recipe)
-    by_meaning = engine.embedding.local and not new.sensitive
-    found = search_with(engine, query, [LEXICAL, DENSE] if by_meaning else [LEXICAL])
-    return {ranking.leg: ranking for ranking in found.rankings}
+    legs = [DENSE, LEXICAL] if engine.embedding.local and not new.sensitive else [LEXICAL]
+    answered = (ranking for leg in legs for ranking in search_with(engine, query, [leg]).rankings)
+    return next(answered, None)
 
 
-def _judged(engine: Engine, new: Memory, rankings: dict[str, Ranking], known: Collection[str]) -> Iterator[Judged]:
-    dense = rankings.get(DENSE.name)
-    cosines = {one.id: one.score for one in dense.candidates} if dense else {}
-    # What is not among the dense leg's candidates is at most as near as the last of them.
-    farthest = min(cosines.values(), default=None)
+def _judged(engine: Engine, new: Memory, near: Ranking, known: Collection[str]) -> Iterator[Judged]:
+    cosines = {one.id: one.score for one in near.candidates} if near.leg == DENSE.name else {}
     serving = engine.embedding.serving()
     identity = serving.identity if serving else None
     known_embedder = (identity or "").partition("/")[0] in change_model().embedders
-    near = [one.id for ranking in rankings.values() for one in ranking.candidates[:COMPARED]]
-    for old in engine.store.memories.get_many(list(dict.fromkeys(near))).values():
+    ids = [one.id for one in near.candidates[:COMPARED]]
+    # What was stored a moment ago has no vector yet; nearly the same words find it.
+    ids += engine.store.lexical.similar(new.id, fingerprint(new.content), COMPARED_BY_WORDS, engine.viewer)
+    for old in engine.store.memories.get_many(list(dict.fromkeys(ids))).values():
         if old.id not in known and _comparable(new, old):
-            cosine = None if old.sensitive else cosines.get(old.id, farthest)
+            cosine = None if old.sensitive else cosines.get(old.id)
             if known_embedder and cosine is not None and cosine < ONE_MATTER:
                 continue
             yield old, may_update(new.content, old.content, cosine, identity)
