@@ -34,6 +34,10 @@ COMMON = 0.3
 SHARED = 2
 
 
+# A lone word or identifier looks for a place, and asks for no fact that could have changed.
+ASKED_WORDS = 2
+
+
 class LaterModel(msgspec.Struct, frozen=True):
     """How likely a later hit is to be the present answer where an earlier one stands above it.
 
@@ -67,6 +71,8 @@ def later_first(
     question: Question, candidates: Sequence[Scored], request: Recall, embedder: str | None
 ) -> Sequence[Scored]:
     """The candidates in their new order, with what was found out about them."""
+    if len(question.words) < ASKED_WORDS:
+        return candidates
     compared = candidates[: min(request.limit + BEHIND, COMPARED)]
     places = combinations(range(len(compared)), 2)
     found = (_pair(question, compared, upper, lower, embedder) for upper, lower in places)
@@ -103,6 +109,8 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
         earlier, later = later, earlier
     if lower - upper > FARTHEST or not _comparable(earlier.memory, later.memory):
         return None
+    if not above and earlier.exactness > later.exactness:
+        return None  # it holds the query's words or identifiers as they stand, and the later does not
     if lower > 1 and not _share_words(earlier.memory, later.memory):
         return None
     old, new = statement(earlier.memory.content), statement(later.memory.content)
@@ -115,7 +123,8 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
     beside = beside_features(asked, old, new, features["ratio"], earlier, later, upper, lower)
     if linear is not None and beside is not None:
         likely = linear.probability({**features, **beside})
-        lifted = likely >= (later_model().lifted_if_sure if sure else later_model().lifted)
+        of_a_kind = earlier.memory.category == later.memory.category
+        lifted = likely >= (later_model().lifted_if_sure if sure else later_model().lifted) and (sure or of_a_kind)
     else:
         lifted = sure and _words_agree(asked, old, new)
     return Pair(later.memory, earlier.memory, sure) if lifted else None
