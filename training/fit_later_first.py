@@ -146,7 +146,12 @@ def _write(output: Path, found: Sequence[Found], embedder: str, stores: int) -> 
             "others lifted": round(float(lifted[~rows.written].mean()), 4),
         },
     }
-    written = {"embedders": {embedder: linear}, "lifted": LIFTED, "lifted_if_sure": LIFTED_IF_SURE, "manifest": manifest}
+    written = {
+        "embedders": {embedder: linear},
+        "lifted": LIFTED,
+        "lifted_if_sure": LIFTED_IF_SURE,
+        "manifest": manifest,
+    }
     output.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(manifest, indent=1))
 

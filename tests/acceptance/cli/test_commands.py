@@ -45,7 +45,9 @@ def test_remember_says_what_it_may_update_and_how_to_link_it(trivet: CommandLine
     assert f"trivet link {new} supersedes {staging}" in shown
     answer = trivet("recall", "staging database port").out
     assert answer.index(new) < answer.index(f"older; see {new}")
-    latest = trivet.json("remember", "Staging is gone.", "-s", "acme/shop", "--supersedes", new, "--supersedes", staging)
+    latest = trivet.json(
+        "remember", "Staging is gone.", "-s", "acme/shop", "--supersedes", new, "--supersedes", staging
+    )
     assert {link["target"] for link in trivet.json("links", latest["id"])} == {new, staging}
 
 
