@@ -78,9 +78,10 @@ class Methods(ABC):
         valid_from: str | date | None = None,
         valid_to: str | date | None = None,
         sensitive: bool = False,
+        supersedes: Sequence[str] = (),
         id: str | None = None,
     ) -> Remembered:
-        """Store one memory. Near-duplicates already stored are reported, never merged.
+        """Store one memory. Near-duplicates and what it may update are reported, never merged or linked.
 
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
@@ -97,6 +98,7 @@ class Methods(ABC):
         :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
         :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
+        :param supersedes: Ids of memories that this one replaces; they are linked in the same step.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
 
@@ -139,14 +141,14 @@ class Methods(ABC):
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
-        :param relevance_at_least: Answer nothing unless some hit is at least so likely to be relevant; as configured if none.
+        :param relevance_at_least: Only hits that are at least so likely to be relevant; 0 shows every candidate. If none, as configured: the best candidates without the noise behind them.
         :param token_budget: Stop before contents exceed about so many tokens.
         :param per_source: At most so many hits from one source.
         :param collapse: Fold hits that say the same into the best of them.
         :param reveal: Show sensitive contents instead of masking them.
         :param recipe: How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none.
         :param expand: Where the answer is unsure, ask the query's parts or rewrites too; as configured if none.
-        :param rerank: A second look at the best candidates: off, fast or best; as configured if none.
+        :param rerank: A second look at the best candidates: off, auto, fast or best; as configured if none.
         :param federated: Ask the other systems that the settings declare, too, and fuse what they find.
         """
 
@@ -347,14 +349,14 @@ class Methods(ABC):
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
-        :param relevance_at_least: Answer nothing unless some hit is at least so likely to be relevant; as configured if none.
+        :param relevance_at_least: Only hits that are at least so likely to be relevant; 0 shows every candidate. If none, as configured: the best candidates without the noise behind them.
         :param token_budget: Stop before contents exceed about so many tokens.
         :param per_source: At most so many hits from one source.
         :param collapse: Fold hits that say the same into the best of them.
         :param reveal: Show sensitive contents instead of masking them.
         :param recipe: How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none.
         :param expand: Where the answer is unsure, ask the query's parts or rewrites too; as configured if none.
-        :param rerank: A second look at the best candidates: off, fast or best; as configured if none.
+        :param rerank: A second look at the best candidates: off, auto, fast or best; as configured if none.
         """
 
     def concepts(
@@ -647,9 +649,10 @@ class AsyncMethods(ABC):
         valid_from: str | date | None = None,
         valid_to: str | date | None = None,
         sensitive: bool = False,
+        supersedes: Sequence[str] = (),
         id: str | None = None,
     ) -> Remembered:
-        """Store one memory. Near-duplicates already stored are reported, never merged.
+        """Store one memory. Near-duplicates and what it may update are reported, never merged or linked.
 
         :param content: The text to remember, self-contained, up to 32 KiB of UTF-8.
         :param title: A short title; its words count in search.
@@ -666,6 +669,7 @@ class AsyncMethods(ABC):
         :param valid_from: From when on it is true: 2026-11-03, tomorrow, +7d.
         :param valid_to: Until when it is true: 2026-11-03, next friday, +7d.
         :param sensitive: Never embedded, never sent anywhere, masked in answers; still found by its words.
+        :param supersedes: Ids of memories that this one replaces; they are linked in the same step.
         :param id: Your own UUID, which makes a retry harmless; made for you if none.
         """
 
@@ -708,14 +712,14 @@ class AsyncMethods(ABC):
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
-        :param relevance_at_least: Answer nothing unless some hit is at least so likely to be relevant; as configured if none.
+        :param relevance_at_least: Only hits that are at least so likely to be relevant; 0 shows every candidate. If none, as configured: the best candidates without the noise behind them.
         :param token_budget: Stop before contents exceed about so many tokens.
         :param per_source: At most so many hits from one source.
         :param collapse: Fold hits that say the same into the best of them.
         :param reveal: Show sensitive contents instead of masking them.
         :param recipe: How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none.
         :param expand: Where the answer is unsure, ask the query's parts or rewrites too; as configured if none.
-        :param rerank: A second look at the best candidates: off, fast or best; as configured if none.
+        :param rerank: A second look at the best candidates: off, auto, fast or best; as configured if none.
         :param federated: Ask the other systems that the settings declare, too, and fuse what they find.
         """
 
@@ -916,14 +920,14 @@ class AsyncMethods(ABC):
         :param limit: How many to return.
         :param sort: Order of the answer: relevance, importance or recency.
         :param minimum_score: Leave out hits scored below this, 0 to 1.
-        :param relevance_at_least: Answer nothing unless some hit is at least so likely to be relevant; as configured if none.
+        :param relevance_at_least: Only hits that are at least so likely to be relevant; 0 shows every candidate. If none, as configured: the best candidates without the noise behind them.
         :param token_budget: Stop before contents exceed about so many tokens.
         :param per_source: At most so many hits from one source.
         :param collapse: Fold hits that say the same into the best of them.
         :param reveal: Show sensitive contents instead of masking them.
         :param recipe: How to retrieve, such as 'rrf(k=60) | depth(50)'; the configured one if none.
         :param expand: Where the answer is unsure, ask the query's parts or rewrites too; as configured if none.
-        :param rerank: A second look at the best candidates: off, fast or best; as configured if none.
+        :param rerank: A second look at the best candidates: off, auto, fast or best; as configured if none.
         """
 
     async def concepts(

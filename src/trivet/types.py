@@ -203,6 +203,12 @@ class Why(Value, frozen=True, kw_only=True):
     ] = ()
     time: Annotated[str | None, Meta(description="Why it belongs to the time that the query names.")] = None
     time_factor: Annotated[float, Meta(description="The factor of what does not belong to that time.")] = 1.0
+    older_than: Annotated[
+        str | None, Meta(description="A later hit on the same matter, which may have replaced it.")
+    ] = None
+    newer_than: Annotated[
+        tuple[str, ...], Meta(description="Earlier hits on the same matter, before which it stands for that.")
+    ] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):
@@ -305,9 +311,22 @@ class Duplicate(Value, frozen=True, kw_only=True):
     content: str
 
 
+class PossibleUpdate(Value, frozen=True, kw_only=True):
+    """A stored memory that the one just saved may update: the same matter, said otherwise. Nothing was linked.
+
+    `probability` is how likely that is, and `why` what speaks for it.
+    """
+
+    id: str
+    content: str
+    why: str
+    probability: float
+
+
 class Remembered(Value, frozen=True, kw_only=True):
     """What `remember` did: `stored`, or `unchanged` if the same id and content were stored already.
 
+    `may_update` names memories that the new one may replace; the caller decides and links them with supersedes.
     `redacted` says how many secrets of each kind were replaced by placeholders before anything was stored.
     """
 
@@ -315,6 +334,7 @@ class Remembered(Value, frozen=True, kw_only=True):
     status: Literal["stored", "unchanged"]
     revision: int
     near_duplicates: tuple[Duplicate, ...] = ()
+    may_update: tuple[PossibleUpdate, ...] = ()
     redacted: Mapping[str, int] = {}
 
 

@@ -86,6 +86,10 @@ Action = Annotated[
     Meta(description="What accepting it does: add a memory, update or supersede the one it concerns, or nothing."),
 ]
 Concerned = Annotated[Id, Meta(description="The memory that an update or a supersession concerns.")]
+Superseded = Annotated[
+    tuple[Id, ...],
+    Meta(max_length=20, description="Ids of memories that this one replaces; they are linked in the same step."),
+]
 Reveal = Annotated[bool, Meta(description="Show sensitive contents instead of masking them.")]
 HowMany = Annotated[int, Meta(ge=1, le=1000, description="How many to return.")]
 HowManyAtMost = Annotated[int, Meta(ge=1, le=10_000, description="How many to return.")]

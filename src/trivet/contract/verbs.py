@@ -33,6 +33,7 @@ from trivet.contract.fields import (
     Scope,
     Skipped,
     SourceUri,
+    Superseded,
     Tag,
     Tags,
     Time,
@@ -147,13 +148,14 @@ _HOW = ("minimum_score", "relevance_at_least", "per_source", "collapse", "recipe
         "Use it when you learn something a later session will need: a decision and its reason, a preference, how "
         "a problem was solved, where something is. Write one fact a memory, as full sentences that make sense "
         "without this conversation (names, not 'it' or 'today'). Mark passwords and private data sensitive. "
-        "Returns the id, and similar memories: if the new one replaces one of these, link it with supersedes.",
+        "If you know that it replaces a memory, name that in supersedes. Returns the id, similar memories, and what "
+        "it may update: if it does replace one of these, link it with supersedes.",
         rare=frozenset(("confidence", "created_at", "id", *_ORIGIN)),
         essential=True,
     ),
 )
 class Remember(Request[Remembered], frozen=True, kw_only=True):
-    """Store one memory. Near-duplicates already stored are reported, never merged."""
+    """Store one memory. Near-duplicates and what it may update are reported, never merged or linked."""
 
     content: Content
     title: Title | None = None
@@ -174,6 +176,7 @@ class Remember(Request[Remembered], frozen=True, kw_only=True):
     sensitive: Annotated[
         bool, Meta(description="Never embedded, never sent anywhere, masked in answers; still found by its words.")
     ] = False
+    supersedes: Superseded = ()
     id: Annotated[
         OwnId | None, Meta(description="Your own UUID, which makes a retry harmless; made for you if none.")
     ] = None

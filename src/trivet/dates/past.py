@@ -10,7 +10,8 @@ from trivet.dates.cues import may_name_a_time
 _about_past = re.compile(
     r"\b(?:at first|(?:in|at) the beginning|to begin with|original(?:ly)?|initial(?:ly)?|former(?:ly)?|previous(?:ly)?"
     r"|earlier|back then|back when|in the past|at th(?:e|at) time|in those days|used to|once had|until|before|prior to"
-    r"|as of|older|the old|the first (?:plan|version|idea|choice)|any ?more)\b",
+    r"|as of|older|the old|the first (?:plan|version|idea|choice)|any ?more|working (?:name|title)|history"
+    r"|first (?:decide|plan|choose|chose|want|say|said|think|thought)\w*|had (?:we|i|they|he|she|it|the \w+))\b",
     re.IGNORECASE,
 )
 

@@ -8,10 +8,11 @@ from datetime import datetime
 import msgspec
 
 from trivet import contract
-from trivet.clock import moment, now, stamp
-from trivet.errors import Conflict, InvalidInput, NotFound
+from trivet.clock import stamp
+from trivet.errors import Conflict, NotFound
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
+from trivet.memory.join import join
 from trivet.memory.perform import note_reveal
 from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
@@ -53,16 +54,7 @@ def purge(engine: Engine, request: contract.Purge) -> None:
 
 
 def link(engine: Engine, request: contract.LinkRequest) -> Link:
-    source, target = check_id(request.source, "source"), check_id(request.target, "target")
-    if source == target:
-        raise InvalidInput(f"A memory cannot be linked to itself ({source}).")
-    memories = engine.store.memories.get_many([source, target])
-    for id in (source, target):
-        if id in memories and memories[id].state == "deleted":
-            raise Conflict(f"Memory {id} was forgotten. Restore it before you link it.")
-    made = Link(kind=request.kind, source=source, target=target, created_at=moment(now()))
-    engine.store.links.add(made)
-    return made
+    return join(engine, request.source, request.kind, request.target)
 
 
 def unlink(engine: Engine, request: contract.UnlinkRequest) -> None:

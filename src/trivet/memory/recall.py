@@ -1,12 +1,14 @@
-"""The read path: analyse -> legs -> fuse -> expand, rerank -> bonus, prior and time -> choose -> judge -> present.
+"""The read path: analyse -> legs -> fuse -> expand, rerank -> weigh -> choose, later first -> judge -> present.
 
 A query is cleaned of secrets and cut into words, and the time it names ("last week") is understood (analyse). The legs
 of the recipe search for it side by side, the graph after the others because it walks on from their hits; each gives a
 ranking, or fails alone (retrieve). Fusion makes one list of the rankings. If the caller wants it, rewrites of the query
-add their finds and a reranker reads the best again. Then the memories themselves are read: what holds the query
-literally gets a bonus, importance decides between near equals, what belongs to the time counts more, successors stand
-in for superseded memories, hits that say the same are folded (choose). A calibrated model says how likely each hit is
-to be relevant (judge). Last, the caller gets the hits with their reasons, and the legs' health.
+add their finds; where it is unclear whether the best candidates answer, a reranker reads them. Then the memories
+themselves are read: what holds the query literally gets a bonus, importance decides between near equals, what belongs
+to the time counts more (weigh), successors stand in for superseded memories, hits that say the same are folded
+(choose). Of two hits on the same matter the later stands first, unless the question asks about the past (later first).
+A calibrated model says how likely each hit is to be relevant, and what is noise (judge). Last, the caller gets the hits
+with their reasons, and the legs' health.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
@@ -25,9 +27,10 @@ import msgspec
 from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
 from trivet.dates.cues import may_name_a_time, may_name_an_event
-from trivet.memory.answer.choose import choose, sort_hits, weigh
+from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
+from trivet.memory.answer.currency import later_first
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
-from trivet.memory.answer.judge import judged
+from trivet.memory.answer.judge import judged, serving_identity
 from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
@@ -122,10 +125,12 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         if asked is not None:
             pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
-        hits, dropped = choose(store, scored, request, filter)
-        if len(hits) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
+        candidates, dropped = choose(store, scored, request, filter)
+        if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
-            hits, dropped = choose(store, scored, request, filter)
+            candidates, dropped = choose(store, scored, request, filter)
+        ordered = later_first(question, candidates, request, serving_identity(engine))
+        hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(
             filter=filter,

@@ -1,6 +1,6 @@
 """The write path: validate -> guard -> ONE transaction (row, revision, lexical index, job) -> worker.
 
-Near-duplicates are told to the caller.
+Near-duplicates and what the new memory may update are told to the caller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from trivet.clock import moment, now, time_given
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
+from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
+from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
@@ -29,22 +31,45 @@ REPORTED = 5
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
-    return remember_many(engine, [request])[0]
+    """Stores one memory and looks for what it may update: some milliseconds, which only a single save pays."""
+    ((entry, remembered),) = _written(engine, [request])
+    try:
+        if remembered.status == "unchanged":
+            return remembered
+        updates = possible_updates(engine, entry.memory, request.supersedes)
+        return msgspec.structs.replace(remembered, may_update=updates)
+    finally:
+        engine.worker.wake()  # afterwards, so that both do not ask the embedder at the same time
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
     """Several at once: one transaction, so either all are stored or, at the first error, none."""
+    written = _written(engine, requests)
+    engine.worker.wake()
+    return [remembered for _, remembered in written]
+
+
+def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, Remembered]]:
     guarded = guard_all(engine, requests)
     entries = [entry for entry, _ in guarded]
-    added = engine.store.memories.add_many(entries)
-    engine.worker.wake()
+    if any(request.supersedes for request in requests):
+        with engine.store.together():
+            added = engine.store.memories.add_many(entries)
+            for entry, request in zip(entries, requests, strict=True):
+                for old in dict.fromkeys(request.supersedes):
+                    join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
+    else:
+        added = engine.store.memories.add_many(entries)
     return [
-        Remembered(
-            id=entry.memory.id,
-            status=done.status,
-            revision=done.revision,
-            near_duplicates=near_duplicates(engine, entry),
-            redacted=redacted,
+        (
+            entry,
+            Remembered(
+                id=entry.memory.id,
+                status=done.status,
+                revision=done.revision,
+                near_duplicates=near_duplicates(engine, entry),
+                redacted=redacted,
+            ),
         )
         for (entry, redacted), done in zip(guarded, added, strict=True)
     ]
@@ -71,8 +96,9 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
     """Each request guarded, in the light of what the ones before it sealed for the same id."""
     guarded: list[Guarded] = []
     earlier: dict[str, list[Sealed]] = {}
+    current = moment(now())  # one for all: what is stored together was written at one time, and none of it is the later
     for request in requests:
-        memory = new_memory(engine, request)
+        memory = new_memory(engine, request, current)
         entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
         if entry.secrets:
             earlier.setdefault(memory.id, []).extend(entry.secrets)
@@ -121,8 +147,8 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     return written
 
 
-def new_memory(engine: Engine, request: Remember) -> Memory:
-    current = moment(now())
+def new_memory(engine: Engine, request: Remember, current: datetime | None = None) -> Memory:
+    current = current or moment(now())
     memory = Memory(
         id=engine.store.memories.claim(check_id(request.id)) if request.id is not None else new_id(),
         content=request.content,

@@ -38,6 +38,19 @@ def test_remember_reports_near_duplicates(trivet: CommandLine, staging: str) -> 
     assert staging in shown
 
 
+def test_remember_says_what_it_may_update_and_how_to_link_it(trivet: CommandLine, staging: str) -> None:
+    shown = trivet("remember", "The staging database now listens on port 7001.", "-s", "acme/shop").out
+    new = shown.split()[1]
+    assert f"May update {staging}" in shown
+    assert f"trivet link {new} supersedes {staging}" in shown
+    answer = trivet("recall", "staging database port").out
+    assert answer.index(new) < answer.index(f"older; see {new}")
+    latest = trivet.json(
+        "remember", "Staging is gone.", "-s", "acme/shop", "--supersedes", new, "--supersedes", staging
+    )
+    assert {link["target"] for link in trivet.json("links", latest["id"])} == {new, staging}
+
+
 def test_remember_reads_standard_input(trivet: CommandLine) -> None:
     id = trivet.json("remember", "-", stdin="Zwölf Brücken\nund ein Fluss\n".encode())["id"]
     assert trivet.json("get", id)["content"] == "Zwölf Brücken\nund ein Fluss"

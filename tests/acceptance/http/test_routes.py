@@ -168,3 +168,14 @@ def test_a_path_takes_the_start_of_an_id(ana: Client) -> None:
     ana.done("POST", "/v1/memories", json={"content": "A badger.", "id": id})
     assert ana.done("GET", "/v1/memories/dddd4444")["id"] == id
     assert ana.done("DELETE", "/v1/memories/dddd")["id"] == id
+
+
+def test_what_a_memory_may_update_comes_with_the_answer_and_is_linked_on_request(ana: Client) -> None:
+    old = store(ana, "A ferry ticket to the island costs 4 euros.", created_at="2025-03-01", scope="fares")
+    fare = {"content": "A ferry ticket to the island costs 5 euros now.", "scope": "fares"}
+    new = ana.done("POST", "/v1/memories", json=fare)
+    assert [update["id"] for update in new["may_update"]] == [old]
+    hits = ana.done("POST", "/v1/recall", json={"query": "ferry ticket to the island", "scope": "fares"})["hits"]
+    assert [(hit["id"], hit["why"]["older_than"]) for hit in hits] == [(new["id"], None), (old, new["id"])]
+    latest = store(ana, "The ferry is free.", scope="fares", supersedes=[old, new["id"]])
+    assert {link["target"] for link in ana.done("GET", f"/v1/memories/{latest}/links")} == {old, new["id"]}

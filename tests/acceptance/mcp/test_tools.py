@@ -66,6 +66,19 @@ def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) 
     assert "kind=supersedes" in text(result)
 
 
+def test_what_a_memory_may_update_is_told_with_the_call_that_links_it(memory: Agent) -> None:
+    old = store(memory, "Unlocking a bike costs CHF 1.00.", scope="bikes", created_at="2025-03-01")
+    result = memory.call("memory_store", content="Unlocking a bike costs CHF 1.50 by now.", scope="bikes")
+    new = result.structured_content["id"]
+    assert [update["id"] for update in result.structured_content["may_update"]] == [old]
+    assert f"source={new}, kind=supersedes, target=its id" in text(result)
+    hits = checked(memory, "memory_recall", query="unlocking a bike", scope="bikes")["hits"]
+    assert [(hit["id"], hit.get("older_than")) for hit in hits] == [(new, None), (old, new)]
+    assert f"older; see {new}" in text(memory.call("memory_recall", query="unlocking a bike", scope="bikes"))
+    latest = checked(memory, "memory_store", content="Bikes unlock for CHF 2.", scope="bikes", supersedes=[new, old])
+    assert [link["target"] for link in checked(memory, "memory_get", id=latest["id"])["links"]] == [new, old]
+
+
 def test_supersede_resolve_and_unlink(memory: Agent) -> None:
     old = store(memory, "Our linter is flake8.", scope="link")
     new = store(memory, "Since spring we use ruff as the linter.", scope="link")

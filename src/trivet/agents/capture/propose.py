@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from trivet.agents.capture.rules import Statement
 from trivet.errors import TrivetError
-from trivet.memory.inbox.similar import SPEAKER
+from trivet.memory.changes.statement import SPEAKER
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 from trivet.types import ProposalKind, Value

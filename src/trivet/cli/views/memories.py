@@ -100,6 +100,9 @@ def remembered(remembered: Remembered) -> Iterator[Line]:
         )
     if remembered.near_duplicates:
         yield line(("Nothing was merged. Forget one of them, or link them if one supersedes the other.", "dim"))
+    for old in remembered.may_update:
+        yield line(("May update ", "yellow"), (old.id, "cyan"), f" ({one_line(old.why)}): {preview(old.content)}")
+        yield line((f"If it does: trivet link {remembered.id} supersedes {old.id}", "dim"), indent=4)
 
 
 def history(revisions: Sequence[Revision]) -> Iterator[Line]:

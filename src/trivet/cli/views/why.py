@@ -48,6 +48,8 @@ def _afterwards(why: Why) -> Iterator[str]:
         yield f"says the same as {', '.join(why.collapsed)}"
     if why.yields_to:
         yield f"a page of links, behind {len(why.yields_to)} of the notes on it"
+    if why.newer_than:
+        yield f"later than {', '.join(why.newer_than)} on the same matter"
 
 
 def health_lines(health: Health) -> Iterator[str]:

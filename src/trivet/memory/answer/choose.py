@@ -83,7 +83,7 @@ def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, co
 
 
 def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter) -> Chosen:
-    """The hits in order, and for every candidate that was dropped, why."""
+    """The candidates in order, and for every one that was dropped, why. `cut` keeps as many as were asked for."""
     dropped: dict[str, str] = {}
     candidates = _redirected(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
@@ -91,10 +91,13 @@ def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filt
         candidates = _collapsed(candidates, request.limit, dropped)
     if request.per_source is not None:
         candidates = _capped(candidates, request.per_source, dropped)
-    candidates = behind_what_they_list(store, candidates)
-    for place, hit in enumerate(candidates[request.limit :], request.limit + 1):
-        dropped[hit.memory.id] = f"came {place} and the limit is {request.limit}"
-    return tuple(candidates[: request.limit]), dropped
+    return tuple(behind_what_they_list(store, candidates)), dropped
+
+
+def cut(candidates: Sequence[Scored], limit: int, dropped: dict[str, str]) -> tuple[Scored, ...]:
+    for place, hit in enumerate(candidates[limit:], limit + 1):
+        dropped[hit.memory.id] = f"came {place} and the limit is {limit}"
+    return tuple(candidates[:limit])
 
 
 def sort_hits(hits: Sequence[Scored], sort: str) -> tuple[Scored, ...]:

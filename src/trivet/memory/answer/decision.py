@@ -53,6 +53,8 @@ class Scored(Value, frozen=True, kw_only=True):
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()
     yields_to: tuple[str, ...] = ()
+    older_than: str | None = None
+    newer_than: tuple[str, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from trivet.memory.answer.currency import as_relevant_as_older
 from trivet.memory.answer.decision import Decision, Pool, Scored
 from trivet.memory.answer.of_time import likelier
 from trivet.memory.engine import Engine
@@ -28,10 +29,15 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     keeps what is at least so likely; 0 keeps everything.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
-    likely = falling([_at_its_time(decision, hit, likelihood.of(hit.fused, hit.memory)) for hit in decision.hits])
+    apart = as_relevant_as_older(
+        tuple(
+            msgspec.structs.replace(hit, relevance=_at_its_time(decision, hit, likelihood.of(hit.fused, hit.memory)))
+            for hit in decision.hits
+        )
+    )
+    likely = falling([hit.relevance for hit in apart])
     hits: tuple[Scored, ...] = tuple(
-        msgspec.structs.replace(hit, relevance=probability)
-        for hit, probability in zip(decision.hits, likely, strict=True)
+        msgspec.structs.replace(hit, relevance=probability) for hit, probability in zip(apart, likely, strict=True)
     )
     best = max(likely, default=None)
     least = _least(best or 0.0) if at_least is None else at_least
@@ -80,8 +86,7 @@ class Likelihood:
 
     def __init__(self, engine: Engine, pool: Pool, step: Rerank | None = None) -> None:
         self._pool = pool
-        serving = engine.embedding.serving()
-        self._embedder = serving.identity if serving else None
+        self._embedder = serving_identity(engine)
         self._reader = engine.rerankers.named(step.model).identity if step is not None else None
 
     def of(self, fused: Fused, memory: Memory) -> float:
@@ -98,3 +103,8 @@ def confidence(engine: Engine, pool: Pool) -> float:
     memories = engine.store.memories.get_many([hit.id for hit in head])
     likelihood = Likelihood(engine, pool)
     return max((likelihood.of(hit, memories[hit.id]) for hit in head if hit.id in memories), default=0.0)
+
+
+def serving_identity(engine: Engine) -> str | None:
+    serving = engine.embedding.serving()
+    return serving.identity if serving else None

@@ -115,6 +115,8 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         path=path,
         time=hit.time,
         time_factor=round(hit.time_factor, 6),
+        older_than=hit.older_than,
+        newer_than=hit.newer_than,
     )
 
 

@@ -8,15 +8,14 @@ import msgspec
 from msgspec import UNSET
 
 from trivet.clock import stamp
-from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, LinkRequest, Remember
+from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, Remember
 from trivet.errors import Conflict, Forbidden, InvalidInput
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.propose import LONGEST_TAG, check_category, check_concerned
-from trivet.memory.lifecycle import link
 from trivet.memory.likeness import essence
 from trivet.memory.remember import edit as edit_memory
-from trivet.memory.remember import remember
+from trivet.memory.remember import remember_many
 from trivet.types import LOCAL, Proposal
 
 # Of accepted proposals: said in passing, so a little less sure than what was stored on purpose.
@@ -72,22 +71,20 @@ def _store(engine: Engine, proposal: Proposal) -> str:
     if proposal.action == "update":
         assert proposal.memory is not None, "it was checked"
         return edit_memory(engine, Edit(id=proposal.memory, content=proposal.content)).id
-    stored = remember(
-        engine,
-        Remember(
-            id=proposal.id,
-            content=proposal.content,
-            category=proposal.category,
-            tags=proposal.tags,
-            scope=proposal.scope,
-            source=proposal.source,
-            confidence=CONFIDENCE,
-            created_at=stamp(proposal.created_at),
-        ),
-    ).id
-    if proposal.action == "supersede" and proposal.memory is not None:
-        link(engine, LinkRequest(source=stored, kind="supersedes", target=proposal.memory))
-    return stored
+    superseded = (proposal.memory,) if proposal.action == "supersede" and proposal.memory is not None else ()
+    request = Remember(
+        id=proposal.id,
+        content=proposal.content,
+        category=proposal.category,
+        tags=proposal.tags,
+        scope=proposal.scope,
+        source=proposal.source,
+        confidence=CONFIDENCE,
+        created_at=stamp(proposal.created_at),
+        supersedes=superseded,
+    )
+    # Not `remember`: what it may update was looked for when it was proposed.
+    return remember_many(engine, [request])[0].id
 
 
 def _reject(engine: Engine, proposal: Proposal) -> Proposal:

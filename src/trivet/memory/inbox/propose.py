@@ -11,10 +11,11 @@ from trivet.clock import moment, now
 from trivet.contract import InboxPropose
 from trivet.errors import Conflict, InvalidInput
 from trivet.ids import check_id, new_id
+from trivet.memory.changes.verdict import change_model, may_update
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.similar import NearMemory, near, replaces, says_the_same
 from trivet.memory.likeness import essence
-from trivet.types import LOCAL, Proposal, Proposed
+from trivet.types import LOCAL, Memory, Proposal, Proposed
 
 Known = Literal["stored already", "waits already", "rejected before"]
 
@@ -98,8 +99,25 @@ def _proposal(
     check_concerned(engine, proposal)
     if proposal.action != "add":
         return proposal
-    old = next((one for one in near_by if _is_own(engine, one) and replaces(content, one.memory.content)), None)
-    return proposal if old is None else msgspec.structs.replace(proposal, action="supersede", memory=old.memory.id)
+    found = _updated(engine, content, [one for one in near_by if _is_own(engine, one)])
+    if found is None:
+        return proposal
+    old, why = found
+    reason = " ".join([proposal.reason, f"It may update that memory: {why}."]).strip()
+    return msgspec.structs.replace(proposal, action="supersede", memory=old.id, reason=reason)
+
+
+def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tuple[Memory, str] | None:
+    """The memory that the statement may update, and why: the one with most words in common, else the likeliest."""
+    serving = engine.embedding.serving()
+    identity = serving.identity if serving else None
+    judged = [(one, may_update(content, one.memory.content, one.cosine, identity)) for one in near_by]
+    for one, verdict in judged:
+        if replaces(content, one.memory.content):
+            return one.memory, verdict.why
+    likely = [(one, verdict) for one, verdict in judged if verdict.probability >= change_model().told]
+    best = max(likely, key=lambda found: found[1].probability, default=None)
+    return (best[0].memory, best[1].why) if best else None
 
 
 def _is_own(engine: Engine, one: NearMemory) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from trivet.analyse import analyse, fold
 from trivet.contract import MAX_QUERY_CHARACTERS, Recall
+from trivet.memory.changes.statement import SPEAKER
 from trivet.memory.engine import Engine
 from trivet.memory.likeness import essence, fingerprint
 from trivet.memory.recall import follow
@@ -20,7 +21,6 @@ from trivet.types import Memory
 # Cosine with the bundled model. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly
 # less than 0.8.
 SAME_MEANING = 0.86
-SPEAKER = "User: "
 
 _negated = re.compile(r"\b(?:not|no|never|none|nothing|nobody|cannot|without|avoid|stop|\w+nt)\b")
 # Matched from the start of a word only: a text may be one long word, and from each letter it would be quadratic.

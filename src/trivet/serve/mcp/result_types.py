@@ -43,7 +43,9 @@ NOT_FOR_AGENTS = frozenset(
         "owner",
     )
 )
-WHY_NOT_FOR_AGENTS = frozenset(("legs", "fused", "bonus", "prior", "rerank", "blended", "yields_to", "time_factor"))
+WHY_NOT_FOR_AGENTS = frozenset(
+    ("legs", "fused", "bonus", "prior", "rerank", "blended", "yields_to", "time_factor", "newer_than")
+)
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,12 +61,22 @@ class Similar(Shape, frozen=True, kw_only=True):
     whole_characters: WholeCharacters = None
 
 
+class Updatable(Shape, frozen=True, kw_only=True):
+    """A memory that the new one may replace; nothing was linked."""
+
+    id: str
+    content: str
+    why: str
+    whole_characters: WholeCharacters = None
+
+
 class Stored(Shape, frozen=True, kw_only=True):
     id: str
     status: Literal["stored", "unchanged"]
     revision: int
     notice: Notice | None = None
     near_duplicates: tuple[Similar, ...] = ()
+    may_update: tuple[Updatable, ...] = ()
     redacted: Annotated[
         Mapping[str, int], Meta(description="Secrets that were encrypted and replaced by placeholders, by kind.")
     ] = {}
@@ -91,6 +103,9 @@ class WhyFound(Shape, frozen=True, kw_only=True):
         tuple[PathStep, ...], Meta(description="How the concept graph led here: concepts and memories in between.")
     ] = ()
     time: Annotated[str | None, Meta(description="Why it belongs to the time that the query names.")] = None
+    older_than: Annotated[
+        str | None, Meta(description="A later hit on the same matter, which may have replaced this one.")
+    ] = None
 
 
 class Found(Shape, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from trivet.serve.mcp.result_types import (
     Shown,
     Similar,
     Stored,
+    Updatable,
     WhyFound,
 )
 from trivet.types import (
@@ -57,11 +58,17 @@ def stored(remembered: Remembered) -> Stored:
         for other in remembered.near_duplicates
         for text, whole in [_start(other.content, LISTED_CHARACTERS)]
     ]
+    updates = [
+        Updatable(id=old.id, content=text, why=old.why, whole_characters=whole)
+        for old in remembered.may_update
+        for text, whole in [_start(old.content, LISTED_CHARACTERS)]
+    ]
     return Stored(
         id=remembered.id,
         status=remembered.status,
         revision=remembered.revision,
         near_duplicates=tuple(similar),
+        may_update=tuple(updates),
         redacted=remembered.redacted,
     )
 

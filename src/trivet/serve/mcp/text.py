@@ -42,6 +42,15 @@ def stored_text(result: Stored, wrapper: Wrapper) -> str:
         ]
     for other in result.near_duplicates:
         lines += [f"- similarity {other.similarity:g}", wrapper.wrap(other.content, other.id)]
+    if result.may_update:
+        lines += [
+            "It may update these; nothing was linked. If one of them is no longer true, call memory_link with "
+            f"source={result.id}, kind=supersedes, target=its id.",
+            *([] if result.near_duplicates else [wrapper.notice]),
+        ]
+    for old in result.may_update:
+        # The reason quotes words of both texts, so it stands inside.
+        lines.append(wrapper.wrap(f"[{old.why}]\n{old.content}", old.id))
     return "\n".join(lines)
 
 
@@ -148,6 +157,8 @@ def _headline(hit: Found) -> str:
         parts.append(f"replaces {' '.join(hit.why.redirected_from)}")
     if hit.why.collapsed:
         parts.append(f"same as {' '.join(hit.why.collapsed)}")
+    if hit.why.older_than:
+        parts.append(f"older; see {hit.why.older_than}")
     if hit.whole_characters is not None:
         parts.append(f"part of {hit.whole_characters} characters, memory_get shows all")
     return "; ".join(part for part in parts if part)

@@ -57,6 +57,16 @@ def test_a_supersession_keeps_the_old_memory(memory: Trivet) -> None:
     assert [hit.id for hit in memory.recall("port of the staging database").hits] == [accepted.stored]
 
 
+def test_what_may_update_a_memory_is_proposed_to_supersede_it(memory: Trivet) -> None:
+    old = memory.remember("We use feature flags for every change.").id
+    made = memory.inbox_propose("We no longer use feature flags.")
+    assert made.same_as == old
+    assert "It may update that memory" in memory.inbox_show(str(made.id)).reason
+    assert memory.get(old).state == "active", "nothing is linked before it is accepted"
+    memory.inbox_accept([str(made.id)])
+    assert memory.get(old).state == "superseded"
+
+
 def test_all_are_accepted_or_none(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     good, bad = proposed(memory, "The canteen opens at eleven."), proposed(memory, OTHER)

@@ -1,0 +1,140 @@
+"""Facts that change: told on save, linked only by the caller, and the later first in an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet import Conflict, NotFound, Trivet
+from trivet.dates.past import asks_about_past
+from trivet.memory.changes.verdict import change_model, may_update
+
+OLD = "Unlocking a bike costs CHF 1.00."
+NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
+LAST_YEAR = "2025-03-01"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (OLD, NEW),
+        ("Always deploy on Friday.", "Never deploy on Friday."),
+        ("The staging database listens on port 5433.", "The staging database now listens on port 5440."),
+        ("We use feature flags for every change.", "We no longer use feature flags."),
+        ("Deploys happen on Thursdays.", "Deploys happen on Tuesdays."),
+    ],
+)
+def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> None:
+    assert may_update(new, old).probability >= change_model().told
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The staging database listens on port 5433.", "The production database listens on port 5432."),
+        ("Anna's birthday is on 4 May.", "Ben's birthday is on 19 July."),
+        ("Clara plays the violin.", "Clara plays the piano as well."),
+        ("Team Otter deploys on Tuesdays.", "Team Badger deploys on Thursdays."),
+        ("The code for the garage door is 4090.", "The code for the cellar door is 1177."),
+    ],
+)
+def test_the_same_of_another_thing_is_none(old: str, new: str) -> None:
+    assert may_update(new, old).probability < change_model().told
+
+
+def test_what_a_memory_may_update_is_told_and_not_linked(trivet: Trivet) -> None:
+    old = trivet.remember(OLD, created_at=LAST_YEAR).id
+    trivet.remember("Anna's birthday is on 4 May.")
+    new = trivet.remember(NEW)
+    (update,) = new.may_update
+    assert (update.id, update.content, update.why) == (old, OLD, "1.50 instead of 1.00")
+    assert trivet.links(new.id) == ()
+
+
+def test_only_earlier_memories_of_the_same_scope_are_told(trivet: Trivet) -> None:
+    trivet.remember(OLD, scope="another/team")
+    later = trivet.remember(OLD).id
+    assert trivet.remember(NEW, created_at=LAST_YEAR).may_update == ()
+    trivet.forget(later)
+    assert trivet.remember(NEW).may_update == ()
+
+
+def test_a_sensitive_memory_is_told_without_its_words(trivet: Trivet) -> None:
+    old = trivet.remember("The vault code is 4090.", sensitive=True).id
+    (update,) = trivet.remember("The vault code is 1177 now.").may_update
+    assert update.id == old
+    assert "4090" not in update.content + update.why
+
+
+def test_a_batch_is_not_looked_at(trivet: Trivet) -> None:
+    trivet.remember(OLD, created_at=LAST_YEAR)
+    (stored,) = trivet.remember_many([{"content": NEW}])
+    assert stored.may_update == ()
+
+
+def test_what_it_supersedes_is_linked_in_the_same_transaction(trivet: Trivet) -> None:
+    old = trivet.remember(OLD, created_at=LAST_YEAR).id
+    new = trivet.remember(NEW, supersedes=[old])
+    assert new.may_update == ()
+    assert [(link.kind, link.source, link.target) for link in trivet.links(new.id)] == [("supersedes", new.id, old)]
+    (hit,) = trivet.recall("what does unlocking a bike cost").hits
+    assert (hit.id, hit.why.redirected_from) == (new.id, (old,))
+
+
+def test_an_unknown_or_forgotten_one_to_supersede_stores_nothing(trivet: Trivet) -> None:
+    old = trivet.remember(OLD).id
+    trivet.forget(old)
+    with pytest.raises(Conflict):
+        trivet.remember(NEW, supersedes=[old])
+    with pytest.raises(NotFound):
+        trivet.remember(NEW, supersedes=["0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"])
+    assert trivet.list().total == 0
+
+
+def test_the_later_stands_first_and_the_earlier_says_so(trivet: Trivet) -> None:
+    old = trivet.remember("Bike: unlocking a bike costs CHF 1.00.", created_at=LAST_YEAR).id
+    new = trivet.remember(NEW).id
+    first, second = trivet.recall("unlocking a bike costs").hits
+    assert (first.id, first.why.newer_than) == (new, (old,))
+    assert (second.id, second.why.older_than) == (old, new)
+    assert first.score >= second.score
+    assert first.relevance >= second.relevance
+
+
+def test_asked_about_the_past_the_earlier_stands_first(trivet: Trivet) -> None:
+    old = trivet.remember(OLD, created_at=LAST_YEAR).id
+    new = trivet.remember(f"{NEW} Unlocking, unlocking.").id
+    assert [hit.id for hit in trivet.recall("unlocking a bike").hits] == [new, old]
+    assert [hit.id for hit in trivet.recall("unlocking a bike before").hits] == [old, new]
+
+
+def test_a_later_one_behind_the_limit_is_lifted(trivet: Trivet) -> None:
+    old = trivet.remember(OLD, created_at=LAST_YEAR, importance=1.0).id
+    trivet.remember("Unlocking a bike costs patience.", source="poem.txt", importance=1.0, created_at=LAST_YEAR)
+    new = trivet.remember(NEW, importance=0.0).id
+    unordered = [hit.id for hit in trivet.recall("unlocking a bike costs", as_of="2030-01-01").hits]
+    assert unordered.index(new) > unordered.index(old)
+    (hit,) = trivet.recall("unlocking a bike costs CHF", limit=1).hits
+    assert hit.id == new
+
+
+def test_opposites_are_both_shown_the_later_first(trivet: Trivet) -> None:
+    old = trivet.remember("Always deploy on Friday.", created_at=LAST_YEAR).id
+    new = trivet.remember("Never deploy on Friday.").id
+    assert [hit.id for hit in trivet.recall("deploy on Friday").hits] == [new, old]
+
+
+@pytest.mark.parametrize(
+    ("query", "past"),
+    [
+        ("What did the day pass cost before?", True),
+        ("where was the spare key at first", True),
+        ("Did Greta use to like coriander?", True),
+        ("Which port did it have in March?", True),
+        ("who was tech lead before Ben", True),
+        ("What does a day pass cost?", False),
+        ("what was the decision on the public API", False),
+        ("what do we sow in March", False),
+    ],
+)
+def test_which_questions_ask_about_the_past(query: str, past: bool) -> None:
+    assert asks_about_past(query) is past
