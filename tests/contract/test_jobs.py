@@ -120,3 +120,12 @@ def test_each_model_has_its_own_queue(store: Store, model: Model) -> None:
     add(store, memory("relay"))
     finish(store, *store.jobs.lease(model, 10, 60))
     assert (store.jobs.backlog(model).waiting, store.jobs.backlog(other).waiting) == (0, 1)
+
+
+def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Model) -> None:
+    first, second, third = memory("one"), memory("two"), memory("three")
+    add(store, first, second, third)
+    store.jobs.lease(model, 10, 60)
+    newest = store.jobs.newest(model, 2)
+    assert {id: job.content for id, job in newest.items()} == {third.id: "three", second.id: "two"}
+    assert list(newest) == [third.id, second.id]

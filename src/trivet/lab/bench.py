@@ -83,11 +83,16 @@ def open_bench(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Bench:
-    """Opens the store of a dataset. It is made on first use and kept, since loading is slow."""
+    """Opens the store of a dataset. It is made on first use and kept, since loading is slow.
+
+    Rankings are measured without the second look of `rerank = auto`, unless the caller or a recipe wants it: it judges
+    rather than finds, and would be most of the time of a sweep.
+    """
     folder = folder or cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
-    trivet = Trivet.open(settings=Settings(path=path, embedder=embedder, background=False, **settings))
+    chosen = {"rerank": "off", **settings}
+    trivet = Trivet.open(settings=Settings(path=path, embedder=embedder, background=False, **chosen))
     try:
         _load(dataset, trivet, progress)
     except BaseException:

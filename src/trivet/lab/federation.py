@@ -222,7 +222,8 @@ class Asking:
             ranking = Ranking(leg=self._name, floor=floor, candidates=candidates)
             return msgspec.structs.replace(own, rankings=[*own.rankings, ranking])
 
-        arguments = {"query": text, "scope": scope, "recipe": recipe, "limit": self._depth, "collapse": False}
+        whole = {"limit": self._depth, "collapse": False, "relevance_at_least": 0.0}
+        arguments = {"query": text, "scope": scope, "recipe": recipe, **whole}
         decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)
         return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
 

@@ -12,7 +12,7 @@ from support.postgres_server import PostgresServer
 from support.stores import add, memory
 from trivet import Trivet
 from trivet.cli import main
-from trivet.errors import InvalidInput, StoreError, TrivetError
+from trivet.errors import InvalidInput, NotFound, StoreError, TrivetError
 from trivet.settings.address import database_of, without_password
 from trivet.store.postgres import PostgresStore, Server
 
@@ -153,3 +153,14 @@ def test_what_is_no_address_is_refused_before_anything_is_sent() -> None:
         Server("postgresql://trivet@host:port/name")
     with pytest.raises(StoreError, match="lost"):
         Server("postgresql://trivet@127.0.0.1:1/name", patience=0.1)
+
+
+def test_a_memory_is_stored_with_what_it_supersedes_or_not_at_all(url: str) -> None:
+    with Trivet.open(url, embedder="none") as memory:
+        old = memory.remember("A ticket costs 4 euros.").id
+        with pytest.raises(NotFound):
+            memory.remember("A ticket is free.", supersedes=[old, "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"])
+        assert memory.stats().memories == {"active": 1}
+        new = memory.remember("A ticket costs 5 euros.", supersedes=[old]).id
+        assert memory.get(old).state == "superseded"
+        assert [hit.id for hit in memory.recall("ticket").hits] == [new]

@@ -18,8 +18,9 @@ from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.rules import LITERAL
 from trivet.memory.engine import Engine
 from trivet.memory.recall import Stopwatch, decide
+from trivet.models.rerank.spec import AUTO
 from trivet.search.fuse import Fusion, parse_fusion
-from trivet.search.recipe import Recipe
+from trivet.search.recipe import Recipe, parse_recipe
 
 # As deep as any measure of the gate looks, and what an agent gets.
 DEPTH = 10
@@ -63,7 +64,11 @@ class Scores:
         return [(id, -float(rank)) for rank, id in enumerate(ids)]
 
     def _ask(self, query: str, recipe: str) -> list[str]:
-        request = check(Recall, {"query": query, "recipe": recipe, "limit": DEPTH, "collapse": False})
+        # The second look of `auto` judges rather than finds, and would be nearly all of the time. Hits count whole.
+        setting = self._engine.rerankers.setting.kind
+        rerank = "off" if setting == AUTO and parse_recipe(recipe).rerank is None else None
+        how = {"limit": DEPTH, "collapse": False, "relevance_at_least": 0.0, "rerank": rerank}
+        request = check(Recall, {"query": query, "recipe": recipe, **how})
         decision = decide(self._engine, request, Stopwatch(), self._legs.retrieve)
         return [hit.memory.id for hit in decision.hits]
 

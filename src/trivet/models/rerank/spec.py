@@ -18,9 +18,10 @@ from trivet.errors import InvalidInput
 from trivet.models.kinds import HOSTED_FORM, Kind, checked_url, known
 
 OFF = "off"
+AUTO = "auto"
 KINDS: Mapping[str, Kind] = {
     OFF: Kind(OFF),
-    "auto": Kind("auto", "trivet.models.rerank.onnx:best"),
+    AUTO: Kind(AUTO, "trivet.models.rerank.onnx:best"),
     "fast": Kind("fast", "trivet.models.rerank.onnx:fast"),
     "best": Kind("best", "trivet.models.rerank.onnx:best"),
     "folder": Kind("folder:/path", "trivet.models.rerank.folder:open_folder", "path"),
@@ -50,7 +51,7 @@ class Preset:
 # Depths and blends are those that did best on average over seven corpora, none of which lost by them: six layers over
 # the best 30, and for less time four narrow layers over the best 20, which keep most of the gain.
 PRESETS: dict[str, Preset] = {
-    "auto": Preset("reranker", top=5, blend=BLEND, when_unsure=True),
+    AUTO: Preset("reranker", top=5, blend=BLEND, when_unsure=True),
     "fast": Preset("reranker-fast", top=20, blend=BLEND),
     "best": Preset("reranker", top=30, blend=BLEND),
 }

@@ -1,0 +1,46 @@
+"""What has no stored vector takes part in a recall by meaning all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+
+SERVICES = tuple(f"Service {name} listens on port 80{place} behind the proxy." for place, name in enumerate("abcdef"))
+QUESTION = "where does our billing stand-in answer?"
+TARGET = "The fake invoice server is reachable at port 9777."
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Trivet]:
+    with Trivet.open(tmp_path / "m.db", background=False) as opened:
+        opened.remember_many({"content": text} for text in SERVICES)
+        opened.drain()
+        yield opened
+
+
+def test_what_was_just_remembered_is_found_by_meaning_as_it_will_be_later(memory: Trivet) -> None:
+    id = memory.remember(TARGET).id
+    at_once = memory.recall(QUESTION)
+    memory.drain()
+    later = memory.recall(QUESTION)
+    assert at_once.hits[0].id == later.hits[0].id == id
+    assert at_once.hits[0].relevance == pytest.approx(later.hits[0].relevance, abs=0.01)
+    assert at_once.hits[0].why.legs["dense"].score == pytest.approx(later.hits[0].why.legs["dense"].score, abs=0.01)
+
+
+def test_what_the_caller_may_not_see_is_not_embedded_for_him(memory: Trivet) -> None:
+    memory.remember(TARGET, scope="other")
+    assert TARGET not in [hit.content for hit in memory.recall(QUESTION, scope="default", relevance_at_least=0).hits]
+
+
+def test_a_sensitive_memory_is_unknown_to_the_dense_leg_and_not_last_in_it(memory: Trivet) -> None:
+    id = memory.remember("The alarm code of the cabin is under the mat.", sensitive=True).id
+    first = memory.recall("alarm code of the cabin").hits[0]
+    assert first.id == id
+    assert first.why.legs["dense"].estimated
+    plain = memory.recall("service a port").hits[0]
+    assert not plain.why.legs["dense"].estimated
