@@ -1,0 +1,81 @@
+"""What reaches an agent is measured and must not get worse; the floors are what the defaults reach, less some room."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from support.command_line import process
+from trivet.lab.bench import open_bench
+from trivet.lab.dataset_files import lives
+from trivet.lab.delivery import Delivered, Outcome, Share, deliver, in_shares
+
+# Small ones, of which every user's store is one at first, and one in another language.
+STORES = ("s1-beekeeper", "s2-novelist", "s3-farmhouse", "s9-de-schreinerei")
+PATIENT_MS = 60_000
+
+
+def measured(folder: Path, **settings: object) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for dataset in lives("dev"):
+        if dataset.name in STORES:
+            with open_bench(
+                dataset, folder, rerank_time_limit_ms=PATIENT_MS, **{"rerank": "auto", **settings}
+            ) as bench:
+                outcomes += deliver(bench)
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def delivered(tmp_path_factory: pytest.TempPathFactory) -> Delivered:
+    return in_shares(measured(tmp_path_factory.mktemp("lives")))
+
+
+def values(delivered: Delivered, surface: str, stratum: str = "(all)") -> Mapping[str, Share]:
+    return next(row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum))
+
+
+def test_what_is_found_is_delivered_where_it_was_asked_for(delivered: Delivered) -> None:
+    found = values(delivered, "recall")
+    assert found["delivered@3"].mean >= found["found@3"].mean - 0.03
+    assert found["delivered@3"].mean >= 0.88
+    assert values(delivered, "recall", "paraphrase")["delivered@3"].mean >= 0.8
+
+
+def test_what_comes_unasked_is_kept_and_the_rest_refused(delivered: Delivered) -> None:
+    prompted = values(delivered, "prompt")
+    assert prompted["kept"].mean >= 0.85
+    assert values(delivered, "prompt", "paraphrase")["kept"].mean >= 0.75
+    assert prompted["refused"].mean >= 0.3
+    assert prompted["tokens"].mean < values(delivered, "recall")["tokens"].mean
+
+
+def test_stated_probabilities_are_true(delivered: Delivered) -> None:
+    assert delivered.calibration_error_small <= 0.08
+
+
+def test_a_session_starts_with_some_of_what_will_be_asked(delivered: Delivered) -> None:
+    started = values(delivered, "start")
+    assert started["delivered"].mean >= 0.5
+    assert started["tokens"].mean <= 1_100
+
+
+def test_a_gate_that_keeps_too_much_back_is_seen(tmp_path: Path) -> None:
+    strict = in_shares(measured(tmp_path, rerank="off", relevance_at_least=0.5))
+    assert values(strict, "prompt", "paraphrase")["kept"].mean < 0.5
+
+
+def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"id": "a", "text": "My dog is called Rex."}\n')
+    (folder / "queries.jsonl").write_text('{"id": "q", "text": "name of my pet", "stratum": "paraphrase"}\n')
+    (folder / "qrels.tsv").write_text("q\ta\t3\n")
+    told = process("lab", "delivery", str(folder), "--out", str(tmp_path / "out.json"), XDG_CACHE_HOME=str(tmp_path))
+    assert "paraphrase" in told.out
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert [one["delivered"] for one in written["outcomes"] if one["surface"] == "recall"] == [1]
+    assert written["manifest"]["dataset"] == str(folder)
