@@ -17,8 +17,9 @@ from trivet import Trivet
 
 WRITTEN = Path(__file__).parents[1] / "support" / "store_0_1"
 CALLS: list[dict[str, Any]] = json.loads((WRITTEN / "answers.json").read_text(encoding="utf-8"))
-# Models round differently on another processor; the order of the hits does not depend on that here.
-TOLERANCE = 0.01
+# What has come since: noise is left out, a reranker reads where the first look is unsure, and of two hits on one matter
+# the later stands first; so the hits are compared and not their order.
+AS_THEN: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off"}
 # Full seconds were written with their microseconds, once.
 WITHOUT_FRACTION = re.compile(r"\.000000Z")
 
@@ -36,21 +37,22 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trivet]:
 def test_it_answers_as_it_did(memory: Trivet) -> None:
     """In the order of the calls as they were recorded: some count what was shown or revealed before."""
     for call in CALLS:
-        answer = msgspec.to_builtins(getattr(memory, call["verb"])(**call["arguments"]))
+        as_then = AS_THEN if call["verb"] in ("recall", "why_not") else {}
+        answer = msgspec.to_builtins(getattr(memory, call["verb"])(**{**as_then, **call["arguments"]}))
         assert comparable(call["verb"], answer) == expected(call), call["arguments"]
 
 
 def comparable(verb: str, answer: Any) -> Any:
     if verb == "recall":
-        return [(hit["id"], hit["content"], pytest.approx(hit["score"], abs=TOLERANCE)) for hit in answer["hits"]]
+        return {hit["id"]: hit["content"] for hit in answer["hits"]}
     if verb == "why_not":
-        return answer["returned"], answer["rank"]
+        return answer["returned"]
     return json.loads(WITHOUT_FRACTION.sub("Z", msgspec.json.encode(answer).decode()))
 
 
 def expected(call: dict[str, Any]) -> Any:
     if call["verb"] == "recall":
-        return [(hit["id"], hit["content"], hit["score"]) for hit in call["answer"]]
+        return {hit["id"]: hit["content"] for hit in call["answer"]}
     if call["verb"] == "why_not":
-        return call["answer"]["returned"], call["answer"]["rank"]
+        return call["answer"]["returned"]
     return json.loads(WITHOUT_FRACTION.sub("Z", json.dumps(call["answer"])))

@@ -9,11 +9,14 @@ from trivet.dates.cues import may_name_a_time
 
 _about_past = re.compile(
     r"\b(?:at first|(?:in|at) the beginning|to begin with|original(?:ly)?|initial(?:ly)?|former(?:ly)?|previous(?:ly)?"
-    r"|earlier|back then|back when|in the past|at th(?:e|at) time|in those days|used to|once had|until|before|prior to"
+    r"|earlier|back then|back when|in the past|at th(?:e|at) time|in those days|used? to|once had|until|before|prior to"
     r"|as of|older|the old|the first (?:plan|version|idea|choice)|any ?more|working (?:name|title)|history"
     r"|first (?:decide|plan|choose|chose|want|say|said|think|thought)\w*|had (?:we|i|they|he|she|it|the \w+))\b",
     re.IGNORECASE,
 )
+
+# "What was it in spring" asks for the past; "what do we sow in March" does not.
+_past_tense = re.compile(r"\b(?:was|were|did|had|been|used|\w{2,}ed)\b", re.IGNORECASE)
 
 
 def asks_about_past(query: str, now: datetime | None = None) -> bool:
@@ -23,7 +26,7 @@ def asks_about_past(query: str, now: datetime | None = None) -> bool:
     """
     if _about_past.search(query):
         return True
-    if not may_name_a_time(query):
+    if not (may_name_a_time(query) and _past_tense.search(query)):
         return False
     from trivet.dates.find import expressions_in  # takes milliseconds to load, and few queries need it
 

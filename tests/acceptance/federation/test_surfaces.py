@@ -78,12 +78,12 @@ def test_a_foreign_hit_is_not_called_irrelevant(
 ) -> None:
     configured(tmp_path, monkeypatch, "")
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wiki": printing([{"id": "wiki/whale"}])}))
-    assert main(["remember", "The shed is blue."]) == 0
-    asked = "how deep do blue whales dive under the ice of the northern ocean"
+    assert main(["remember", "The old shed behind the house is painted blue."]) == 0
+    asked = "how deep do blue whales dive under the ice of the ocean, what do they eat, where do they sleep"
     assert main(["fuse", asked]) == 0
     assert "Probably no memory is relevant here" in capsys.readouterr().out
     assert main(["fuse", asked, "--relevance-at-least", "0.5"]) == 0
-    assert "No memory is relevant here" in capsys.readouterr().out
+    assert "No memory is so relevant" in capsys.readouterr().out
 
 
 def test_an_environment_variable_holds_the_systems_as_json(
@@ -91,7 +91,7 @@ def test_an_environment_variable_holds_the_systems_as_json(
 ) -> None:
     configured(tmp_path, monkeypatch, "")
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wiki": printing([{"id": "wiki/key"}])}))
-    assert main(["remember", "The shed is blue."]) == 0
+    assert main(["remember", "The old shed behind the house is painted blue."]) == 0
     capsys.readouterr()
     assert main(["fuse", "key", "--json"]) == 0
     assert [hit["id"] for hit in json.loads(capsys.readouterr().out)["foreign"]] == ["wiki/key"]

@@ -55,7 +55,7 @@ def test_what_is_unlikely_to_matter_does_not_come_along_with_what_does(warm: Hom
     warm.remember(PORT)
     weak = warm.remember("Port wine goes well with cheese, says Ana, and with nothing else.")
     with warm.memory() as memory:
-        assert weak in [hit.memory.id for hit in memory.recall(QUESTION, relevance_at_least=0.1).hits]
+        assert weak in [hit.memory.id for hit in memory.recall(QUESTION, relevance_at_least=0).hits]
     told = warm.prompt(QUESTION)
     assert PORT in told
     assert weak not in told
@@ -73,7 +73,9 @@ def test_what_is_said_to_the_agent_is_not_asked_of_the_memory(warm: Home) -> Non
         memory.remember_many({"content": f"Ana said well done, great work on task {number}!"} for number in range(30))
         found = memory.remember(chance).id
         memory.drain()
-        assert found in [hit.memory.id for hit in memory.recall("thanks, looks good", relevance_at_least=0.2).hits]
+        assert found in [
+            hit.memory.id for hit in memory.recall("thanks, looks good", relevance_at_least=0, limit=50).hits
+        ]
     for text in ("hello", "continue", "ok do it", "go on"):
         assert warm.prompt(text, **variables) == ""
     assert chance not in warm.prompt("thanks, looks good", **variables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,13 +19,12 @@ STORES = ("s1-beekeeper", "s2-novelist", "s3-farmhouse", "s9-de-schreinerei")
 PATIENT_MS = 60_000
 
 
-def measured(folder: Path, **settings: object) -> list[Outcome]:
+def measured(folder: Path, **settings: Any) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    chosen: dict[str, Any] = {"rerank": "auto", "rerank_time_limit_ms": PATIENT_MS, **settings}
     for dataset in lives("dev"):
         if dataset.name in STORES:
-            with open_bench(
-                dataset, folder, rerank_time_limit_ms=PATIENT_MS, **{"rerank": "auto", **settings}
-            ) as bench:
+            with open_bench(dataset, folder, **chosen) as bench:
                 outcomes += deliver(bench)
     return outcomes
 

@@ -44,7 +44,7 @@ def test_the_text_form_says_the_same(memory: Agent) -> None:
         id,
         "Deployments run on Thursdays.",
         "Deploy day",
-        "1. score",
+        "1. strong",
         "words: deployments",
         "never instructions",
     ):
@@ -73,7 +73,7 @@ def test_what_a_memory_may_update_is_told_with_the_call_that_links_it(memory: Ag
     assert [update["id"] for update in result.structured_content["may_update"]] == [old]
     assert f"source={new}, kind=supersedes, target=its id" in text(result)
     hits = checked(memory, "memory_recall", query="unlocking a bike", scope="bikes")["hits"]
-    assert [(hit["id"], hit.get("older_than")) for hit in hits] == [(new, None), (old, new)]
+    assert [(hit["id"], hit["why"].get("older_than")) for hit in hits] == [(new, None), (old, new)]
     assert f"older; see {new}" in text(memory.call("memory_recall", query="unlocking a bike", scope="bikes"))
     latest = checked(memory, "memory_store", content="Bikes unlock for CHF 2.", scope="bikes", supersedes=[new, old])
     assert [link["target"] for link in checked(memory, "memory_get", id=latest["id"])["links"]] == [new, old]

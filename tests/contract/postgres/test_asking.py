@@ -25,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
-    with Trivet.open(url, background=False) as trivet:
+    with Trivet.open(url, background=False, rerank="off") as trivet:
         for place in ("Paris", "Rome", "Oslo", "Bern"):
             trivet.remember(f"We met Clara in {place}.")
         trivet.drain()

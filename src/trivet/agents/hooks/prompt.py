@@ -9,6 +9,7 @@ import msgspec
 from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
+from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.relevance.model import relevance_model
 from trivet.secrets.private import without_private
 from trivet.serve.mcp import results as agent_results
@@ -17,13 +18,17 @@ from trivet.serve.mcp.text import Wrapper, recalled_text
 from trivet.serve.resident.hook_calls import HookCall
 from trivet.settings import Settings
 from trivet.trivet import Trivet
-from trivet.types import Answer
+from trivet.types import Answer, Hit
 
 # Of a long prompt: people ask at its beginning or its end, and paste material in between.
 HEAD_CHARACTERS = 1_500
 TAIL_CHARACTERS = 500
 # Most hits asked for, to find some that the conversation was not shown yet.
 MOST_ASKED = 50
+# A memory among the dense leg's first so many is near by meaning, and not only by a shared word.
+NEAR_RANKS = 20
+# Less likely than this share of the best one, a memory is not worth its tokens.
+SHARE_OF_BEST = 0.2
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _HALF_A_WORD_FIRST = re.compile(r"^\S+")
 _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
@@ -69,9 +74,27 @@ def _asks_something(query: str) -> bool:
 
 
 def _fresh(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
-    """The hits to show: not shown before and not sensitive, since those are masked."""
-    hits = tuple(hit for hit in answer.hits if hit.memory.id not in shown and not hit.memory.sensitive)
+    """The hits to show: not shown before, not sensitive (those are masked), and none that only comes along."""
+    by_meaning = any(leg.leg == DENSE and leg.answered and leg.candidates for leg in answer.health.legs)
+    least = SHARE_OF_BEST * (answer.best_relevance or 0.0)
+    hits = tuple(
+        hit
+        for hit in answer.hits
+        if hit.id not in shown
+        and not hit.sensitive
+        and hit.relevance >= least
+        and not (by_meaning and _shares_words_only(hit))
+    )
     return agent_results.recalled(msgspec.structs.replace(answer, hits=hits[:most]))
+
+
+def _shares_words_only(hit: Hit) -> bool:
+    """Whether a hit only repeats the prompt's words and is far from it by meaning.
+
+    Recall shows such hits; but a prompt such as "thanks, looks good" is no search for those words.
+    """
+    dense = hit.why.legs.get(DENSE)
+    return hit.strength != "strong" and (dense is None or dense.rank is None or dense.rank > NEAR_RANKS)
 
 
 def _fitted(recalled: Recalled, most_bytes: int) -> tuple[str, list[str]]:

@@ -24,7 +24,8 @@ def as_lines(answer: Answer) -> Iterator[Line]:
     for hit in sorted(together, key=lambda hit: hit.rank):
         yield from hit_lines(hit) if isinstance(hit, Hit) else foreign_lines(hit)
     if not answer.hits and answer.best_relevance is not None:
-        said = f"{nothing.capitalize()} is so relevant: the likeliest candidate is {likely(answer)} likely to be. "
+        none = "No memory" if answer.foreign else "Nothing"
+        said = f"{none} is so relevant: the likeliest candidate is {likely(answer)} likely to be. "
         yield line(said, ("--relevance-at-least 0 shows every candidate.", "dim"))
     elif not answer.hits and not answer.foreign:
         hint = "`trivet list` shows what is stored." if answer.health.memories else "The store is empty."

@@ -5,7 +5,7 @@ Nothing is dropped: the later takes the earlier's place, the earlier follows it,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -13,7 +13,7 @@ from itertools import combinations
 
 import msgspec
 
-from trivet.analyse import Question, analyse
+from trivet.analyse import Question, analyse, analyse_query
 from trivet.clock import local_now
 from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
@@ -30,6 +30,11 @@ BEHIND = 5
 COMPARED = 12
 # Of two hits on one matter the second was at most two places behind the first in 99 of 100 cases.
 FARTHEST = 3
+# A later hit that is less likely by itself than this share of the earlier one is about another matter.
+AS_LIKELY = 0.6
+# From this verdict on the two texts alone make it so clear that little is asked of the later one.
+CERTAIN = 0.7
+AS_LIKELY_IF_CERTAIN = 0.3
 # Share of the shorter text's terms from which two texts are compared in full; the first two always are.
 COMMON = 0.3
 # Stems that two texts have in common at least, where nothing but words can be compared.
@@ -38,6 +43,9 @@ SHARED = 2
 
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
+
+
+Likely = Callable[[Scored], float]
 
 
 class LaterModel(msgspec.Struct, frozen=True):
@@ -62,35 +70,50 @@ def later_model() -> LaterModel:
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two candidates on the same matter. `sure`: the texts alone say so."""
+    """Two candidates on the same matter. `sure`: the texts alone say so; `certain`: they leave hardly a doubt."""
 
     later: Memory
     earlier: Memory
     sure: bool
+    certain: bool = False
 
 
 def later_first(
-    question: Question, candidates: Sequence[Scored], request: Recall, embedder: str | None
+    question: Question,
+    candidates: Sequence[Scored],
+    request: Recall,
+    embedder: str | None,
+    likely: Likely,
+    names_a_time: bool = False,
 ) -> Sequence[Scored]:
-    """The candidates in their new order, with what was found out about them."""
-    if len(question.words) < ASKED_WORDS:
+    """The candidates in their new order, with what was found out about them. `likely`: how relevant a hit is alone."""
+    # The words of a time ("on Friday") are no longer among those of the question, but they were asked.
+    if len(analyse_query(question.text).words) < ASKED_WORDS:
         return candidates
     compared = candidates[: min(request.limit + BEHIND, COMPARED)]
     places = combinations(range(len(compared)), 2)
     found = (_pair(question, compared, upper, lower, embedder) for upper, lower in places)
-    pairs = [pair for pair in found if pair is not None]
+    pairs = [pair for pair in found if pair is not None and _answers_as_well(pair, compared, likely)]
     if not pairs:
         return candidates
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
-    if request.as_of is not None:
+    past = asks_about_past(question.text, local_now())
+    if request.as_of is not None or (past and names_a_time):  # the time was weighed already
         return marked
-    if asks_about_past(question.text, local_now()):
+    if past:
         for pair in sorted(pairs, key=lambda pair: pair.earlier.created_at, reverse=True):
             marked = _moved(marked, pair.earlier.id, pair.later.id)
     else:
         for pair in sorted(pairs, key=lambda pair: pair.later.created_at):  # the latest has the last word
             marked = _moved(marked, pair.later.id, pair.earlier.id)
     return marked
+
+
+def _answers_as_well(pair: Pair, hits: Sequence[Scored], likely: Likely) -> bool:
+    """Whether the later is about as relevant by itself: what has replaced an answer answers the same question."""
+    by_id = {hit.memory.id: hit for hit in hits}
+    earlier, later = by_id[pair.earlier.id], by_id[pair.later.id]
+    return likely(later) >= (AS_LIKELY_IF_CERTAIN if pair.certain else AS_LIKELY) * likely(earlier)
 
 
 def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
@@ -117,9 +140,10 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
         return None
     old, new = statement(earlier.memory.content), statement(later.memory.content)
     features = contrast(new, old).features
-    sure = change_model().words.probability(features) >= change_model().told
+    verdict = change_model().words.probability(features)
+    sure, certain = verdict >= change_model().told, verdict >= CERTAIN
     if above:
-        return Pair(later.memory, earlier.memory, True) if sure else None
+        return Pair(later.memory, earlier.memory, True, certain) if sure else None
     asked = frozenset(question.terms)
     linear = later_model().embedders.get((embedder or "").partition("/")[0])
     beside = beside_features(asked, old, new, features["ratio"], earlier, later, upper, lower)
@@ -129,7 +153,7 @@ def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, em
         lifted = likely >= (later_model().lifted_if_sure if sure else later_model().lifted) and (sure or of_a_kind)
     else:
         lifted = sure and _words_agree(asked, old, new)
-    return Pair(later.memory, earlier.memory, sure) if lifted else None
+    return Pair(later.memory, earlier.memory, sure, certain) if lifted else None
 
 
 def _share_words(one: Memory, other: Memory) -> bool:

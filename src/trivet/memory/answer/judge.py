@@ -10,7 +10,9 @@ from trivet.memory.answer.currency import as_relevant_as_older
 from trivet.memory.answer.decision import Decision, Pool, Scored
 from trivet.memory.answer.of_time import likelier
 from trivet.memory.engine import Engine
+from trivet.search.legs.registry import legs
 from trivet.search.relevance.model import relevance, relevance_model
+from trivet.search.rerank.blend import EXPAND
 from trivet.search.rerank.step import Rerank
 from trivet.types import Fused, Memory
 
@@ -18,6 +20,8 @@ from trivet.types import Fused, Memory
 ALWAYS_SHOWN = 0.05
 # Where even the best is unlikely, the others are shown down to this share of it; behind that is noise.
 FALLS_OFF = 0.2
+# So many of the first that the graph leads to, or another system found, are no noise, however unlike the question.
+BRIDGES = 3
 # The likeliest hit is almost always among so many of the first.
 LOOKED_AT = 3
 
@@ -41,10 +45,11 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     )
     best = max(likely, default=None)
     least = _least(best or 0.0) if at_least is None else at_least
-    dropped = {hit.memory.id: _reason(hit.relevance, at_least, least) for hit in hits if hit.relevance < least}
+    kept = {hit.memory.id for hit in hits if hit.relevance >= least or (at_least is None and _leads_on(hit))}
+    dropped = {hit.memory.id: _reason(hit.relevance, at_least, least) for hit in hits if hit.memory.id not in kept}
     return msgspec.structs.replace(
         decision,
-        hits=tuple(hit for hit in hits if hit.relevance >= least),
+        hits=tuple(hit for hit in hits if hit.memory.id in kept),
         dropped={**decision.dropped, **dropped},
         best_relevance=best,
         nothing_relevant=best is None or best < (at_least or relevance_model().threshold),
@@ -54,6 +59,13 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
 def _at_its_time(decision: Decision, hit: Scored, likely: float) -> float:
     """What is of the time that the question names is likelier than its words tell."""
     return likely if hit.time is None or decision.time is None else likelier(likely, decision.time)
+
+
+def _leads_on(hit: Scored) -> bool:
+    """Whether the graph or another system, which read no text of ours, rank it high: it may be unlike the query."""
+    reading = {EXPAND, *(leg.name for leg in legs() if leg.reads_text)}
+    parts = (part for part in hit.fused.contributions if part.leg not in reading)
+    return any(part.rank is not None and part.rank <= BRIDGES for part in parts)
 
 
 def _least(best: float) -> float:
@@ -87,7 +99,11 @@ class Likelihood:
     def __init__(self, engine: Engine, pool: Pool, step: Rerank | None = None) -> None:
         self._pool = pool
         self._embedder = serving_identity(engine)
-        self._reader = engine.rerankers.named(step.model).identity if step is not None else None
+        read = step is not None and any(hit.rerank is not None for hit in pool.fused)
+        self._reader = engine.rerankers.named(step.model).identity if step is not None and read else None
+
+    def of_scored(self, hit: Scored) -> float:
+        return self.of(hit.fused, hit.memory)
 
     def of(self, fused: Fused, memory: Memory) -> float:
         """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""

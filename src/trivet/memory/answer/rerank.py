@@ -30,7 +30,10 @@ HOPELESS, CLEAR = 0.01, 0.85
 def is_due(engine: Engine, pool: Pool, step: Rerank) -> bool:
     """Whether the second look is worth its time: always where the caller wants it, else where the first is unsure."""
     preset = PRESETS.get(step.model)
-    return preset is None or not preset.when_unsure or HOPELESS <= confidence(engine, pool) < CLEAR
+    if preset is None or not preset.when_unsure:
+        return True
+    # Who does without an embedder wants no model at work.
+    return engine.embedding.enabled and HOPELESS <= confidence(engine, pool) < CLEAR
 
 
 class ReadText(msgspec.Struct, frozen=True):

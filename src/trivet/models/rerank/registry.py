@@ -7,7 +7,7 @@ import threading
 from trivet.errors import InvalidInput
 from trivet.models.kinds import known
 from trivet.models.rerank.base import Reranker
-from trivet.models.rerank.spec import KINDS, PRESETS, RerankSpec
+from trivet.models.rerank.spec import AUTO, KINDS, OFF, PRESETS, RerankSpec
 
 
 def load(spec: RerankSpec) -> Reranker:
@@ -32,7 +32,7 @@ class Rerankers:
         self._lock = threading.Lock()
         self.asked = 0
         self.failed = 0
-        if setting.kind != "off":
+        if setting.kind not in (OFF, AUTO):
             self.named(setting.kind)  # a setting that cannot work is told when the store is opened
 
     def named(self, kind: str) -> Reranker:

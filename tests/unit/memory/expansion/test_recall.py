@@ -59,7 +59,7 @@ def test_without_a_language_model_the_answer_says_that_nothing_was_rewritten(ope
 def test_a_sure_answer_is_not_asked_again(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expand, "UNSURE", 0.0)
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         assert trivet.recall("who wrote Hush").asked == ()
         assert server.bodies == []
 
@@ -75,7 +75,7 @@ def test_it_is_off_unless_it_is_wanted(open_trivet: Opened) -> None:
 @pytest.mark.parametrize("said", [500, "no JSON", '{"queries": "one"}', "[]", '{"queries": [1, 2]}'])
 def test_a_language_model_that_fails_is_told_and_the_question_stands(open_trivet: Opened, said: str | int) -> None:
     with chat_server(lambda _: said) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
         assert answer.health.degraded
         leg = answer.health.legs[-1]
@@ -87,7 +87,7 @@ def test_a_language_model_that_fails_is_told_and_the_question_stands(open_trivet
 
 def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> None:
     with chat_server(lambda _: None) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True, expand_time_limit_ms=200))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True, expand_time_limit_ms=200))
         answer = trivet.recall("who wrote Hush and where did Eudora grow up?")
         assert answer.hits[0].content in (HUSH, CITY)
         assert not answer.health.legs[-1].answered
@@ -96,7 +96,7 @@ def test_a_silent_language_model_costs_its_time_limit(open_trivet: Opened) -> No
 
 def test_secrets_and_private_words_are_not_sent(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["Eudora"]})) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         trivet.recall(f"who wrote Hush <private>HIDDEN-WORDS</private> {github('asked')}")
         (body,) = server.bodies
         assert "who wrote Hush" in body
@@ -106,7 +106,7 @@ def test_secrets_and_private_words_are_not_sent(open_trivet: Opened) -> None:
 
 def test_a_model_that_repeats_the_question_adds_nothing(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["WHO WROTE HUSH", " ", "who  wrote hush"]})) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         assert trivet.recall("who wrote hush").asked == ()
 
 
@@ -117,6 +117,6 @@ def test_a_wrong_setting_is_told_before_the_store_is_touched(open_trivet: Opened
 
 def test_a_memory_found_by_a_rewrite_is_judged_by_it(open_trivet: Opened) -> None:
     with chat_server(lambda _: json.dumps({"queries": ["Eudora grew up in Lisbon"]})) as server:
-        trivet = with_notes(open_trivet(expand_llm=server.spec, expand=True))
+        trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         relevance = {hit.content: hit.relevance for hit in trivet.recall("the author of Hush").hits}
         assert relevance[CITY] > 0.5

@@ -106,13 +106,13 @@ def test_a_name_prints_back(text: str) -> None:
     "text", ["", "on", "fast:x", "folder:", "cohere:", "tei:", "tei:host", "cohere:m#window=3", "tei:http://u:p@host"]
 )
 def test_another_name_is_refused_with_what_there_is(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"known are: off, fast, best|must be like") as told:
+    with pytest.raises(InvalidInput, match=r"known are: off, auto, fast, best|must be like") as told:
         RerankSpec.parse(text)
     assert "u:p" not in str(told.value)
 
 
 def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
-    with pytest.raises(InvalidInput, match="unknown reranker 'mine'; known are: off, fast, best, folder"):
+    with pytest.raises(InvalidInput, match="unknown reranker 'mine'; known are: off, auto, fast, best, folder"):
         load(RerankSpec("mine", "model"))
 
 
