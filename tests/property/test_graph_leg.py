@@ -33,7 +33,8 @@ QUERIES = (
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trivet]:
     embedder = WordEmbedder(dimension=64)
     path = tmp_path_factory.mktemp("demo") / "memory.db"
-    with Trivet.open(path, embedder=embedder.spec(), background=False) as trivet:
+    # The second look is left out: it judges whatever order the legs gave, and would be most of the time.
+    with Trivet.open(path, embedder=embedder.spec(), rerank="off", background=False) as trivet:
         trivet.import_(lines())
         trivet.drain()
         yield trivet
@@ -65,7 +66,7 @@ def test_with_an_empty_graph_the_order_is_that_of_two_legs(demo: Trivet, tmp_pat
         connection.execute(f"DELETE FROM {table}")
     connection.commit()
     connection.close()
-    trivet = open_trivet(copy, embedder=demo.settings.embedder)
+    trivet = open_trivet(copy, embedder=demo.settings.embedder, rerank="off")
     for query in queries_of():
         answer = trivet.recall(query, limit=30)
         assert not any(one.candidates for one in answer.health.legs if one.leg == "graph")
@@ -82,7 +83,7 @@ def test_the_walk_changes_some_orders_and_is_the_same_each_time(demo: Trivet) ->
 
 
 def test_only_what_the_scope_holds_counts(open_trivet: Opened, tmp_path: Path) -> None:
-    trivet, alone = open_trivet(), open_trivet(tmp_path / "alone.db")
+    trivet, alone = open_trivet(rerank="off"), open_trivet(tmp_path / "alone.db", rerank="off")
     texts = [
         "Clara Whitfield took a position at Acme Dynamics.",
         "The headquarters of Acme Dynamics stand in Rostock.",
@@ -92,8 +93,9 @@ def test_only_what_the_scope_holds_counts(open_trivet: Opened, tmp_path: Path) -
     for one in (trivet, alone):
         for number, text in enumerate(texts):
             one.remember(text, scope="ours", id=f"01946401-91a0-70df-97d6-5d61407820{number:02d}")
-    theirs = {trivet.remember(f"Clara Whitfield left Acme Dynamics for Rostock {number} times.", scope="theirs").id
-              for number in range(300)}  # fmt: skip
+    left = "Clara Whitfield left Acme Dynamics for Rostock {} times."
+    others = trivet.remember_many({"content": left.format(number), "scope": "theirs"} for number in range(300))
+    theirs = {other.id for other in others}
     for one in (trivet, alone):
         one.drain()
     for question in (QUESTION, "Acme Dynamics", "Rostock in winter", "Clara"):
@@ -109,7 +111,7 @@ def graph_score(hit: Hit) -> float:
 
 
 def test_recalls_go_on_while_the_graph_changes(open_trivet: Opened) -> None:
-    trivet = open_trivet()
+    trivet = open_trivet(rerank="off")
     fill(trivet)
     failed: list[str] = []
     done = threading.Event()

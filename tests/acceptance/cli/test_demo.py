@@ -35,7 +35,7 @@ def test_each_scene_makes_its_point(trivet: CommandLine, store: Path) -> None:
     assert (further["why"]["legs"]["dense"]["rank"], further["why"]["legs"]["graph"]["rank"]) == (None, 1)
     assert superseded["why"]["redirected_from"]
     assert not first.json()["why_not"]["returned"]
-    again = process("demo")
+    again = trivet("demo")
     assert again.status == 0
     assert again.err == ""
     assert again.out.count("trivet recall") == len(SCENES)

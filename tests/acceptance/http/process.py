@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,11 +19,14 @@ from trivet.memory.accounts import RIGHTS, make_key
 ADDRESS = re.compile(r"http://[^ ;]+")
 
 
+COMMAND = ("-m", "trivet.cli")
+
+
 class Process:
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    def __init__(self, *arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
         self.running = subprocess.Popen(
-            [sys.executable, "-m", "trivet.cli", "serve", "--port", "0", *arguments],
+            [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -57,8 +60,9 @@ class Process:
 
 
 @contextmanager
-def process(*arguments: str, **environment: str) -> Iterator[Process]:
-    started = Process(*arguments, **environment)
+def process(*arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> Iterator[Process]:
+    """`program` is what Python runs: the command itself, or one that changes something first."""
+    started = Process(*arguments, program=program, **environment)
     try:
         yield started
     finally:

@@ -33,6 +33,8 @@ from trivet.settings import Settings, config_path
 from trivet.types import Memory
 
 Run = tuple[Path, Tuning, Validation, list[int]]
+# As few as the command takes: enough probes of each kind.
+FEW = 50
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def tuned(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
     shutil.copytree(filled.parent, folder, dirs_exist_ok=True)
     path = folder / filled.name
     with Trivet.open(settings=Settings(path=str(path), background=False)) as memory:
-        tuning = Tuning(memory.engine, space=SMALL)
+        tuning = Tuning(memory.engine, space=SMALL, most_memories=FEW)
         done: list[int] = []
         yield path, tuning, tuning.run(done.append), done
 
@@ -74,12 +76,19 @@ def test_what_is_kept_is_private(tuned: Run) -> None:
 @pytest.fixture
 def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands as they are over fewer values, for the sake of time."""
-    for name, value in {"norms": ("zscore",), "dense_weights": (0.5,), "ks": (), "bs": (), "depths": (50,)}.items():
-        monkeypatch.setitem(_DEFAULTS, name, value)
-    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: Space(**_DEFAULTS))
+    monkeypatch.setattr("trivet.lab.tune.tuning.Space", lambda: TINY)
 
 
-_DEFAULTS: dict[str, Any] = {"bonuses": ()}
+TINY = Space(
+    norms=("zscore",),
+    dense_weights=(0.5,),
+    spread_dense_weights=(8,),
+    graph_weights=(8,),
+    ks=(),
+    bs=(),
+    depths=(50,),
+    bonuses=(),
+)
 
 
 @pytest.mark.usefixtures("small_grid")
@@ -89,12 +98,12 @@ def test_the_command_adopts_on_proof_and_takes_it_back(
     config.parent.mkdir(parents=True)
     poor = str(parse_recipe("rrf(k=1000, dense=0.9, lexical=0.1)"))
     config.write_text(f'recipe = "{poor}"  # hardly listens to words\n')
-    assert main(["--path", str(store), "tune", "--json"]) == 0
+    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--json"]) == 0
     found = msgspec.json.decode(capsys.readouterr().out)
     assert found["passed"], found["gate"]
     assert found["applied"] is None
     assert poor in config.read_text()
-    assert main(["--path", str(store), "tune", "--apply"]) == 0
+    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--apply"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Plan")
     assert "Adopted in" in shown
@@ -108,7 +117,7 @@ def test_the_command_adopts_on_proof_and_takes_it_back(
 def test_the_command_changes_nothing_where_nothing_is_proven(
     store: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--path", str(store), "tune", "--apply"]) == 1
+    assert main(["--path", str(store), "tune", "--memories", str(FEW), "--apply"]) == 1
     assert "Adopted in" not in capsys.readouterr().out
     assert not config.exists()
     assert main(["--path", str(store), "tune", "--apply", "--rollback"]) == 2

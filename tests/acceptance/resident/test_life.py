@@ -69,7 +69,8 @@ def test_one_that_cannot_start_says_why(home: Home, trivet: CommandLine) -> None
     assert str(home.store) in (home.socket.parent / "resident.log").read_text()
 
 
-def test_a_killed_one_leaves_nothing_in_the_way(home: Home) -> None:
+def test_a_killed_one_leaves_nothing_in_the_way(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_RERANK", "off")  # its model would only be loaded
     killed = home.up()
     killed.kill()
     killed.wait(LIMIT_SECONDS)

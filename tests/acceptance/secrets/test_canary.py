@@ -16,7 +16,7 @@ import pytest
 
 from support.canaries import Canaries, everything_on_disk, everything_stored
 from support.chat_server import ChatServer
-from support.command_line import process
+from support.command_line import CommandLine, process
 from support.invented_secrets import github, password
 from support.mcp_agent import agent
 from support.opened import Opened
@@ -47,15 +47,24 @@ def said(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def command_line(tmp_path: Path) -> Callable[..., str]:
-    """The real command on the test's store; gives all that it printed."""
-    environment = {"TRIVET_PATH": str(tmp_path / "memory.db"), "TRIVET_EMBEDDER": "none"}
+Run = Callable[..., str]
+
+
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Run, Run]:
+    """The real command on the test's store, and the same in this process, which is quicker; all that it printed."""
+    monkeypatch.setenv("TRIVET_PATH", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("TRIVET_EMBEDDER", "none")
+    within = CommandLine(monkeypatch)
 
     def run(*arguments: str, stdin: str = "") -> str:
-        result = process(*arguments, stdin=stdin.encode(), **environment)
+        result = process(*arguments, stdin=stdin.encode())
         return result.out + result.err
 
-    return run
+    def run_within(*arguments: str, stdin: str = "") -> str:
+        result = within(*arguments, stdin=stdin.encode())
+        return result.out + result.err
+
+    return run, run_within
 
 
 def by_options(fields: dict[str, Any]) -> list[str]:
@@ -132,25 +141,29 @@ def test_what_is_found_is_what_was_put_in(canaries: Canaries, open_trivet: Opene
     assert canaries.found_in(everything_stored(path)) == canaries.made
 
 
-def test_from_the_command_line(canaries: Canaries, configuration: Path, tmp_path: Path) -> None:
-    run = command_line(tmp_path)
+def test_from_the_command_line(
+    canaries: Canaries, configuration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, within = command_line(tmp_path, monkeypatch)
     fields = canaries.fields("arguments")
     heard = [run("remember", fields["content"], *by_options(fields), "--json")]
     id = json.loads(heard[0])["id"]
     heard.append(run("remember", "-", stdin=canaries.fields("standard input")["content"]))
-    heard.append(run("edit", id, "--content", canaries.fields("edit")["content"]))
-    heard.append(run("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"]))
-    heard.append(run("restore", id, "--revision", "1"))
-    heard.append(run("import", "-", stdin=json.dumps(canaries.fields("import"))))
+    heard.append(within("edit", id, "--content", canaries.fields("edit")["content"]))
+    heard.append(within("edit", id, "--content", "-", stdin=canaries.fields("edit by input")["content"]))
+    heard.append(within("restore", id, "--revision", "1"))
+    heard.append(within("import", "-", stdin=json.dumps(canaries.fields("import"))))
     heard.append(run("remember", canaries.token("wrong"), "--category", "nonsense"))
     heard.append(run("recall", f"bot {canaries.private('query')} {canaries.token('query')}"))
-    heard += [run("get", id, "--reveal"), run("history", id, "--reveal"), run("list"), run("export"), run("doctor")]
+    heard += [within("get", id, "--reveal"), within("history", id, "--reveal")]
+    heard += [within(name) for name in ("list", "export", "doctor")]
     assert canaries.found_in("\n".join(heard)) == []
     assert canaries.found_in(everything_stored(tmp_path / "memory.db")) == []
     assert canaries.found_in(everything_on_disk(tmp_path)) == []
-    assert set(canaries.found_in(run("reveal", id))) >= {github("arguments content"), password("arguments password")}
-    assert canaries.found_in(run("audit")) == []
-    assert id in run("audit")
+    assert set(canaries.found_in(within("reveal", id))) >= {github("arguments content"), password("arguments password")}
+    audit = within("audit")
+    assert canaries.found_in(audit) == []
+    assert id in audit
 
 
 def test_from_an_agent(canaries: Canaries, embedder: WordEmbedder, configuration: Path, path: Path) -> None:
