@@ -79,7 +79,11 @@ def test_a_foreign_hit_is_not_called_irrelevant(
     configured(tmp_path, monkeypatch, "")
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wiki": printing([{"id": "wiki/whale"}])}))
     assert main(["remember", "The old shed behind the house is painted blue."]) == 0
-    asked = "how deep do blue whales dive under the ice of the ocean, what do they eat, where do they sleep"
+    asked = (
+        "how deep do blue whales dive under the ice of the northern ocean, what do they eat, where do they sleep, "
+        "who hunts them, how long do calves drink milk, which songs carry far, and which noise of ships drives them "
+        "away"
+    )
     assert main(["fuse", asked]) == 0
     assert "Probably no memory is relevant here" in capsys.readouterr().out
     assert main(["fuse", asked, "--relevance-at-least", "0.5"]) == 0
