@@ -31,10 +31,10 @@ COMPARED = 12
 # Of two hits on one matter the second was at most two places behind the first in 99 of 100 cases.
 FARTHEST = 3
 # A later hit that is less likely by itself than this share of the earlier one is about another matter.
-AS_LIKELY = 0.6
+AS_LIKELY = 0.3
 # From this verdict on the two texts alone make it so clear that little is asked of the later one.
 CERTAIN = 0.7
-AS_LIKELY_IF_CERTAIN = 0.3
+AS_LIKELY_IF_CERTAIN = 0.03
 # Share of the shorter text's terms from which two texts are compared in full; the first two always are.
 COMMON = 0.3
 # Stems that two texts have in common at least, where nothing but words can be compared.
