@@ -39,7 +39,7 @@ def remember(engine: Engine, request: Remember) -> Remembered:
         updates = possible_updates(engine, entry.memory, request.supersedes)
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
-        engine.worker.wake()  # afterwards, so that both do not ask the embedder at the same time
+        engine.worker.saved(len(entry.memory.content))  # last, so that both do not ask the embedder at the same time
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
@@ -143,7 +143,7 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     if protected.memory == unless:
         return protected.memory
     written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
-    engine.worker.wake()
+    engine.worker.saved(len(written.content))
     return written
 
 

@@ -131,9 +131,9 @@ def test_a_query_of_quoted_words_alone_stays_with_what_holds_them(either: Trivet
     assert ids["city"] not in {hit.id for hit in either.recall('"no such phrase"').hits[:1]}
 
 
-def test_what_was_just_written_is_not_in_the_graph_and_says_so(trivet: Trivet) -> None:
+def test_what_was_written_with_many_is_not_in_the_graph_and_says_so(trivet: Trivet) -> None:
     fill(trivet)
-    trivet.remember("The harbour of Rostock belongs to Umbrella Works.")
+    trivet.remember_many([{"content": "The harbour of Rostock belongs to Umbrella Works."}])
     assert trivet.recall(QUESTION).health.not_in_graph == 1
     trivet.drain()
     assert trivet.recall(QUESTION).health.not_in_graph == 0

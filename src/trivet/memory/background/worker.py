@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
 LEASED = 64
 PASSAGES_AT_ONCE = 64
+# The rules read a text of so many characters in two milliseconds.
+SHORT_TEXT = 4_000
 # Longer than a lease needs (64 memories of 32 KiB take two minutes); if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
@@ -77,6 +79,16 @@ class Worker:
     def wake(self) -> None:
         for event in self._wakes:
             event.set()
+
+    def saved(self, characters: int) -> None:
+        """After a save: a short text is read for the graph at once, so that it is found as it will be a minute later;
+        the rest is left to the worker, who is woken."""
+        if characters <= SHORT_TEXT:
+            try:
+                self._extraction.read_what_was_saved()
+            except TrivetError as error:  # the memory is stored; its reading waits, and the worker tries it again
+                self._error = str(error)
+        self.wake()
 
     def stop(self) -> None:
         self._stop.set()
