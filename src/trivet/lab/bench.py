@@ -125,7 +125,7 @@ def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:
         trivet.remember_many([_memory(document) for document in batch])
         if progress is not None:
             progress(len(batch))
-    trivet.drain(progress=progress)
+    trivet.engine.worker.drain(progress)  # without the comparisons: no corpus has facts that change
     _link(dataset.documents, trivet)
     waiting = trivet.stats()
     if waiting.not_embedded:

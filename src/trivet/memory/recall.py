@@ -30,7 +30,7 @@ from trivet.dates.cues import may_name_a_time, may_name_an_event
 from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
 from trivet.memory.answer.currency import later_first
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
-from trivet.memory.answer.judge import Likelihood, judged, serving_identity
+from trivet.memory.answer.judge import Likelihood, judged
 from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
@@ -130,8 +130,8 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             candidates, dropped = choose(store, scored, request, filter)
         likelihood = Likelihood(engine, pool, recipe.rerank)
-        embedder, likely = serving_identity(engine), likelihood.of_scored
-        ordered = later_first(question, candidates, request, embedder, likely, names_a_time=asked is not None)
+        likely, times = likelihood.of_scored, asked is not None
+        ordered = later_first(store, question, candidates, request, filter, likely, names_a_time=times)
         hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(

@@ -10,7 +10,7 @@ import msgspec
 from trivet.types import Key, LinkKind, Memory, Revision, Role, Sealed, Usefulness
 
 # What made the derived data of a store; another version of it makes them anew.
-Maker = Literal["analyser", "extraction"]
+Maker = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -35,6 +35,22 @@ class Entry(msgspec.Struct, frozen=True):
     document: Document
     history: tuple[Revision, ...] = ()
     secrets: tuple[Sealed, ...] = ()
+
+
+class Uncompared(NamedTuple):
+    """A memory that is not yet compared with its neighbours."""
+
+    key: int
+    id: str
+    revision: int
+
+
+class LikelyUpdate(NamedTuple):
+    """The newer memory seems to make the older one outdated."""
+
+    newer: str
+    older: str
+    probability: float
 
 
 class KnownKey(NamedTuple):

@@ -90,6 +90,11 @@ class Worker:
                 self._error = str(error)
         self.wake()
 
+    def note(self, trouble: str | None) -> None:
+        """What went wrong on a caller's time and cost the caller nothing; told as the last error."""
+        if trouble is not None:
+            self._error = trouble
+
     def stop(self) -> None:
         self._stop.set()
         self.wake()
@@ -124,6 +129,14 @@ class Worker:
             done = sum(self._drain_model(model, progress) for model in models)
             self._embedding.promote()
             return done
+
+    def compare(self, most: int | None = None) -> None:
+        """Compares what came in numbers with its neighbours, after everything that an answer needs more."""
+        from trivet.memory.changes.compare import Comparison
+
+        comparison = Comparison(self._store, self._embedding)
+        comparison.drain(self._stop, most)
+        self.note(comparison.trouble)
 
     def _drain_model(self, model: Model, progress: Progress | None) -> int:
         try:
@@ -184,6 +197,7 @@ class Worker:
             self._usage.write_down()
         try:
             self.drain()
+            self.compare()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
 

@@ -143,14 +143,14 @@ def described(folder: Path) -> RerankerFiles:
 
 
 def fast() -> OnnxReranker:
-    return _bundled(PRESETS["fast"].folder)
+    return bundled(PRESETS["fast"].folder)
 
 
 def best() -> OnnxReranker:
-    return _bundled(PRESETS["best"].folder)
+    return bundled(PRESETS["best"].folder)
 
 
-def _bundled(folder: str) -> OnnxReranker:
+def bundled(folder: str) -> OnnxReranker:
     where = WEIGHTS / folder
     if not (where / "model.onnx").is_file():
         raise RerankerError(

@@ -15,6 +15,7 @@ from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.ids import id_range
+from trivet.store.relational.likely_updates import clear_likely_updates
 from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
@@ -288,6 +289,7 @@ class Memories(Part):
         connection.execute(connection.sql("jobs")["cancel"], {"key": key})
         connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
         clear_graph(connection, key)
+        clear_likely_updates(connection, key)
 
     def _write_derived(self, connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
@@ -296,6 +298,7 @@ class Memories(Part):
             write_lexical(connection, key, document)
             connection.put("jobs", "enqueue", {"key": key})
             connection.put("graph", "enqueue", {"key": key})
+            connection.put("likely_updates", "enqueue", {"key": key})
         connection.note_change(key)
 
 
