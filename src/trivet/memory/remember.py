@@ -21,6 +21,7 @@ from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
 from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.memory.others_secrets import note_attempt, others_memory
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
@@ -76,7 +77,7 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
 
 
 def edit(engine: Engine, request: Edit) -> Memory:
-    old = engine.store.memories.get(check_id(request.id))
+    old = engine.store.memories.get_for(check_id(request.id), "edit")
     if old.state == "deleted":
         raise Conflict(f"Memory {old.id} was forgotten. Restore it before you edit it.")
     if request.if_revision is not None and request.if_revision != old.revision:
@@ -116,14 +117,19 @@ def guard(
 ) -> Guarded:
     """The memory as it may be stored, and how many secrets of each kind were taken out of it.
 
-    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
+    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before;
+    but not for a caller who does not own it, whom the answer would tell that a guess was right.
     """
+    theirs = None if fresh else others_memory(engine, memory.id)
     protected = engine.guard.protect(
         memory,
         memory.revision,
         lambda: [*(() if fresh else engine.store.secrets.of(memory.id)), *earlier],
         history,
+        recognise=theirs is None,
     )
+    if theirs is not None and protected.redacted:
+        note_attempt(engine, theirs)
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
     return entry, protected.redacted
 

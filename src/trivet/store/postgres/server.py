@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import psycopg
 
-from trivet.errors import StoreError
+from trivet.errors import Damaged, StoreError
 from trivet.store.postgres.connection_pool import Connection, make_pool
-from trivet.store.postgres.errors import explain, is_away
+from trivet.store.postgres.errors import explain, is_away, is_damage
 from trivet.store.postgres.migrate import migrate
 from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
 from trivet.store.postgres.requirements import is_pooled, name_of, role_above_the_rules
@@ -94,7 +94,8 @@ class Server:
         try:
             yield
         except psycopg.Error as error:
-            raise StoreError(explain(error, self.name, self.patience)) from error
+            kind = Damaged if is_damage(error) else StoreError
+            raise kind(explain(error, self.name, self.patience)) from error
 
     def close(self) -> None:
         self.replicas.close()

@@ -19,6 +19,12 @@ SELECT id, key FROM memory WHERE id {in_texts:ids};
 -- name: after_key
 SELECT {memory} FROM memory AS m WHERE key > :key AND {readable} ORDER BY key LIMIT :limit;
 
+-- name: keys_and_ids
+SELECT key, id FROM memory ORDER BY id;
+
+-- name: seen_by_key
+SELECT {memory} FROM memory AS m WHERE key = :key AND {readable};
+
 -- name: insert
 INSERT INTO memory ({memory_columns}) VALUES ({memory_values}) RETURNING key;
 
