@@ -180,3 +180,29 @@ def move(
     shown = without_password(target)
     value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}
     session.show(value, lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")])
+
+
+@command(
+    "migrate",
+    "Bring the tables of a PostgreSQL database up to date, as the role that owns them.",
+    more="A server whose role owns the tables does this by itself when it starts. Where it is to have fewer rights, "
+    "two roles share the work: the owner's is used by this command alone, before a new version of the server starts; "
+    "the server's own reads and writes. It also builds the index of a tenant with very many vectors, the one that "
+    "--tenant or the settings name. Keep the password out of the command line: PGPASSWORD or ~/.pgpass may hold it.",
+    example="trivet migrate postgresql://trivet_owner@db.example/trivet",
+    uses_store=False,
+)
+def migrate(
+    session: Session,
+    target: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="postgresql://OWNER@HOST/DATABASE", show_default=False)
+    ],
+    tenant: Annotated[str | None, typer.Option("--tenant", metavar="NAME", help="Whose vectors are indexed.")] = None,
+) -> None:
+    from trivet import load_settings
+    from trivet.cli.move_store import migrate_server
+    from trivet.settings.address import without_password
+
+    schema = migrate_server(load_settings(path=target, tenant=tenant))
+    shown = without_password(target)
+    session.show({"target": shown, "schema": schema}, lambda: [line(f"{shown} is at schema {schema:04}.")])

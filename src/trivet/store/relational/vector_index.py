@@ -33,6 +33,9 @@ class VectorIndex(Part, ABC):
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         """The memories whose best passage is nearest to the vector, best first."""
 
+    def prepare(self) -> None:
+        """Makes what searches among many vectors need, where a store does not do so by itself."""
+
     def close(self) -> None:
         """Ends what works beside the caller."""
 
