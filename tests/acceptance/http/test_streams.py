@@ -208,7 +208,7 @@ def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
     monkeypatch.setattr(endpoint, "KEY_GOOD_SECONDS", 0)  # every request is a slow one
     for path in ("/v1/memories", "/v1/memories/batch", "/mcp"):
         key = server.key("dora", "writer")
-        body = {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
+        body: dict[str, Any] = {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
         if path == "/mcp":
             call = {"name": "memory_store", "arguments": {"content": "late"}}
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -293,7 +294,7 @@ def test_no_answer_depends_on_what_is_sealed(
     ana.share("bo", id=id, permission=permission)
     wrong = text.replace("a1B2", "z9Y8").replace("4711", "4712")
     assert wrong != text
-    told = [outcome(lambda guess=guess: GUESSES[name](bo, id, guess)) for guess in (text, wrong)]
+    told = [outcome(partial(GUESSES[name], bo, id, guess)) for guess in (text, wrong)]
     assert told[0] == told[1]
     assert "unchanged=1" not in told[0]
     assert ana.remember(text, id=id).status == "unchanged", "a retry of the owner's is still recognised"
