@@ -48,6 +48,7 @@ def _memory_line(
     except Damaged:  # the memory as it is now is worth having without it
         damaged.setdefault(f"the history of {memory.id}")
         return MemoryLine(memory)
-    if not include_sensitive:  # a memory that is no longer sensitive may have been so before
+    # A memory that is no longer sensitive may have been so before, and is shared with others as it is now.
+    if not include_sensitive or engine.viewer not in (None, memory.owner):
         history = tuple(revision for revision in history if not revision.memory.sensitive)
     return MemoryLine(memory, history)

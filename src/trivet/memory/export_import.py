@@ -22,6 +22,7 @@ from trivet.errors import InvalidInput, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.export_format import FORMAT, Completeness, Header, LastLine, LinkLine, MemoryLine
+from trivet.memory.guesses import note_attempt
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
 from trivet.memory_fields import FIELDS
 from trivet.store.records import Entry
@@ -127,7 +128,10 @@ class _Intake:
         if ours is None:
             self._batch[id] = entry
         else:
-            self.counts[_merge(self._engine, ours, entry.memory, memory)] += 1
+            done = _merge(self._engine, ours, entry.memory, memory)
+            if done == "kept" and redacted and ours.owner == self._engine.viewer:
+                note_attempt(self._engine, ours)  # of another's memory it was noted before
+            self.counts[done] += 1
         self.redacted.update(redacted)
 
 

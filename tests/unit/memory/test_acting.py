@@ -16,7 +16,7 @@ from trivet.clock import clock_set_to
 from trivet.contract import VERBS
 from trivet.errors import Forbidden, TooMany, TrivetError, Unauthorised
 from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
-from trivet.memory.others_secrets import ACT, MOST_ATTEMPTS
+from trivet.memory.guesses import ACT, MOST_ATTEMPTS
 from trivet.secrets import MASK
 from trivet.types import Caller, Permission, Right
 
@@ -315,6 +315,34 @@ def test_guesses_are_limited(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
     assert bo.remember(PRIVATE).status == "stored", "of his own he may store what he wants"
     with clock_set_to("2999-01-01"), pytest.raises(Conflict):
         bo.remember(PRIVATE, id=id)
+
+
+def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: Trivet) -> None:
+    agent = trivet.acting_as(caller("ana", frozenset(("read", "write"))))
+    id = agent.remember(PRIVATE).id
+    wrong = PRIVATE.replace("4711", "4712")
+    assert agent.remember(PRIVATE, id=id).status == "unchanged"
+    for _ in range(MOST_ATTEMPTS // 2):
+        with pytest.raises(Conflict):
+            agent.remember(wrong, id=id)
+        assert agent.import_([json.dumps({"content": wrong, "id": id, "created_at": "2001"})]).kept == 1
+    for guess in (wrong, PRIVATE):
+        with pytest.raises(TooMany):
+            agent.remember(guess, id=id)
+    assert agent.import_([json.dumps({"content": PRIVATE, "id": id})]).unchanged == 0
+    with pytest.raises(Conflict):
+        ana.remember(wrong, id=id)
+    assert "[private:2]" in agent.edit(id, content=PRIVATE).content
+    assert len([entry for entry in trivet.audit(limit=100) if entry.act == ACT]) == MOST_ATTEMPTS
+
+
+def test_what_was_sensitive_before_is_not_exported_to_others(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember("my diagnosis", sensitive=True).id
+    ana.edit(id, content="all is well", sensitive=False)
+    ana.share("bo", id=id)
+    assert any("diagnosis" in line for line in ana.export(include_sensitive=True))
+    assert not any("diagnosis" in line for line in bo.export(include_sensitive=True))
+    assert bo.import_(list(bo.export(include_sensitive=True))).errors == ()
 
 
 @pytest.mark.parametrize("text", ["the heron nests here", SECRET], ids=["plain", "secret"])
