@@ -31,7 +31,7 @@ def known_memory(engine: Engine, id: str) -> Memory | None:
 
 
 def check_attempts(engine: Engine, held: Memory) -> None:
-    """Before a secret that came for this memory is compared: who guessed too often learns nothing of this one either."""
+    """Before a secret that came for this memory is compared: who guessed too often learns nothing of it."""
     if may_reveal(engine, held.owner):
         return
     since = stamp(moment(now()) - WITHIN)
