@@ -105,9 +105,10 @@ def root_names() -> list[str]:
 
 
 def test_every_command_and_option_is_one() -> None:
-    seen = set()
+    seen, root = set(), root_command()
+    context = typer.Context(root, info_name="trivet")
     for words in commands_told():
-        command, context = root_command(), typer.Context(root_command(), info_name="trivet")
+        command: Any = root
         rest, name = list(words), ""
         while rest and hasattr(command, "list_commands") and rest[0] in command.list_commands(context):
             name = rest.pop(0)
