@@ -18,7 +18,7 @@ import msgspec
 
 from trivet import contract
 from trivet.clock import parse_time
-from trivet.errors import InvalidInput, TrivetError
+from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.export_format import FORMAT, Completeness, Header, LastLine, LinkLine, MemoryLine
@@ -119,12 +119,19 @@ class _Intake:
         ours = self._engine.store.memories.claim(id)
         return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
+    def _held(self, id: str) -> Memory | None:
+        """One that is here and damaged is an error of this line, not of all that are stored with it."""
+        try:
+            return self._engine.store.memories.get(id)
+        except NotFound:
+            return None
+
     def _take(self, memory: Memory, history: tuple[Revision, ...] = ()) -> None:
         id = memory.id
         if id in self._batch or len(self._batch) >= BATCH:
             self.flush()  # before the guard looks for the secrets that this memory has already
         entry, redacted = guard(self._engine, memory, history)
-        ours = self._engine.store.memories.get_many([id]).get(id)
+        ours = self._held(id)
         if ours is None:
             self._batch[id] = entry
         else:

@@ -334,6 +334,9 @@ def test_an_unreadable_memory_costs_an_export_only_itself(trivet: Trivet, other:
     [error] = report.errors
     assert error.startswith(f"line {len(lines)}:")
     assert all(id in error for id in ids[1:4])
+    assert {hit.id for hit in trivet.recall("memory number", collapse=False).hits} == {ids[0], *ids[4:]}
+    again = trivet.import_([json.dumps({"content": "anew", "id": id}) for id in ids[1:5]])
+    assert [error.partition(":")[0] for error in again.errors] == ["line 1", "line 2", "line 3"]
     for id in ids[1:4]:
         with pytest.raises(StoreError, match="damaged") as raised:
             trivet.get(id)

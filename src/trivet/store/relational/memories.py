@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
 from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, State, Stats
+
+logger = logging.getLogger("trivet.store")
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
@@ -63,7 +66,7 @@ class Memories(Part):
             return id
         with self._database.errors():
             taken = self._database.unseen().execute(self._sql["keys_of_ids"], {"ids": as_json([id])}).fetchone()
-        return id if taken is None or self.get_many([id]) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
+        return id if taken is None or self._is_seen(id) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
 
     def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
@@ -134,8 +137,19 @@ class Memories(Part):
         return _memory(row)
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
-        rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
-        return {row["id"]: _memory(row) for row in rows}
+        """Those that are there and can be read. A damaged one must not cost an answer the others; the log names it."""
+        try:
+            rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
+        except Damaged:
+            rows = list(self._each(ids))
+        return {memory.id: memory for memory in _readable(rows, _log_damaged)}
+
+    def _each(self, ids: Sequence[str]) -> Iterator[Row]:
+        for id in ids:
+            try:
+                yield from self._rows("seen_by_id", id=id, viewer=self._viewer)
+            except Damaged:
+                _log_damaged(id)
 
     def ids_starting_with(self, start: str, limit: int) -> list[str]:
         """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
@@ -151,7 +165,7 @@ class Memories(Part):
             connection = self._database.read()
             rows = connection.execute(connection.sql.ordered("visible", "page", _ORDERS[sort]), parameters).fetchall()
             total = connection.execute(connection.sql("visible")["total"], parameters).fetchone()[0]
-        return Page(memories=tuple(_memory(row) for row in rows), total=total, offset=offset)
+        return Page(memories=tuple(_readable(rows, _log_damaged)), total=total, offset=offset)
 
     def everything(self) -> Iterator[Memory]:
         key = 0
@@ -245,6 +259,9 @@ class Memories(Part):
             bytes=self._database.size() if self._viewer is None else None,
         )
 
+    def _is_seen(self, id: str) -> bool:
+        return self._row("is_seen", id=id, viewer=self._viewer) is not None
+
     def _row_of(self, id: str) -> Row:
         row: Row | None = self._row("seen_by_id", id=id, viewer=self._viewer)
         if row is None:
@@ -273,7 +290,7 @@ class Memories(Part):
         if self._viewer is not None and memory.owner != self._viewer:
             raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
         if existing is not None:
-            if not self.get_many([memory.id]):
+            if not self._is_seen(memory.id):
                 raise Conflict("Two requests claimed one id at once. Nothing was written; send it again.")
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
@@ -347,6 +364,10 @@ def _revision(id: str, row: Row) -> Revision:
 def _damaged(what: str) -> Damaged:
     """Without the reason, which quotes what is stored."""
     return Damaged(f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`.")
+
+
+def _log_damaged(id: str) -> None:
+    logger.warning("Memory %s is damaged and was left out of an answer. `trivet doctor` says more.", id)
 
 
 def _readable(rows: Sequence[Row], damaged: Callable[[str], object]) -> Iterator[Memory]:

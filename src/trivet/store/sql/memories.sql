@@ -4,6 +4,9 @@ SELECT {memory} FROM memory AS m WHERE id = :id;
 -- name: seen_by_id
 SELECT {memory} FROM memory AS m WHERE id = :id AND {readable};
 
+-- name: is_seen
+SELECT 1 FROM memory AS m WHERE id = :id AND {readable};
+
 -- name: seen_by_ids
 SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
