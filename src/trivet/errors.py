@@ -36,6 +36,10 @@ class StoreError(TrivetError):
     """The store cannot be opened, read or written."""
 
 
+class Damaged(StoreError):
+    """A part of what the store holds cannot be read."""
+
+
 class SecretError(TrivetError):
     """A key cannot be reached or made, or a sealed secret does not open with it."""
 

@@ -1,4 +1,4 @@
-"""Moving a file's memories to a database server, with their history, vectors and graph."""
+"""Moving a file's memories to a database server, and bringing such a server up to date."""
 
 from __future__ import annotations
 
@@ -25,5 +25,19 @@ def move_to_server(file: Path, settings: Settings) -> int:
         store = open_store(settings, server)
         server.import_file(file, settings.tenant)
         return sum(store.memories.stats().memories.values())
+    finally:
+        server.close()
+
+
+def migrate_server(settings: Settings) -> int:
+    """Opens the database as the owner of its tables, which brings them up to date; the version they have then."""
+    kind = database_of(settings.path)
+    if kind is None:
+        raise InvalidInput("Name the database as postgresql://OWNER@HOST/DATABASE. Nothing was changed.")
+    server = open_server(settings, kind)
+    try:
+        if server.has_tenant(settings.tenant):
+            server.store(settings.tenant).vectors.prepare()
+        return server.schema
     finally:
         server.close()

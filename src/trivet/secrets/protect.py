@@ -54,8 +54,8 @@ class Guard:
         Without `recognise` a value that is sealed already is sealed once more under a new name: for a writer who must
         not learn from the name of a placeholder that a guess was right.
         """
-        if refuse and self.mode != "off" and find(memory.scope):
-            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+        if refuse:
+            self.check_scope(memory)
         spans = self._spans_by_text([*(old.memory for old in history), memory])
         if not spans:
             return Protected(memory, history)
@@ -67,6 +67,10 @@ class Guard:
         protected = redaction.clean(memory, revision)
         past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
         return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
+
+    def check_scope(self, memory: Memory) -> None:
+        if self.mode != "off" and find(memory.scope):
+            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Everything in a text that must not be stored as it is, from left to right."""

@@ -170,3 +170,17 @@ def test_an_export_that_breaks_off_says_so(trivet: Trivet, between: Wire) -> Non
     between.lose_answers = 1
     with pytest.raises(StoreError, match="not whole"):
         list(lines)
+
+
+def test_an_export_that_is_ended_early_as_if_it_were_whole_says_so(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a proxy does it whose server has gone away."""
+    trivet.remember("zebra text")
+    whole = list(trivet.export())
+    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter(whole[:-1]))
+    with pytest.raises(StoreError, match="not whole"):
+        list(trivet.export())
+    before = whole[0].replace('"trivet_export":2', '"trivet_export":1')
+    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter([before, *whole[1:-1]]))
+    assert list(trivet.export())[1:] == whole[1:-1], "an older server has no last line"

@@ -57,6 +57,7 @@ class Authentication:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._known(key)
+                scope["state"]["known_at"] = time.monotonic()
                 scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
                 with self._share_of(f"{caller.tenant}.{caller.key}"):
                     await self._app(scope, receive, send)

@@ -35,7 +35,10 @@ def _export(context: ServerContext, streams: Streams) -> Endpoint:
         given = check(ExportRequest, await arguments_of(request, ExportRequest, True, context))
         if given.include_sensitive:
             caller_of(request, "reveal")
-        outflow = Outflow(lambda: context.tenants.trivet(caller).export(include_sensitive=given.include_sensitive))
+        outflow = Outflow(
+            lambda: context.trivet(request).export(include_sensitive=given.include_sensitive),
+            lambda: context.tenants.check_still(caller),
+        )
         streams.start(caller, outflow.make)
         chunks = outflow.chunks()
         first = await anext(chunks)  # an error before it can still be told by its status
@@ -61,8 +64,13 @@ def _import(context: ServerContext, streams: Streams) -> Endpoint:
         check(Parameters, await arguments_of(request, Parameters, True, context))
         check_ndjson(request)
         settings = context.settings
-        inflow = Inflow(request, settings.server_import_bytes, settings.server_request_seconds)
-        imported = await streams.start(caller, lambda: context.tenants.trivet(caller).import_(inflow.lines()))
+        inflow = Inflow(
+            request,
+            settings.server_import_bytes,
+            settings.server_request_seconds,
+            lambda: context.tenants.check_still(caller),
+        )
+        imported = await streams.start(caller, lambda: context.trivet(request).import_(inflow.lines()))
         return Reply(status=200, body=msgspec.json.encode(imported)).response()
 
     return Endpoint(

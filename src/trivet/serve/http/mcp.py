@@ -22,12 +22,11 @@ from trivet.serve.http.parse_request import read_body
 from trivet.serve.mcp.greeting import REVEAL_VARIABLE
 from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
-from trivet.types import Caller
 
 PATH = "/mcp"
 T = TypeVar("T")
 
-_caller: ContextVar[Caller] = ContextVar("caller")
+_request: ContextVar[Request] = ContextVar("request")
 
 
 class Acting:
@@ -37,8 +36,8 @@ class Acting:
         self._context = context
 
     async def run(self, function: Callable[[Trivet], T]) -> T:
-        caller = _caller.get()
-        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)))
+        request = _request.get()
+        return await self._context.pool.run(lambda: function(self._context.trivet(request)))
 
 
 class McpEndpoint:
@@ -61,7 +60,7 @@ class McpEndpoint:
     async def _handle(self, request: Request) -> Response:
         """Reads the body first, within the limits of any request: the library would wait for it without end."""
         body = await read_body(request, self._settings.server_request_bytes, self._settings.server_request_seconds)
-        _caller.set(request.state.caller)
+        _request.set(request)
         return _Handed(self._sessions.handle_request, body)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import StoreError
-from trivet.memory.accounts import caller_of, make_key, tenant_of
+from trivet.memory.accounts import caller_of, check_still, make_key, tenant_of
 from trivet.memory.engine import Shared, open_engine
 from trivet.memory.tenants import check_tenant, tenant_file
 from trivet.settings import Settings
@@ -50,6 +50,11 @@ class Tenants:
 
     def trivet(self, caller: Caller) -> Trivet:
         return self._open(caller.tenant).acting_as(caller)
+
+    def check_still(self, caller: Caller) -> None:
+        """Raises where the key that a request began with is no longer good for what it was."""
+        with self._without_places():
+            check_still(self._open(caller.tenant).engine.store, caller)
 
     def make_key(self, user: str, role: Role, rights: Sequence[Right] | None = None, label: str = "") -> str:
         """A key of the first tenant, for a user who is added if need be."""

@@ -47,7 +47,7 @@ def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
 
 def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     async def handle(http: Request) -> Response:
-        caller = caller_of(http, verb.needs)
+        caller_of(http, verb.needs)
         request = check(verb.request, await arguments_of(http, verb.request, route.in_query, context))
         expected = expected_revisions(http) if verb.guarded else None
         repeatable = idempotent_request(http, http.state.body) if verb.acts_once else None
@@ -55,7 +55,7 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
             request = msgspec.structs.replace(request, id=repeatable.id())
 
         def act() -> Reply:
-            memory = context.tenants.trivet(caller)
+            memory = context.trivet(http)
             return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
 
         reply = await context.pool.run(act)

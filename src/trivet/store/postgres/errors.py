@@ -14,6 +14,11 @@ def is_away(error: psycopg.Error) -> bool:
     return isinstance(error, _AWAY) or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
 
 
+def is_damage(error: psycopg.Error) -> bool:
+    """Whether the server found a row or a page of an index that it cannot read."""
+    return isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted, errors.CharacterNotInRepertoire))
+
+
 def explain(error: psycopg.Error, name: str, waited: float) -> str:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if isinstance(error, errors.LockNotAvailable):

@@ -38,12 +38,21 @@ class PostgresMaintenance(Maintenance):
                 partial.with_name(partial.name + rest).unlink(missing_ok=True)
 
     def findings(self) -> tuple[Finding, ...]:
-        return (*super().findings(), self._vector_index(), self._standbys())
+        return (*super().findings(), self._vector_index(), self._standbys(), self._roles())
 
     def _vector_index(self) -> Finding:
         trouble = self._vectors.trouble
-        remedy = "Let the role that opens the store own its tables." if trouble else None
+        remedy = "Run `trivet migrate postgresql://OWNER@HOST/DATABASE`, which builds it." if trouble else None
         return Finding(check="index of many vectors", ok=not trouble, detail=trouble or "none missing", remedy=remedy)
+
+    def _roles(self) -> Finding:
+        """Never a problem: one role is a sound way to begin, and weaker than two."""
+        server = self._postgres.server
+        if server.acts_as_owner:
+            detail = f"weaker than two: this one can act as {server.owner}, who owns the tables and could unbind them"
+        else:
+            detail = f"two: the tables belong to {server.owner}, and this one cannot change them"
+        return Finding(check="roles of the database", ok=True, detail=detail)
 
     def _standbys(self) -> Finding:
         states = self._postgres.server.replicas.states()

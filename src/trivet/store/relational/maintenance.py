@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ _LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `tr
 _RESTORE = "Run `trivet backup --restore FILE` with a backup."
 _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
+# In the table of single values.
+_SALT = "salt"
+_SALT_BYTES = 32
 
 
 class Maintenance(Part, ABC):
@@ -55,6 +59,15 @@ class Maintenance(Part, ABC):
                 connection.execute(connection.sql("graph")[name])
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
+
+    def salt(self) -> bytes:
+        """Random bytes of this store alone, made when they are first asked for."""
+        row = self._row("get_meta", name=_SALT)
+        if row is None:
+            with self._database.write() as connection:
+                connection.execute(self._sql["add_meta"], {"name": _SALT, "value": secrets.token_hex(_SALT_BYTES)})
+            row = self._row("get_meta", name=_SALT)
+        return bytes.fromhex(row[0])
 
     def set_version(self, maker: Maker, version: int) -> None:
         with self._database.write() as connection:

@@ -47,6 +47,9 @@ class VectorIndex(Part, ABC):
         first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
         return first
 
+    def prepare(self) -> None:
+        """Makes what searches among many vectors need, where a store does not do so by itself."""
+
     def close(self) -> None:
         """Ends what works beside the caller."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.errors import StoreError
+from trivet.errors import Damaged, StoreError
 from trivet.settings.existing_store import APPLICATION_ID
 from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
@@ -33,6 +33,7 @@ FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest(FOLDER)
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
+_NOT_UTF8 = "Could not decode to UTF-8"
 
 
 NONE: Parameters = {}
@@ -135,7 +136,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(_explain(error, self.path, self._busy_time_limit_ms)) from error
+            kind = Damaged if _is_damage(str(error)) else StoreError
+            raise kind(_explain(error, self.path, self._busy_time_limit_ms)) from error
 
     def check_in_place(self) -> None:
         """Writes into a file that was deleted or replaced would be acknowledged and lost."""
@@ -302,6 +304,10 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
+def _is_damage(text: str) -> bool:
+    return "malformed" in text or text.startswith(_NOT_UTF8)
+
+
 def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
     text = str(error)
     if "locked" in text or "busy" in text:
@@ -311,6 +317,8 @@ def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
         )
     if "full" in text:
         return f"The disk that holds {path} is full. Nothing was written; make room and try again."
+    if text.startswith(_NOT_UTF8):  # SQLite would quote what is stored
+        return f"A text in {path} is damaged. `trivet doctor` looks for more; restore a backup."
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
     if "readonly" in text or "unable to open" in text:

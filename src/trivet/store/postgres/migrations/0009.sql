@@ -1,38 +1,43 @@
--- Which memory seems to update which, and which ones are not yet compared.
-CREATE TABLE likely_update (
-    tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
-    newer bigint NOT NULL,
-    older bigint NOT NULL,
-    probability double precision NOT NULL,
-    PRIMARY KEY (tenant, newer, older),
-    FOREIGN KEY (tenant, newer) REFERENCES memory (tenant, key) ON DELETE CASCADE,
-    FOREIGN KEY (tenant, older) REFERENCES memory (tenant, key) ON DELETE CASCADE
+-- What is one user's alone, in further tables that hold words. A memory's own column says its tags, so that to see a
+-- memory asks nothing of memory_tag, which in turn shows the tags of the memories that are seen. Which owners share by
+-- tags, and which tags, are asked first: these are two small sets for all rows, and which is whose a question for each.
+DROP POLICY one_user ON memory;
+CREATE POLICY one_user ON memory AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) = ''
+    OR owner = (SELECT coalesce(current_setting('trivet.viewer', true), ''))
+    OR (NOT sensitive AND state != 'deleted' AND (
+        EXISTS (SELECT 1 FROM share AS s WHERE s.memory = memory.key AND s.grantee IN ((SELECT coalesce(current_setting('trivet.viewer', true), '')), '*'))
+        OR (owner IN (SELECT s.owner FROM tag_share AS s WHERE s.grantee IN ((SELECT coalesce(current_setting('trivet.viewer', true), '')), '*'))
+            AND tags::jsonb ?| ARRAY(SELECT s.tag FROM tag_share AS s WHERE s.grantee IN ((SELECT coalesce(current_setting('trivet.viewer', true), '')), '*'))
+            AND EXISTS (SELECT 1 FROM tag_share AS s
+                        WHERE s.owner = memory.owner AND s.grantee IN ((SELECT coalesce(current_setting('trivet.viewer', true), '')), '*')
+                        AND memory.tags::jsonb ? s.tag))))
 );
-CREATE INDEX likely_update_by_older ON likely_update (tenant, older);
-
-CREATE TABLE comparison (
-    tenant text COLLATE "C" NOT NULL DEFAULT current_setting('trivet.tenant', true),
-    memory bigint NOT NULL,
-    revision integer NOT NULL,
-    PRIMARY KEY (tenant, memory),
-    FOREIGN KEY (tenant, memory) REFERENCES memory (tenant, key) ON DELETE CASCADE
+CREATE POLICY one_user ON memory_tag AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = memory_tag.memory)
+);
+CREATE POLICY one_user ON usage AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR EXISTS (SELECT 1 FROM memory AS m WHERE m.key = usage.memory)
+);
+-- Not by way of the memory, which is seen by way of these.
+CREATE POLICY one_user ON share AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) IN ('', grantee) OR grantee = '*'
+);
+CREATE POLICY one_user ON tag_share AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) IN ('', grantee, owner) OR grantee = '*'
 );
 
--- The owner sees the rows of all tenants within this transaction.
-ALTER TABLE memory NO FORCE ROW LEVEL SECURITY;
-INSERT INTO comparison (tenant, memory, revision)
-SELECT tenant, key, revision FROM memory WHERE state != 'deleted' AND NOT sensitive;
-ALTER TABLE memory FORCE ROW LEVEL SECURITY;
+CREATE POLICY one_user ON meta AS RESTRICTIVE FOR SELECT USING (
+    (SELECT coalesce(current_setting('trivet.viewer', true), '')) = '' OR name != 'salt'
+);
 
+-- What no user reads.
 DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['likely_update', 'comparison'] LOOP
-        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
-        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
-        EXECUTE format('CREATE POLICY one_tenant ON %I
-                        USING (tenant = (SELECT current_setting(''trivet.tenant'', true)))
-                        WITH CHECK (tenant = current_setting(''trivet.tenant'', true))', name);
+    FOREACH name IN ARRAY ARRAY['vault', 'vault_file', 'vault_part', 'vault_link', 'once'] LOOP
+        EXECUTE format('CREATE POLICY one_user ON %I AS RESTRICTIVE FOR SELECT
+                        USING ((SELECT coalesce(current_setting(''trivet.viewer'', true), '''')) = '''')', name);
     END LOOP;
 END $$;

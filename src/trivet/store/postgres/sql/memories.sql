@@ -38,3 +38,8 @@ SELECT last_change FROM tenant;
 SELECT coalesce((SELECT sum(pg_column_size(m.*)) FROM memory AS m), 0)
      + coalesce((SELECT sum(pg_column_size(r.*)) FROM revision AS r), 0)
      + coalesce((SELECT sum(pg_column_size(p.*)) FROM passage AS p), 0);
+
+-- name: count_by_tag
+-- Not out of memory_tag: for a user each row of that is looked up among the memories once more.
+SELECT t.tag, count(*) FROM memory AS m, jsonb_array_elements_text(m.tags::jsonb) AS t (tag)
+WHERE m.state != 'deleted' AND {readable} GROUP BY t.tag ORDER BY 2 DESC, t.tag COLLATE "C";
