@@ -130,8 +130,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             candidates, dropped = choose(store, scored, request, filter)
         likelihood = Likelihood(engine, pool, recipe.rerank)
-        likely, times = likelihood.of_scored, asked is not None
-        ordered = later_first(store, question, candidates, request, filter, likely, names_a_time=times)
+        ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(

@@ -1,28 +1,23 @@
 """Of two hits on the same matter the later stands first, unless the question asks about the past.
 
-Which memory seems to update which was found out when they were written (memory/changes); here it is weighed with how
-well both answer. Nothing is dropped: the later takes the earlier's place, the earlier follows it, and says so where that
+Which memory seems to update which was found out when they were written (memory/changes). Nothing is dropped: the later takes the earlier's place, the earlier follows it, and says so where that
 is sure enough. A later memory that the legs did not find at all comes along with the one it surely updates.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import Question, analyse, analyse_query
+from trivet.analyse import Question, analyse_query
 from trivet.clock import local_now
 from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
-from trivet.errors import TrivetError
 from trivet.memory.answer.decision import Scored
-from trivet.memory.changes.verdict import Linear, change_model
+from trivet.memory.changes.verdict import change_model
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -33,31 +28,11 @@ BEHIND = 5
 COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-# No feature is further from even than this.
-LARGEST_LOGIT = 5.0
-FARTHEST = 5
-
-Likely = Callable[[Scored], float]
-
-
-class LaterModel(msgspec.Struct, frozen=True):
-    """How likely a later hit is to be the present answer where an earlier one stands above it.
-
-    From `lifted` on it is put before it. One that no leg found comes along from the verdict `brought` on.
-    """
-
-    model: Linear
-    lifted: float
-    brought: float
-    manifest: Mapping[str, object]
-
-
-@cache
-def later_model() -> LaterModel:
-    try:
-        return msgspec.json.decode((files("trivet.memory.answer") / "later.json").read_bytes(), type=LaterModel)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise TrivetError(f"later.json cannot be used ({error}): is the installation whole?") from None
+# From this verdict on the later takes the earlier's place. On written pairs that nothing was fitted on, 46 of 47 updates
+# that stood behind were lifted so, and 9 of 60 look-alikes.
+LIFTED = 0.3
+# From this one on it comes along though no leg found it: there nine of ten are updates.
+BROUGHT = 0.75
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -78,10 +53,9 @@ def later_first(
     candidates: Sequence[Scored],
     request: Recall,
     filter: Filter,
-    likely: Likely,
     names_a_time: bool = False,
 ) -> Sequence[Scored]:
-    """The candidates in their new order, with what was found out about them. `likely`: how relevant a hit is alone."""
+    """The candidates in their new order, with what was found out about them."""
     # The words of a time ("on Friday") are no longer among those of the question, but they were asked.
     if len(analyse_query(question.text).words) < ASKED_WORDS:
         return candidates
@@ -89,7 +63,7 @@ def later_first(
     if not found:
         return candidates
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
-    pairs = [pair for pair in found if _is_current(pair, question, candidates, places, likely)]
+    pairs = [pair for pair in found if _is_current(pair, candidates, places)]
     candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
@@ -120,46 +94,21 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     earlier = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
     rows = store.likely_updates.of_older(sorted(earlier))
     known = {hit.memory.id: hit.memory for hit in hits}
-    absent = [row.newer for row in rows if row.newer not in known and row.probability >= later_model().brought]
+    absent = [row.newer for row in rows if row.newer not in known and row.probability >= BROUGHT]
     visible = [id for id in dict.fromkeys(absent) if store.memories.is_visible(id, filter)]
     known |= store.memories.get_many(visible) if visible else {}
     return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
 
 
-def _is_current(
-    pair: Pair, question: Question, hits: Sequence[Scored], places: Mapping[str, int], likely: Likely
-) -> bool:
+def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -> bool:
     """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.earlier.id], places.get(pair.later.id)
     if lower is None:
-        return True  # it is brought along because the verdict alone is clear enough
+        return pair.probability >= BROUGHT
     if lower < upper:
         return pair.sure
-    features = beside_features(question, pair, hits[upper], hits[lower], lower - upper, likely)
-    return later_model().model.probability(features) >= later_model().lifted
-
-
-def beside_features(
-    question: Question, pair: Pair, earlier: Scored, later: Scored, distance: int, likely: Likely
-) -> dict[str, float]:
-    """What the verdict on the texts, the question and the ranking say of an earlier hit above a later one."""
-    asked = frozenset(question.terms)
-    old, new = frozenset(analyse(pair.earlier.content)), frozenset(analyse(pair.later.content))
-    return {
-        "verdict": _logit(pair.probability),
-        "old_answers": _logit(likely(earlier)),
-        "new_answers": _logit(likely(later)),
-        "behind": float(min(FARTHEST, distance) - 1),
-        "only_old_asked": float(bool(asked & (old - new))),
-        "only_new_asked": float(bool(asked & (new - old))),
-        "old_more_exact": float(earlier.exactness > later.exactness),
-    }
-
-
-def _logit(chance: float) -> float:
-    least = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
-    inside = min(max(chance, least), 1.0 - least)
-    return math.log(inside / (1.0 - inside))
+    # What holds the query's words or identifiers as they stand keeps its place before what does not.
+    return pair.probability >= LIFTED and hits[upper].exactness <= hits[lower].exactness
 
 
 def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:

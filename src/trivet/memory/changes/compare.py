@@ -92,7 +92,7 @@ class Comparison:
         # What was stored a moment ago has no vector yet; nearly the same words find it.
         alike = self._store.lexical.similar(memory.id, fingerprint(memory.content), COMPARED_BY_WORDS, _viewer(memory))
         others = self._store.memories.get_many(list(dict.fromkeys([*ids, *alike]))).values()
-        known_embedder = (identity or "").partition("/")[0] in change_model().read.embedders
+        known_embedder = (identity or "").partition("/")[0] in change_model().unread.embedders
         older, newer = [], []
         for other in others:
             cosine = None if other.sensitive else cosines.get(other.id)

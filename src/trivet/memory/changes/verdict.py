@@ -21,15 +21,18 @@ from trivet.search.relevance.model import probability
 DIGITS = 3
 # Words named on each side of a reason.
 NAMED = 3
-READ = "read"
+SEEN, READ = "seen", "read"
 
 
 class Linear(msgspec.Struct, frozen=True):
     bias: float
     weights: Mapping[str, float]
 
+    def logit(self, features: Mapping[str, float]) -> float:
+        return self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+
     def probability(self, features: Mapping[str, float]) -> float:
-        return probability(self.bias + sum(weight * features[name] for name, weight in self.weights.items()))
+        return probability(self.logit(features))
 
 
 class Models(msgspec.Struct, frozen=True):
@@ -46,11 +49,12 @@ class Models(msgspec.Struct, frozen=True):
 class ChangeModel(msgspec.Struct, frozen=True):
     """From the probability `told` on, a saved memory is said to update another one.
 
-    What has a chance below `read_from` at first sight is not read.
+    What has a chance below `read_from` at first sight is not read; for the rest `read` weighs that sight and what the
+    reader says.
     """
 
     unread: Models
-    read: Models
+    read: Linear
     read_from: float
     told: float
     manifest: Mapping[str, object]
@@ -72,8 +76,11 @@ class Older(msgspec.Struct, frozen=True):
 
 class _Look(msgspec.Struct, frozen=True):
     found: Contrast
-    features: Mapping[str, float]
-    probability: float
+    logit: float
+
+    @property
+    def probability(self) -> float:
+        return probability(self.logit)
 
 
 @cache
@@ -92,8 +99,10 @@ def verdicts(new: str, olds: Sequence[Older], embedder: str | None = None) -> li
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
     said = dict(zip(likely, read(new, [olds[place].text for place in likely]) if likely else (), strict=True))
     return [
-        _verdict(look, _after_reading(old, look, said[place], embedder) if place in said else look.probability)
-        for place, (old, look) in enumerate(zip(olds, looks, strict=True))
+        _verdict(
+            look, model.read.probability({SEEN: look.logit, READ: said[place]}) if place in said else look.probability
+        )
+        for place, look in enumerate(looks)
     ]
 
 
@@ -111,11 +120,7 @@ def features_of(new: str, old: Older) -> tuple[Contrast, dict[str, float]]:
 def _look(new: str, old: Older, embedder: str | None) -> _Look:
     found, features = features_of(new, old)
     linear = change_model().unread.of(old.cosine, embedder)
-    return _Look(found, features, linear.probability(features))
-
-
-def _after_reading(old: Older, look: _Look, said: float, embedder: str | None) -> float:
-    return change_model().read.of(old.cosine, embedder).probability({**look.features, READ: said})
+    return _Look(found, linear.logit(features))
 
 
 def _verdict(look: _Look, chance: float) -> Verdict:
