@@ -43,6 +43,11 @@ class SecretError(TrivetError):
 class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
 
+    def __init__(self, message: str = "", fault: str | None = None) -> None:
+        super().__init__(message)
+        # What is wrong with its endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer).
+        self.fault = fault
+
 
 class RerankerError(TrivetError):
     """The reranker cannot be loaded, did not answer, or answered nonsense."""

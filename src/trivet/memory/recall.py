@@ -45,7 +45,7 @@ from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.relevance.features import Evidence
 from trivet.search.rerank.step import resolved
-from trivet.types import Answer, Filter, Ranking
+from trivet.types import Answer, Filter, LegHealth, Ranking
 
 if TYPE_CHECKING:
     from trivet.search.when import TimeAsked
@@ -206,12 +206,17 @@ def search_on(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
 
 
 def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieved:
-    """The rankings of these legs, run side by side."""
-    ready = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
-    here = next((leg.name for leg in ready if leg.in_callers_thread), None)
-    searches = {leg.name: partial(leg.search, query) for leg in ready}
-    rankings, health = engine.legs.run(searches, engine.settings.leg_time_limit_ms, here)
-    return Retrieved(rankings, health)
+    """The rankings of these legs, run side by side. One that is known not to answer is not waited for."""
+    able = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
+    resting = {leg.name: reason for leg in able if (reason := leg.resting(query))}
+    ready = {leg.name: leg for leg in able if leg.name not in resting}
+    here = next((leg.name for leg in ready.values() if leg.in_callers_thread), None)
+    searches = {name: partial(leg.search, query) for name, leg in ready.items()}
+    rankings, health = engine.legs.run(
+        searches, engine.settings.leg_time_limit_ms, here, late=lambda name: ready[name].late(query)
+    )
+    left_out = [LegHealth(leg=name, answered=False, reason=reason) for name, reason in resting.items()]
+    return Retrieved(rankings, [*health, *left_out])
 
 
 class Stopwatch:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trivet.bounded_cache import MIB, BoundedCache
-from trivet.models.embed.batching import batched
+from trivet.errors import EmbedderError
+from trivet.models.embed.batching import batched, start_anew
 from trivet.models.embed.registry import load_maker
 from trivet.store.records import Model
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.models.breaker import Breaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
@@ -93,6 +95,30 @@ class Embedding:
             if model.identity not in self._others:
                 self._others[model.identity] = load_maker(model.spec, model.identity)
             return self._others[model.identity]
+
+    def resting(self, text: str) -> str | None:
+        """Why no vector of this query can be had now; None if it can, or is known already."""
+        serving = self.serving()
+        if serving is None or self._queries.get((serving.identity, text)) is not None:
+            return None
+        breaker = self._breaker(serving)
+        return breaker.refusal() if breaker else None
+
+    def late(self) -> None:
+        """A recall has waited for a query's vector as long as it may."""
+        serving = self.serving()
+        breaker = self._breaker(serving) if serving else None
+        if serving and breaker:
+            breaker.late()
+            start_anew(self.embedder_of(serving))
+
+    def _breaker(self, model: Model) -> Breaker | None:
+        """Of the endpoint that makes a model's vectors; None where that is no endpoint, or cannot be loaded."""
+        try:
+            found: Breaker | None = getattr(self.embedder_of(model), "breaker", None)
+        except EmbedderError:  # the leg meets it too, and tells it
+            return None
+        return found
 
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
         name = (model.identity, text)
