@@ -12,6 +12,7 @@ from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
+from trivet.models.breaker import silent_endpoints
 from trivet.store.records import Backlog, Document
 from trivet.types import Memory, Progress, Stats
 
@@ -30,6 +31,7 @@ def stats(engine: Engine) -> Stats:
         last_error=backlog.last_error or engine.worker.last_error,
         not_in_graph=engine.store.graph.backlog("rules").waiting,
         embedder=serving.identity if serving else engine.embedding.identity,
+        notes=silent_endpoints(with_systems=engine.caller is None),
     )
 
 

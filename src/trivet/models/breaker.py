@@ -23,6 +23,9 @@ LONGEST_PAUSE_SECONDS = 60.0
 # What is asked to see whether it answers again: nobody's words.
 TRIAL_TEXT = "is anybody there"
 
+# How the purpose of a federated system begins; its name follows.
+SYSTEM = "system "
+
 State = Literal["closed", "open", "half-open"]
 T = TypeVar("T")
 
@@ -149,6 +152,15 @@ def breaker_of(purpose: str, url: str, model: str, trial: Callable[[], object]) 
         if found is None:
             found = _known[name] = Breaker(name, trial)
         return found
+
+
+def silent_endpoints(with_systems: bool) -> tuple[str, ...]:
+    """A sentence on each that is left alone now, without its address. Other systems are the owner's business."""
+    return tuple(
+        f"{breaker.refusal()} ({breaker.opened} times so far; {breaker.refused} questions were not asked)"
+        for breaker in breakers()
+        if breaker.state != "closed" and (with_systems or not breaker.name.purpose.startswith(SYSTEM))
+    )
 
 
 def breakers() -> list[Breaker]:

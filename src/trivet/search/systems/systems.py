@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from trivet.errors import EmbedderError
-from trivet.models.breaker import TRIAL_TEXT, Breaker, breaker_of
+from trivet.models.breaker import SYSTEM, TRIAL_TEXT, Breaker, breaker_of
 from trivet.search.legs.registry import leg_names
 from trivet.search.systems.ids import IdMap
 from trivet.search.systems.reply import Raw, Reply, SystemFailed, SystemQuery, clean, reply_of
@@ -162,7 +162,7 @@ class Systems:
 
         with self._guard:
             if name not in self._breakers:
-                self._breakers[name] = breaker_of(f"system {name}", msgspec.json.encode(system).decode(), "", trial)
+                self._breakers[name] = breaker_of(SYSTEM + name, msgspec.json.encode(system).decode(), "", trial)
             return self._breakers[name]
 
     def _ask(self, name: str, system: OtherSystem, open_other: Callable[[OtherSystem], OpenTrivet]) -> Ask:

@@ -88,7 +88,7 @@ class Authentication:
         return scope["path"] in OPEN
 
     async def _known(self, key: str) -> Caller:
-        caller = await self._pool.run(lambda: self._tenants.caller(key))
+        caller = await self._pool.run(lambda: self._tenants.caller(key), "door")
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:
             self._metrics.limited.inc()

@@ -65,7 +65,7 @@ def _remember_many(context: ServerContext) -> Endpoint:
             memory = context.tenants.trivet(caller)
             return act_once(context, memory, repeatable, lambda: store(memory))
 
-        return (await context.pool.run(act)).response()
+        return (await context.pool.run(act, "write")).response()
 
     return Endpoint(
         name="remember_many",

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
+from trivet.serve.http.thread_pool import Lane
 from trivet.serve.mcp.greeting import REVEAL_VARIABLE
 from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
@@ -36,9 +37,10 @@ class Acting:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
 
-    async def run(self, function: Callable[[Trivet], T]) -> T:
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
         caller = _caller.get()
-        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)))
+        lane: Lane = "write" if writes else "read"
+        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)), lane)
 
 
 class McpEndpoint:

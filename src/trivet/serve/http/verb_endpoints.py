@@ -58,7 +58,7 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
             memory = context.tenants.trivet(caller)
             return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
 
-        reply = await context.pool.run(act)
+        reply = await context.pool.run(act, "read" if verb.read_only else "write")
         if verb.read_only and reply.etag and is_known(http, reply.etag):
             return Reply(status=304, etag=reply.etag).response()
         return reply.response()
