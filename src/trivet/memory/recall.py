@@ -28,6 +28,7 @@ from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
 from trivet.dates.cues import may_name_a_time, may_name_an_event
 from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
+from trivet.memory.answer.coarse_times import with_coarse_times
 from trivet.memory.answer.currency import later_first
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
 from trivet.memory.answer.judge import Likelihood, judged, serving_identity
@@ -62,7 +63,7 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
     else:
         answer, _ = follow(engine, request)
     engine.tally.note(hit.id for hit in answer.hits)
-    return answer
+    return answer if engine.caller is None else with_coarse_times(answer)
 
 
 def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple[Answer, Decision]:

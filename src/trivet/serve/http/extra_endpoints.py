@@ -62,8 +62,8 @@ def _remember_many(context: ServerContext) -> Endpoint:
             return Reply(status=201, body=msgspec.json.encode(memory.remember_many(given)))
 
         def act() -> Reply:
-            memory = context.tenants.trivet(caller)
-            return act_once(context, memory, repeatable, lambda: store(memory))
+            with context.tenants.using(caller) as memory:
+                return act_once(context, memory, repeatable, lambda: store(memory))
 
         return (await context.pool.run(act, "write")).response()
 
@@ -105,7 +105,8 @@ def _diff(context: ServerContext) -> Endpoint:
         given = check(DiffRequest, await arguments_of(request, DiffRequest, True, context))
 
         def act() -> Reply:
-            text = context.tenants.trivet(caller).diff(given.id, given.older, given.newer, reveal=given.reveal)
+            with context.tenants.using(caller) as memory:
+                text = memory.diff(given.id, given.older, given.newer, reveal=given.reveal)
             shown = Difference(id=given.id, older=given.older, newer=given.newer, diff=text)
             return Reply(status=200, body=msgspec.json.encode(shown))
 

@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
-from trivet.serve.http.thread_pool import Lane
 from trivet.serve.mcp.greeting import REVEAL_VARIABLE
 from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
@@ -39,8 +38,12 @@ class Acting:
 
     async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
         caller = _caller.get()
-        lane: Lane = "write" if writes else "read"
-        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)), lane)
+
+        def act() -> T:
+            with self._context.tenants.using(caller) as memory:
+                return function(memory)
+
+        return await self._context.pool.run(act, "write" if writes else "read")
 
 
 class McpEndpoint:

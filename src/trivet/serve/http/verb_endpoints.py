@@ -55,8 +55,8 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
             request = msgspec.structs.replace(request, id=repeatable.id())
 
         def act() -> Reply:
-            memory = context.tenants.trivet(caller)
-            return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
+            with context.tenants.using(caller) as memory:
+                return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
 
         reply = await context.pool.run(act, "read" if verb.read_only else "write")
         if verb.read_only and reply.etag and is_known(http, reply.etag):
