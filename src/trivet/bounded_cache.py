@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 # What an entry costs beside its key and value: its place in a dictionary, up to two thirds of which are free.
 ENTRY_BYTES = 110
@@ -24,7 +24,7 @@ _PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def size_of(value: Any) -> int:
@@ -104,14 +104,14 @@ class BoundedCache(Generic[K, V]):
             self._bytes = self._older_bytes = 0
 
 
-def cached(most_bytes: int) -> Callable[[Callable[P, V]], Callable[P, V]]:
-    """For a function of a text, as functools.lru_cache is, but bounded in bytes. Its result must never be None."""
+def cached(most_bytes: int) -> Callable[[F], F]:
+    """For a function of texts, as functools.lru_cache is, but bounded in bytes. Its result must never be None."""
 
-    def decorate(function: Callable[P, V]) -> Callable[P, V]:
-        kept: BoundedCache[Any, V] = BoundedCache(most_bytes)
+    def decorate(function: F) -> F:
+        kept: BoundedCache[Any, Any] = BoundedCache(most_bytes)
 
         @wraps(function)
-        def call(*arguments: P.args, **named: P.kwargs) -> V:
+        def call(*arguments: Any) -> Any:
             found = kept.get(arguments)
             if found is None:
                 found = function(*arguments)
@@ -119,6 +119,6 @@ def cached(most_bytes: int) -> Callable[[Callable[P, V]], Callable[P, V]]:
             return found
 
         call.cache = kept  # type: ignore[attr-defined]
-        return call
+        return cast(F, call)
 
     return decorate

@@ -82,7 +82,7 @@ class Breaker:
 
     def refusal(self) -> str | None:
         """Why the endpoint is not asked now; None if it is. Starts a trial when one is due."""
-        if self._state == "closed":
+        if self.state == "closed":
             return None
         with self._lock:
             if self._state == "closed":
