@@ -19,7 +19,7 @@ from trivet.store.scoring import Postings
 POSTINGS_BYTES = 48 * MIB
 LIST_BYTES = 500
 # For the terms of memories that changed since lists were read.
-DOCUMENTS_BYTES = 16 * MIB
+DOCUMENTS_BYTES = 8 * MIB
 # A term and its count in a dictionary; terms are short.
 TERM_BYTES = 200
 # A term that missed more changes than this is read anew rather than mended.

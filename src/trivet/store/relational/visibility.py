@@ -23,8 +23,10 @@ from trivet.store.relational.database import Database, Row
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
-# For the latest filters, at five bytes a memory: an agent recalls within one or two scopes, a server within dozens.
-FILTERS_BYTES = 64 * MIB
+# For the latest filters. An agent recalls within one or two scopes, a server within dozens. Each takes five bytes a
+# memory: in a large store there is room for so many whatever they take, since to make one anew takes seconds there.
+FILTERS_BYTES = 8 * MIB
+FILTERS_KEPT = 64
 
 Keys = NDArray[np.int64]
 
@@ -76,6 +78,7 @@ class Visibility:
         known = self._entries.get(filter)
         entry = (known and self._caught_up(filter, known)) or self._load(filter, sequence)
         if entry is not known:
+            self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * (entry.mask.nbytes + entry.lengths.nbytes))
             self._entries.put(filter, entry)
         return entry
 
