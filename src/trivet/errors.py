@@ -7,6 +7,9 @@ The docstrings are the table of exit statuses in docs/cli.md.
 class TrivetError(Exception):
     """Base of all errors that Trivet raises on purpose."""
 
+    # What is wrong with an endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer now).
+    fault: str | None = None
+
 
 class InvalidInput(TrivetError):
     """A value given by the caller is not acceptable; nothing was written."""
@@ -45,7 +48,6 @@ class EmbedderError(TrivetError):
 
     def __init__(self, message: str = "", fault: str | None = None) -> None:
         super().__init__(message)
-        # What is wrong with its endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer).
         self.fault = fault
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import msgspec
 
 from trivet.analyse import ANALYSER_VERSION
+from trivet.breaker import silent_endpoints
 from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
-from trivet.models.breaker import silent_endpoints
 from trivet.store.records import Backlog, Document
 from trivet.types import Memory, Progress, Stats
 

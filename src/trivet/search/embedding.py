@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from trivet.models.breaker import Breaker
+    from trivet.breaker import Breaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 

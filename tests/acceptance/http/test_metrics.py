@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import happened, result_of
+from trivet.breaker import breaker_of
 from trivet.errors import EmbedderError
-from trivet.models.breaker import breaker_of
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import batched
 from trivet.models.embed.onnx import OnnxEmbedder

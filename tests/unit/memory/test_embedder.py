@@ -11,8 +11,7 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
-from trivet import Trivet, TrivetError
-from trivet.models import breaker
+from trivet import Trivet, TrivetError, breaker
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 import msgspec
 
 from trivet.analyse import Question
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Pool
 from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
-from trivet.models.breaker import TRIAL_TEXT, breaker_of
 from trivet.models.chat import BadAnswer, Chat, convert
 from trivet.models.http import TRIAL_LIMITS, Limits
 from trivet.search.asking import ask

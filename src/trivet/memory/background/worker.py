@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.breaker import Breaker
     from trivet.memory.background.triples.reader import Triples
-    from trivet.models.breaker import Breaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError
-from trivet.models.breaker import TRIAL_TEXT, breaker_of
 from trivet.models.embed.base import Vectors, checked, clean
 from trivet.models.embed.spec import Spec
 from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, TRIAL_LIMITS, Limits, post_json

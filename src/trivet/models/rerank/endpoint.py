@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError, RerankerError
-from trivet.models.breaker import TRIAL_TEXT, breaker_of
 from trivet.models.embed.base import clean
 from trivet.models.embed.hosted import key_from
 from trivet.models.http import TRIAL_LIMITS, Limits, post_json

@@ -11,7 +11,7 @@ from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.spec import AUTO, KINDS, OFF, PRESETS, RerankSpec
 
 if TYPE_CHECKING:
-    from trivet.models.breaker import Breaker
+    from trivet.breaker import Breaker
 
 
 def load(spec: RerankSpec) -> Reranker:

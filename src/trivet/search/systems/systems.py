@@ -12,8 +12,8 @@ from typing import Protocol
 
 import msgspec
 
+from trivet.breaker import SYSTEM, TRIAL_TEXT, Breaker, breaker_of
 from trivet.errors import EmbedderError
-from trivet.models.breaker import SYSTEM, TRIAL_TEXT, Breaker, breaker_of
 from trivet.search.legs.registry import leg_names
 from trivet.search.systems.ids import IdMap
 from trivet.search.systems.reply import Raw, Reply, SystemFailed, SystemQuery, clean, reply_of

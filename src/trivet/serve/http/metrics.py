@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
-from trivet.models.breaker import Breaker, breakers
+from trivet.breaker import Breaker, breakers
 from trivet.models.embed.batching import MOST_AT_ONCE, batch_sizes
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from trivet.errors import EmbedderError
+from trivet.errors import EmbedderError, TrivetError
 
 # One failure may be the text's fault, or a moment's; so many in a row are the endpoint's.
 FAILURES_IN_A_ROW = 3
@@ -42,10 +42,15 @@ class Breaker:
     """The state of one endpoint. Threads share it, and so do all who ask the same endpoint (`breaker_of`)."""
 
     def __init__(
-        self, name: EndpointName, trial: Callable[[], object], clock: Callable[[], float] = time.monotonic
+        self,
+        name: EndpointName,
+        trial: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
+        refuses_with: Callable[[str], TrivetError] = EmbedderError,
     ) -> None:
         self.name = name
         self._trial = trial
+        self._refuses_with = refuses_with
         self._clock = clock
         self._lock = threading.Lock()
         self._state: State = "closed"
@@ -61,14 +66,14 @@ class Breaker:
         return self._state
 
     def call(self, ask: Callable[[], T]) -> T:
-        """What `ask` returns. An EmbedderError at once while the endpoint is left alone."""
+        """What `ask` returns. An error at once while the endpoint is left alone."""
         if refusal := self.refusal():
-            raise EmbedderError(refusal)
+            raise self._refuses_with(refusal)
         with self._lock:
             self._under_way += 1
         try:
             answer = ask()
-        except EmbedderError as error:
+        except TrivetError as error:
             self._failed(error)
             raise
         except Exception:
@@ -114,7 +119,7 @@ class Breaker:
         with self._lock:
             self._state, self._failures = "closed", 0
 
-    def _failed(self, error: EmbedderError) -> None:
+    def _failed(self, error: TrivetError) -> None:
         """An endpoint that refused a text has answered: another's text may be fine."""
         with self._lock:
             if error.fault is None:
@@ -132,7 +137,10 @@ class Breaker:
     def _try(self) -> None:
         try:
             self._trial()
-        except Exception:  # noqa: BLE001 - whatever went wrong, it did not answer; the state shows it
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, it did not answer; the state shows it
+            if isinstance(error, TrivetError) and error.fault is None:
+                self._answered()  # it refused, which is an answer
+                return
             with self._lock:
                 if self._state == "half-open":
                     self._open(min(2 * self._pause, LONGEST_PAUSE_SECONDS))
@@ -144,13 +152,19 @@ _known: WeakValueDictionary[EndpointName, Breaker] = WeakValueDictionary()
 _knowing = threading.Lock()
 
 
-def breaker_of(purpose: str, url: str, model: str, trial: Callable[[], object]) -> Breaker:
+def breaker_of(
+    purpose: str,
+    url: str,
+    model: str,
+    trial: Callable[[], object],
+    refuses_with: Callable[[str], TrivetError] = EmbedderError,
+) -> Breaker:
     """The one of this endpoint, whoever asks it. `trial` asks something short, and raises if there is no answer."""
     name = EndpointName(purpose, url, model)
     with _knowing:
         found = _known.get(name)
         if found is None:
-            found = _known[name] = Breaker(name, trial)
+            found = _known[name] = Breaker(name, trial, refuses_with=refuses_with)
         return found
 
 

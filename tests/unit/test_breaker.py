@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from support.waiting import ended
-from trivet.errors import EmbedderError
-from trivet.models.breaker import (
+from trivet.breaker import (
     FAILURES_IN_A_ROW,
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -17,6 +16,7 @@ from trivet.models.breaker import (
     breaker_of,
     breakers,
 )
+from trivet.errors import EmbedderError
 
 
 class Endpoint:
@@ -130,6 +130,18 @@ def test_who_insists_has_it_asked_at_once() -> None:
     one.after(FIRST_PAUSE_SECONDS)
     assert one.tried == 2, "its pause has not grown"
     one.fault = None
+    one.breaker.try_again()
+    assert one.breaker.state == "closed"
+
+
+def test_a_trial_that_is_refused_is_an_answer() -> None:
+    def trial() -> None:
+        raise EmbedderError("no such model")
+
+    one = Endpoint()
+    one.breaker._trial = trial
+    one.fault = "hung"
+    one.fails()
     one.breaker.try_again()
     assert one.breaker.state == "closed"
 
