@@ -264,13 +264,13 @@ def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the
 ) -> None:
     kept = memory("zebra relay")
     add(store, kept)
-    bound = 64 * KIB
+    bound = 24 * KIB
     lists, filters = store.lexical._postings._entries, store.lexical._visibility._entries
     lists.most_bytes = bound
     monkeypatch.setattr(visibility, "FILTERS_BYTES", bound)
-    for number in range(300):
+    for number in range(120):
         assert found(store, f"unheard{number} zebra", Filter(scope=f"nowhere/{number}")) == []
         assert lists.bytes <= bound
         assert filters.bytes <= bound
-    assert min(len(lists), len(filters)) < 250
+    assert min(len(lists), len(filters)) < 100
     assert found(store, "zebra relay") == [kept.id]
