@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--folds", type=int, default=FOLDS, help="0: none, where nothing is fitted on its scores")
     parser.add_argument("--taught", type=Path, nargs="*", default=[], help="scores of other readers to learn from")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -147,9 +148,9 @@ def main() -> None:
     if options.words:
         start[WORDS] = load_half(options.words)[WORDS]
     shape = Shape(layers=_layers(start), inner=len(start["encoder.layers.0.widen.bias"]), relu=options.relu)
-    fold = np.random.default_rng(0).permutation(int(train.pair.max()) + 1)[train.pair] % FOLDS
+    fold = np.random.default_rng(0).permutation(int(train.pair.max()) + 1)[train.pair] % max(1, options.folds)
     scores = np.zeros(len(train.label), np.float32)
-    for left_out in range(FOLDS):
+    for left_out in range(options.folds):
         state = trained(start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device)
         found = read(state, shape, texts, train, device)
         scores[fold == left_out] = found[fold == left_out]

@@ -30,6 +30,7 @@ from trivet.models.embed.registry import load
 Numbers = NDArray[np.float64]
 
 RIDGE = 6.0
+RIDGE_OF_TWO = 0.5
 STEPS = 40
 FOLDS, REPEATS = 5, 2
 NEIGHBOUR_WEIGHT = 0.2
@@ -80,13 +81,13 @@ def rows_of(
     return Rows(names, values, label, pair, written)
 
 
-def fit(rows: Rows, seen: NDArray[np.bool_]) -> tuple[Numbers, float]:
+def fit(rows: Rows, seen: NDArray[np.bool_], strength: float = RIDGE) -> tuple[Numbers, float]:
     """Newton's method over standardised features, with a ridge on all but the bias."""
     values, label = rows.values[seen], rows.label[seen].astype(np.float64)
     weight = np.where(rows.written[seen], 1.0, NEIGHBOUR_WEIGHT)
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
     design = np.hstack([(values - mean) / deviation, np.ones((len(values), 1))])
-    ridge = np.diag([RIDGE] * values.shape[1] + [0.0])
+    ridge = np.diag([strength] * values.shape[1] + [0.0])
     found = np.zeros(design.shape[1])
     for _ in range(STEPS):
         chance = 1.0 / (1.0 + np.exp(-design @ found))
@@ -102,7 +103,7 @@ def chances(rows: Rows, weights: Numbers, bias: float) -> Numbers:
     return found
 
 
-def unseen(rows: Rows) -> Numbers:
+def unseen(rows: Rows, strength: float = RIDGE) -> Numbers:
     """For each row its probability by models that saw nothing of its pair."""
     total = np.zeros(len(rows.label))
     pairs = int(rows.pair.max()) + 1
@@ -110,7 +111,7 @@ def unseen(rows: Rows) -> Numbers:
         fold = np.random.default_rng(repeat).permutation(pairs) % FOLDS
         for left_out in range(FOLDS):
             test = fold[rows.pair] == left_out
-            total[test] += chances(rows, *fit(rows, ~test))[test]
+            total[test] += chances(rows, *fit(rows, ~test, strength))[test]
     return total / REPEATS
 
 
@@ -179,8 +180,8 @@ def _fitted(rows: Rows, check: Rows, figures: dict[str, Any], name: str) -> tupl
 def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]) -> dict[str, Any]:
     """How the first sight and the reader weigh: three numbers, from pairs that neither was trained on."""
     rows = replace(check, names=(SEEN, READ), values=np.column_stack([seen, said]))
-    weights, bias = fit(rows, np.ones(len(rows.label), bool))
-    figures["read, folds of check"] = noticed(rows, unseen(rows), TOLD)
+    weights, bias = fit(rows, np.ones(len(rows.label), bool), RIDGE_OF_TWO)
+    figures["read, folds of check"] = noticed(rows, unseen(rows, RIDGE_OF_TWO), TOLD)
     return _named(rows, weights, bias)
 
 

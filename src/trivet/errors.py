@@ -7,6 +7,9 @@ The docstrings are the table of exit statuses in docs/cli.md.
 class TrivetError(Exception):
     """Base of all errors that Trivet raises on purpose."""
 
+    # What is wrong with an endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer now).
+    fault: str | None = None
+
 
 class InvalidInput(TrivetError):
     """A value given by the caller is not acceptable; nothing was written."""
@@ -46,6 +49,10 @@ class SecretError(TrivetError):
 
 class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
+
+    def __init__(self, message: str = "", fault: str | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class RerankerError(TrivetError):

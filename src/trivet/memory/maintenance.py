@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from trivet.analyse import ANALYSER_VERSION
+from trivet.breaker import silent_endpoints
 from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.changes.reader import READER_VERSION
@@ -31,6 +32,7 @@ def stats(engine: Engine) -> Stats:
         last_error=backlog.last_error or engine.worker.last_error,
         not_in_graph=engine.store.graph.backlog("rules").waiting,
         embedder=serving.identity if serving else engine.embedding.identity,
+        notes=silent_endpoints(with_systems=engine.caller is None),
     )
 
 

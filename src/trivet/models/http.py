@@ -35,15 +35,18 @@ class Limits:
 # Someone waits for a query's answer, and recall works without the dense leg; nobody waits for a document's.
 QUERY_LIMITS = Limits(seconds=5.0, deadline=8.0, attempts=2)
 DOCUMENT_LIMITS = Limits(seconds=60.0, deadline=180.0, attempts=5)
+# Whether an endpoint answers again is asked by nobody who waits, and once.
+TRIAL_LIMITS = Limits(seconds=5.0, deadline=5.0, attempts=1)
 
 
 class _Failure(Exception):
     """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
 
-    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None) -> None:
+    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None, fault: str | None = None) -> None:
         super().__init__(reason)
         self.retryable = retryable
         self.asked_wait = asked_wait
+        self.fault = fault  # of the endpoint; None where it answered, and refused this request
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -69,7 +72,8 @@ def post_json(
         except _Failure as failure:
             pause = _pause(failure, attempt, limits)
             if not failure.retryable or attempt == limits.attempts or time.monotonic() + pause >= end:
-                raise EmbedderError(_redacted(f"{url}: {failure} (attempt {attempt})", key)) from None
+                message = _redacted(f"{url}: {failure} (attempt {attempt})", key)
+                raise EmbedderError(message, failure.fault) from None
             wait(pause)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -126,17 +130,18 @@ def _refused(error: urllib.error.HTTPError) -> _Failure:
         body = b"(no body)"
     asked = _retry_after(error.headers.get("Retry-After"))
     error.close()
-    return _Failure(f"HTTP {error.code}: {_shown(body)}", error.code in RETRYABLE, asked)
+    retryable = error.code in RETRYABLE
+    return _Failure(f"HTTP {error.code}: {_shown(body)}", retryable, asked, "down" if retryable else None)
 
 
 def _unreachable(error: Exception, timeout: float) -> _Failure:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return _Failure(f"no answer within {timeout:g} s", retryable=True)
+        return _Failure(f"no answer within {timeout:g} s", retryable=True, fault="hung")
     if isinstance(cause, ConnectionRefusedError):
-        return _Failure("the connection was refused: is the server running?", retryable=False)
+        return _Failure("the connection was refused: is the server running?", retryable=False, fault="down")
     broken = isinstance(cause, ConnectionError | http.client.HTTPException)
-    return _Failure(f"cannot be reached: {cause}", retryable=broken)
+    return _Failure(f"cannot be reached: {cause}", retryable=broken, fault="down")
 
 
 def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trivet.models.embed.batching import batched
+from trivet.bounded_cache import MIB, BoundedCache
+from trivet.errors import EmbedderError
+from trivet.models.embed.batching import batched, start_anew
 from trivet.models.embed.registry import load_maker
 from trivet.store.records import Model
 
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.breaker import Breaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
 # `why_not` and a repeated recall ask for the same vector again.
-QUERIES_KEPT = 256
+QUERIES_BYTES = 4 * MIB
 # Memories that were just written and are recalled before the worker has stored their vectors.
-DOCUMENTS_KEPT = 64
+DOCUMENTS_BYTES = 4 * MIB
 
 
 class Embedding:
@@ -32,8 +34,8 @@ class Embedding:
         self._spec = spec
         self._configured = configured
         self._others: dict[str, Embedder] = {}
-        self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
-        self._documents: OrderedDict[tuple[str, str, int], NDArray[np.float32]] = OrderedDict()
+        self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
+        self._documents: BoundedCache[tuple[str, str, int], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
         self._lock = threading.Lock()
 
     @property
@@ -94,30 +96,45 @@ class Embedding:
                 self._others[model.identity] = load_maker(model.spec, model.identity)
             return self._others[model.identity]
 
+    def resting(self, text: str) -> str | None:
+        """Why no vector of this query can be had now; None if it can, or is known already."""
+        serving = self.serving()
+        if serving is None or self._queries.get((serving.identity, text)) is not None:
+            return None
+        breaker = self._breaker(serving)
+        return breaker.refusal() if breaker else None
+
+    def late(self) -> None:
+        """A recall has waited for a query's vector as long as it may."""
+        serving = self.serving()
+        breaker = self._breaker(serving) if serving else None
+        if serving and breaker:
+            breaker.late()
+            start_anew(self.embedder_of(serving))
+
+    def _breaker(self, model: Model) -> Breaker | None:
+        """Of the endpoint that makes a model's vectors; None where that is no endpoint, or cannot be loaded."""
+        try:
+            found: Breaker | None = getattr(self.embedder_of(model), "breaker", None)
+        except EmbedderError:  # the leg meets it too, and tells it
+            return None
+        return found
+
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
         name = (model.identity, text)
-        with self._lock:
-            if name in self._queries:
-                self._queries.move_to_end(name)
-                return self._queries[name]
-        vector = batched(self.embedder_of(model)).embed_query(text)
-        with self._lock:
-            self._queries[name] = vector
-            while len(self._queries) > QUERIES_KEPT:
-                self._queries.popitem(last=False)
+        vector = self._queries.get(name)
+        if vector is None:
+            vector = batched(self.embedder_of(model)).embed_query(text)
+            self._queries.put(name, vector)
         return vector
 
     def document_vectors(self, model: Model, name: tuple[str, int], texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of a memory's passages, made now. `name` is its id and revision: recalls in a row ask again."""
         key = (model.identity, *name)
-        with self._lock:
-            if key in self._documents:
-                return self._documents[key]
-        vectors = self.embedder_of(model).embed_documents(texts)
-        with self._lock:
-            self._documents[key] = vectors
-            while len(self._documents) > DOCUMENTS_KEPT:
-                self._documents.popitem(last=False)
+        vectors = self._documents.get(key)
+        if vectors is None:
+            vectors = self.embedder_of(model).embed_documents(texts)
+            self._documents.put(key, vectors)
         return vectors
 
     def promote(self) -> None:

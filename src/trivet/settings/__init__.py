@@ -157,7 +157,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=1, le=10_000, description="Server: most requests at the same time; more are told to come back.")
     ] = 64
     server_threads: Annotated[
-        int, Meta(ge=1, le=1024, description="Server: how many requests are worked on while the others wait.")
+        int,
+        Meta(ge=1, le=1024, description="Server: how many reads are worked on at the same time, and as many writes."),
     ] = 8
     server_request_bytes: Annotated[
         int, Meta(ge=1024, le=2**30, description="Server: the largest body that is read, but for imports.")

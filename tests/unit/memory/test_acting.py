@@ -16,6 +16,7 @@ from trivet.clock import clock_set_to
 from trivet.contract import VERBS
 from trivet.errors import Forbidden, TooMany, TrivetError, Unauthorised
 from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
+from trivet.memory.answer.coarse_times import STEP_MS
 from trivet.memory.guesses import ACT, MOST_ATTEMPTS
 from trivet.secrets import MASK
 from trivet.types import Caller, Permission, Right
@@ -38,6 +39,18 @@ def ana(trivet: Trivet) -> Trivet:
 def bo(trivet: Trivet) -> Trivet:
     trivet.engine.store.accounts.add_user("bo", "writer")
     return trivet.acting_as(caller("bo", frozenset(("read", "write", "share", "reveal"))))
+
+
+def test_users_are_told_times_in_steps_and_the_owner_exactly(trivet: Trivet, ana: Trivet) -> None:
+    """A word that is stored is found a little more slowly than one that is not, and the store is shared."""
+    ana.remember("zebra relay")
+    told = ana.recall("zebra relay")
+    times = [told.took_ms, *told.stages_ms.values(), *(leg.took_ms for leg in told.health.legs)]
+    assert told.took_ms > 0
+    assert {took % STEP_MS for took in times} == {0.0}
+    exact = trivet.recall("zebra relay")
+    assert exact.took_ms % STEP_MS
+    assert any(leg.took_ms % STEP_MS for leg in exact.health.legs)
 
 
 def raised(call: Callable[[Trivet], Any], it: Trivet) -> TrivetError | None:

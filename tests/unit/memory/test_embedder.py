@@ -11,12 +11,13 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
-from trivet import Trivet, TrivetError
+from trivet import Trivet, TrivetError, breaker
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
 
 # A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
 LONG_FOR_WORDS_MS = 500
+LONGER_THAN_A_TEST = 1e6
 
 
 def retry_now(trivet: Trivet) -> None:
@@ -44,6 +45,30 @@ def test_a_hanging_leg_is_left_out_and_the_answer_says_so(open_trivet: Opened, e
     assert f"{LONG_FOR_WORDS_MS} ms" in (dense.reason or "")
     assert "dense" not in answer.hits[0].why.legs
     embedder.answering.set()
+
+
+def test_a_hung_endpoint_is_waited_for_once_and_its_leg_returns_by_itself(
+    open_trivet: Opened, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", LONGER_THAN_A_TEST)
+    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
+    trivet.remember("zebra relay")
+    trivet.drain()
+    embedder.answering.clear()
+    asked = len(embedder.texts)
+    assert leg(trivet, "zebra first", "dense") == (False, f"no answer within {LONG_FOR_WORDS_MS} ms")
+    for number in range(10):
+        answered, reason = leg(trivet, f"zebra later{number}", "dense")
+        assert (answered, "is not waited for" in (reason or "")) == (False, True)
+        assert "http" not in (reason or ""), "where it is, is not for everyone to know"
+    assert len(trivet.recall("zebra").hits) == 1
+    trivet.remember("another zebra")
+    trivet.engine.worker.drain(insists=False)
+    assert len(embedder.texts) == asked + 1, "nobody else waited, nor did the worker"
+    assert (trivet.stats().not_embedded, trivet.stats().failing_jobs) == (1, 0)
+    embedder.answering.set()
+    assert trivet.drain() == 1, "who insists has it asked"
+    assert leg(trivet, "zebra again", "dense") == (True, None)
 
 
 def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(open_trivet: Opened, embedder: WordEmbedder) -> None:

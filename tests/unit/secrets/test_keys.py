@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -198,3 +199,18 @@ def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
     assert place.write(EMPTY, one)
     assert not place.write(EMPTY, two)
     assert place.read() == one
+
+
+def test_a_vault_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trivet.secrets.keys.vault.SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = VaultPlace(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
+        with pytest.raises(SecretError, match="does not answer"):
+            place.read()
+        for _ in range(5):
+            with pytest.raises(SecretError, match="is not waited for"):
+                place.read()
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()

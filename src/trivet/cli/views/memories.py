@@ -142,6 +142,8 @@ def stats(stats: Stats) -> Iterator[Line]:
         "concepts": f"{stats.concepts} with {stats.mentions} mentions and {stats.statements} statements",
         "not in graph": f"{stats.not_in_graph} waiting to be read",
     }
+    if stats.notes:
+        facts["notes"] = "; ".join(stats.notes)
     yield from _table(facts)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.breaker import Breaker
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
@@ -116,8 +117,11 @@ class Worker:
         self._extraction.triples.wake()
         return self._extraction.drain_triples(self._stop)
 
-    def drain(self, progress: Progress | None = None) -> int:
-        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest."""
+    def drain(self, progress: Progress | None = None, insists: bool = True) -> int:
+        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest.
+
+        A caller who insists has an endpoint asked that is left alone otherwise, since it did not answer lately.
+        """
         with self._draining:
             self._extraction.drain(self._stop)
             try:
@@ -126,7 +130,7 @@ class Worker:
                 self._error = str(error)
                 return 0
             models = self._embedding.models() if self._embedding.enabled else ()
-            done = sum(self._drain_model(model, progress) for model in models)
+            done = sum(self._drain_model(model, progress, insists) for model in models)
             self._embedding.promote()
             return done
 
@@ -138,20 +142,23 @@ class Worker:
         comparison.drain(self._stop, most)
         self.note(comparison.trouble)
 
-    def _drain_model(self, model: Model, progress: Progress | None) -> int:
+    def _drain_model(self, model: Model, progress: Progress | None, insists: bool) -> int:
         try:
             embedder = self._embedding.embedder_of(model)
         except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
+        breaker: Breaker | None = getattr(embedder, "breaker", None)
+        if breaker and insists:
+            breaker.try_again()
         done = failures = 0
-        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
+        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW and not _rests(breaker):
             jobs = self._store.jobs.lease(model, LEASED, lease)
             if not jobs:
                 break
             for batch in _batches([cut_job(job, embedder) for job in jobs]):
-                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW:
+                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW or _rests(breaker):
                     self._store.jobs.release([piece.job for piece in batch])
                 elif self._embed(model, embedder, batch):
                     failures = 0
@@ -196,7 +203,7 @@ class Worker:
         if self._usage is not None:
             self._usage.write_down()
         try:
-            self.drain()
+            self.drain(insists=False)
             self.compare()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
@@ -207,6 +214,11 @@ class Worker:
             self._triples_error = None
         except TrivetError as error:
             self._triples_error = str(error)
+
+
+def _rests(breaker: Breaker | None) -> bool:
+    """Whether the endpoint is left alone for now: jobs then wait as they are, and no attempt is counted."""
+    return breaker is not None and breaker.refusal() is not None
 
 
 class Cut(msgspec.Struct, frozen=True):

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors, checked, clean
 from trivet.models.embed.spec import Spec
-from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, Limits, post_json
+from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, TRIAL_LIMITS, Limits, post_json
 
 Purpose = Literal["query", "document"]
 
@@ -57,6 +58,7 @@ class HostedEmbedder(ABC):
         self._limits: dict[Purpose, Limits] = {"query": query_limits, "document": document_limits}
         self._wait = wait
         self._dimension = spec.dimensions
+        self.breaker = breaker_of("embedder", endpoint, spec.name, self._try)
 
     @abstractmethod
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]: ...
@@ -97,10 +99,15 @@ class HostedEmbedder(ABC):
         if not all(text.strip() for text in texts):
             raise EmbedderError(f"{self.identity} cannot embed an empty text")
         body = self._body([clean(text) for text in texts], purpose)
-        answer = post_json(self._endpoint, body, self._key(), self._limits[purpose], self._wait)
+        key, limits = self._key(), self._limits[purpose]
+        answer = self.breaker.call(lambda: post_json(self._endpoint, body, key, limits, self._wait))
         vectors = checked(self._parsed(answer), len(texts), self._dimension, self.identity)
         self._dimension = vectors.shape[1]
         return vectors
+
+    def _try(self) -> None:
+        """Asks for one vector, to see whether the endpoint answers again."""
+        post_json(self._endpoint, self._body([TRIAL_TEXT], "query"), self._key(), TRIAL_LIMITS)
 
     def _parsed(self, answer: Any) -> list[list[float]]:
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -35,12 +36,14 @@ class ServerContext(msgspec.Struct, frozen=True):
     pool: ThreadPool
     settings: Settings
 
-    def trivet(self, http: Request) -> Trivet:
+    @contextmanager
+    def using(self, http: Request) -> Iterator[Trivet]:
         """The store for the caller of a request. One that came slowly or waited long has its key looked at again."""
         caller: Caller = http.state.caller
         if time.monotonic() - http.state.known_at > KEY_GOOD_SECONDS:
             self.tenants.check_still(caller)
-        return self.tenants.trivet(caller)
+        with self.tenants.using(caller) as memory:
+            yield memory
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

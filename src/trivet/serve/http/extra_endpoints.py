@@ -62,10 +62,10 @@ def _remember_many(context: ServerContext) -> Endpoint:
             return Reply(status=201, body=msgspec.json.encode(memory.remember_many(given)))
 
         def act() -> Reply:
-            memory = context.trivet(request)
-            return act_once(context, memory, repeatable, lambda: store(memory))
+            with context.using(request) as memory:
+                return act_once(context, memory, repeatable, lambda: store(memory))
 
-        return (await context.pool.run(act)).response()
+        return (await context.pool.run(act, "write")).response()
 
     return Endpoint(
         name="remember_many",
@@ -105,7 +105,8 @@ def _diff(context: ServerContext) -> Endpoint:
         given = check(DiffRequest, await arguments_of(request, DiffRequest, True, context))
 
         def act() -> Reply:
-            text = context.trivet(request).diff(given.id, given.older, given.newer, reveal=given.reveal)
+            with context.using(request) as memory:
+                text = memory.diff(given.id, given.older, given.newer, reveal=given.reveal)
             shown = Difference(id=given.id, older=given.older, newer=given.newer, diff=text)
             return Reply(status=200, body=msgspec.json.encode(shown))
 

@@ -35,9 +35,14 @@ class Acting:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
 
-    async def run(self, function: Callable[[Trivet], T]) -> T:
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
         request = _request.get()
-        return await self._context.pool.run(lambda: function(self._context.trivet(request)))
+
+        def act() -> T:
+            with self._context.using(request) as memory:
+                return function(memory)
+
+        return await self._context.pool.run(act, "write" if writes else "read")
 
 
 class McpEndpoint:

@@ -55,10 +55,10 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
             request = msgspec.structs.replace(request, id=repeatable.id())
 
         def act() -> Reply:
-            memory = context.trivet(http)
-            return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
+            with context.using(http) as memory:
+                return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
 
-        reply = await context.pool.run(act)
+        reply = await context.pool.run(act, "read" if verb.read_only else "write")
         if verb.read_only and reply.etag and is_known(http, reply.etag):
             return Reply(status=304, etag=reply.etag).response()
         return reply.response()

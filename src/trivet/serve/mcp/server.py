@@ -34,7 +34,7 @@ NOT_GREETED = Greeted(())
 class Memories(Protocol):
     """Runs a tool's work: on one store, or on the store of the caller who asks."""
 
-    async def run(self, function: Callable[[Trivet], T]) -> T: ...
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
 def serve(
@@ -92,7 +92,8 @@ def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., A
             named = without_secrets(repr(parameters.name))
             raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(tools)}.")
         try:
-            reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}))
+            writes = not tool.verb.read_only
+            reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}), writes)
         except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
             return types.CallToolResult(content=[_text(_told(error, tool.name))], is_error=True)
         return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.structured)
