@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 # Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
 LEASED = 64
 PASSAGES_AT_ONCE = 64
-# Longer than a lease needs (64 memories of 32 KiB take two minutes); if the process dies, another continues then.
+# So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
+LEASED_CHARACTERS = 16_384
+# Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
@@ -122,7 +124,7 @@ class Worker:
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
         done = failures = 0
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
-            jobs = self._store.jobs.lease(model, LEASED, lease)
+            jobs = self._store.jobs.lease(model, LEASED, lease, LEASED_CHARACTERS)
             if not jobs:
                 break
             for batch in _batches([cut_job(job, embedder) for job in jobs]):
