@@ -372,6 +372,7 @@ class Stats(Value, frozen=True, kw_only=True):
     embedder: str | None
     schema: int
     bytes: int | None
+    notes: tuple[str, ...] = ()
 
 
 class Page(Value, frozen=True, kw_only=True):

@@ -51,9 +51,9 @@ def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> I
     if not engine.embedding.local:
         return
     waiting = engine.store.jobs.newest(serving, MOST_EMBEDDED)
-    if not waiting:
+    embedder = engine.embedding.embedder_of(serving) if waiting else None
+    if embedder is None or not embedder.local:  # an earlier embedder may be a hosted one
         return
-    embedder = engine.embedding.embedder_of(serving)
     vector = engine.embedding.query_vector(serving, query.question.text)
     known = {candidate.id for candidate in dense.candidates}
     left = MOST_PASSAGES

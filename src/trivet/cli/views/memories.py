@@ -143,6 +143,8 @@ def stats(stats: Stats) -> Iterator[Line]:
         "not in graph": f"{stats.not_in_graph} waiting to be read",
     }
     yield from _table(facts)
+    for note in stats.notes:
+        yield line((f"{note[:1].upper()}{note[1:]}.", "yellow"))
 
 
 def _counts(counts: Mapping[str, int], most: int | None = None) -> str:
