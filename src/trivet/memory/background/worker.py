@@ -26,11 +26,14 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
-# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
+# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon, and so
+# that a short text is stored before a long one beside it is embedded.
 LEASED = 64
-PASSAGES_AT_ONCE = 64
+PASSAGES_AT_ONCE = 32
 # So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
-LEASED_CHARACTERS = 16_384
+LOCAL_CHARACTERS = 16_384
+# About two full requests to a hosted one.
+HOSTED_CHARACTERS = 131_072
 # Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
@@ -122,9 +125,10 @@ class Worker:
             self._error = str(error)
             return 0
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
+        most = LOCAL_CHARACTERS if embedder.local else HOSTED_CHARACTERS
         done = failures = 0
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
-            jobs = self._store.jobs.lease(model, LEASED, lease, LEASED_CHARACTERS)
+            jobs = self._store.jobs.lease(model, LEASED, lease, most)
             if not jobs:
                 break
             for batch in _batches([cut_job(job, embedder) for job in jobs]):
