@@ -40,7 +40,7 @@ MATTERS: Mapping[str, str] = {
     "audit record": "It does not prove any longer who did what.",
     "index of many vectors": "Searches by meaning in this tenant are slow.",
     "standbys": "Recalls are answered by the primary alone.",
-    "embedder": "New memories are found by their words alone.",
+    "embedder": "New memories may be found by their words alone.",
     "jobs": "These memories are found by their words alone.",
     "reading for the graph": "The graph leg does not lead to these memories.",
     "language model for the graph": "New statements on how concepts are connected are not found.",
