@@ -71,3 +71,13 @@ def test_tenants_of_a_server_and_users_of_a_tenant(open_store: Open) -> None:
     store = open_store()
     assert store.seen_by("ana").idempotency.begin(b"name", b"request", LEASE) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+
+
+def test_a_request_begun_under_a_clock_that_was_ahead_is_taken_over(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as ahead:
+        ahead.setattr("time.time", lambda: 4e9)
+        assert store.idempotency.begin(b"name", b"request", LEASE) is None
+    assert store.idempotency.begin(b"name", b"request", LEASE) is None
+    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")

@@ -40,7 +40,7 @@ MATTERS: Mapping[str, str] = {
     "audit record": "It does not prove any longer who did what.",
     "index of many vectors": "Searches by meaning in this tenant are slow.",
     "standbys": "Recalls are answered by the primary alone.",
-    "embedder": "New memories are found by their words alone.",
+    "embedder": "New memories may be found by their words alone.",
     "jobs": "These memories are found by their words alone.",
     "reading for the graph": "The graph leg does not lead to these memories.",
     "language model for the graph": "New statements on how concepts are connected are not found.",
@@ -86,7 +86,11 @@ def _embedder(engine: Engine) -> Finding:
         identity = engine.embedding.probe()
     except TrivetError as error:
         remedy = "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
-        return Finding(check="embedder", ok=False, detail=f"{engine.embedding.identity}: {error}", remedy=remedy)
+        asked = f"asked at {endpoint}: " if (endpoint := engine.embedding.endpoint) else ""
+        return Finding(check="embedder", ok=False, detail=f"{asked}{error}", remedy=remedy)
+    if (difference := engine.embedding.difference()) is not None:
+        remedy = "Set embedder to the store's, or run `trivet reindex --vectors` to move the store to yours."
+        return Finding(check="embedder", ok=False, detail=difference.partition(". ")[0], remedy=remedy)
     serving = engine.embedding.serving()
     if serving is None or serving.identity != identity:
         detail = f"{identity} answers, and has vectors left to make; `trivet embed` makes them now"

@@ -29,10 +29,13 @@ def stats(engine: Engine) -> Stats:
         counts,
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
-        last_error=backlog.last_error or engine.worker.last_error,
+        last_error=engine.error_for_caller(backlog.last_error or engine.worker.last_error),
         not_in_graph=engine.store.graph.backlog("rules").waiting,
         embedder=serving.identity if serving else engine.embedding.identity,
-        notes=silent_endpoints(with_systems=engine.caller is None),
+        notes=(
+            *filter(None, (engine.embedding.difference(),)),
+            *silent_endpoints(with_systems=engine.caller is None),
+        ),
     )
 
 
@@ -44,8 +47,7 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress:
         read_now(engine)
     if not vectors:
         return 0
-    engine.embedding.renew()
-    engine.store.upkeep.rebuild_vectors()
+    engine.store.upkeep.rebuild_vectors(engine.embedding.move())
     return engine.worker.drain(progress)
 
 

@@ -42,7 +42,8 @@ def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrie
     try:
         fresh = list(_fresh(engine, query, serving, dense))
     except EmbedderError as error:  # they are estimated like all that have no vector
-        fresh, notes = [], (*notes, f"What was written last could not be embedded, so its place is estimated: {error}")
+        why = engine.error_for_caller(str(error))
+        fresh, notes = [], (*notes, f"What was written last could not be embedded, so its place is estimated: {why}")
     ranking = _merged(dense, fresh)
     ranking = _merged(ranking, list(_estimated(query, serving, ranking, found.rankings)))
     rankings = [ranking if one is dense else one for one in found.rankings]
@@ -51,9 +52,9 @@ def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrie
 
 def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> Iterator[Candidate]:
     """The memories written last that are not embedded yet, as far as the caller may see them."""
-    waiting = engine.store.jobs.newest(serving, MOST_EMBEDDED) if engine.embedding.local else {}
+    waiting = engine.store.jobs.newest(serving, MOST_EMBEDDED)
     embedder = engine.embedding.embedder_of(serving) if waiting else None
-    if embedder is None or not embedder.local:  # while the store moves, a hosted one may still answer
+    if embedder is None or not embedder.local:  # an earlier embedder may be a hosted one
         return
     vector = engine.embedding.query_vector(serving, query.question.text)
     known = {candidate.id for candidate in dense.candidates}

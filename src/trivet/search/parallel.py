@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
 from functools import partial
 
+from trivet.errors import TrivetError
 from trivet.search.fuse import check
 from trivet.types import LegHealth, Ranking
 
@@ -105,7 +106,7 @@ class ParallelLegs:
             return None, _silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms)
         except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
             took_ms = (time.perf_counter() - started) * 1000
-            return None, _silent(name, f"{type(error).__name__}: {error}", took_ms)
+            return None, _silent(name, _reason(error), took_ms)
         count = len(ranking.candidates)
         return ranking, LegHealth(leg=name, answered=True, candidates=count, took_ms=round(took_ms, 3))
 
@@ -135,6 +136,12 @@ def _timed(leg: Search) -> Timed:
     ranking = leg()
     check(ranking)  # here, so that a leg that breaks its promises fails alone and not the whole answer
     return ranking, (time.perf_counter() - started) * 1000
+
+
+def _reason(error: Exception) -> str:
+    """An error of ours tells what to do. Any other only its kind: it may quote texts that are not the caller's."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, TrivetError) else f"an unexpected {kind}"
 
 
 def _silent(name: str, reason: str, took_ms: float) -> LegHealth:

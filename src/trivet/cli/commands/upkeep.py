@@ -29,7 +29,8 @@ def doctor(session: Session) -> int:
 @command(
     "reindex",
     "Rebuild what is derived from the memories: the lexical index, the vectors, the concept graph, or all three.",
-    more="No memory is changed, and recalls go on meanwhile.",
+    more="No memory is changed, and recalls go on meanwhile. If the setting embedder names another model than the one "
+    "that made the store's vectors, --vectors moves the store to it.",
     example="trivet reindex\ntrivet reindex --lexical\ntrivet reindex --graph",
 )
 def reindex(

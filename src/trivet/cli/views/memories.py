@@ -145,6 +145,8 @@ def stats(stats: Stats) -> Iterator[Line]:
     if stats.notes:
         facts["notes"] = "; ".join(stats.notes)
     yield from _table(facts)
+    for note in stats.notes:
+        yield line((f"{note[:1].upper()}{note[1:]}.", "yellow"))
 
 
 def _counts(counts: Mapping[str, int], most: int | None = None) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
@@ -21,13 +23,19 @@ LEASE_SECONDS = 60.0
 # What was just saved is read on the caller's time if no more waits: some milliseconds at most.
 READ_ON_SAVE = 4
 # A text that the rules failed on fails again until the rules change.
-UNREADABLE_RETRY_SECONDS = 86_400.0
+UNREADABLE_RETRY_SECONDS = 3_000.0
 
 
 def _mentions(reading: Reading) -> tuple[Mention, ...]:
     title = without_placeholders(reading.title) if reading.title else None
     tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
     return extract(title, without_placeholders(reading.content), tags)
+
+
+def _place(error: Exception) -> str:
+    """The kind of the error and the line of ours that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
 
 
 class Extraction:
@@ -68,7 +76,8 @@ class Extraction:
         try:
             return [(reading, _mentions(reading))]
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
-            self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
+            # Where and what, but not its words: an exception quotes the text it failed on.
+            self._store.graph.fail("rules", [reading], _place(error), UNREADABLE_RETRY_SECONDS)
             return []
 
     def drain_triples(self, stop: threading.Event) -> int:

@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
-# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
+# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon, and so
+# that a short text is stored before a long one beside it is embedded.
 LEASED = 64
-PASSAGES_AT_ONCE = 64
+PASSAGES_AT_ONCE = 32
+# So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
+LOCAL_CHARACTERS = 16_384
+# About two full requests to a hosted one.
+HOSTED_CHARACTERS = 131_072
 # The rules read a text of so many characters in two milliseconds.
 SHORT_TEXT = 4_000
-# Longer than a lease needs (64 memories of 32 KiB take two minutes); if the process dies, another continues then.
+# Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
@@ -152,9 +157,10 @@ class Worker:
         breaker: Breaker | None = getattr(embedder, "breaker", None)
         if breaker and insists:
             breaker.try_again()
+        most = LOCAL_CHARACTERS if embedder.local else HOSTED_CHARACTERS
         done = failures = 0
         while not self._stop.is_set() and failures < FAILURES_IN_A_ROW and not _rests(breaker):
-            jobs = self._store.jobs.lease(model, LEASED, lease)
+            jobs = self._store.jobs.lease(model, LEASED, lease, most)
             if not jobs:
                 break
             for batch in _batches([cut_job(job, embedder) for job in jobs]):

@@ -29,7 +29,7 @@ class EndpointReranker(ABC):
     local = False
 
     def __init__(self, spec: RerankSpec, endpoint: str, key: str) -> None:
-        self.identity = str(spec)
+        self.identity = str(RerankSpec(spec.kind, spec.name))  # answers name it, so without its address
         self._model = spec.name
         self._endpoint = endpoint
         self._key = key
@@ -47,7 +47,7 @@ class EndpointReranker(ABC):
         limits = Limits(seconds=left, deadline=left, attempts=ATTEMPTS, most_bytes=MOST_BYTES)
         body = self._body(clean(query), [clean(text) for text in texts])
         try:
-            answer = self.breaker.call(lambda: post_json(self._endpoint, body, self._key, limits))
+            answer = self.breaker.call(lambda: post_json(self._endpoint, body, self._key, limits, name=self.identity))
         except EmbedderError as error:
             raise RerankerError(str(error)) from None
         return self._in_order(answer, len(texts))
@@ -60,9 +60,8 @@ class EndpointReranker(ABC):
         try:
             by_place = self._scores(answer)
             scores = [by_place[place] for place in range(count)]
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
-            raise RerankerError(reason) from None
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+            raise RerankerError(f"{self.identity} answered JSON of an unknown shape: is its address right?") from None
         return checked(scores, count, self.identity)
 
 

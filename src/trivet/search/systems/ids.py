@@ -51,7 +51,7 @@ class IdMap:
                     self._map = read_map(self._file)
                     self._stamp = stamp
             except (OSError, ValueError) as error:
-                raise SystemFailed(f"its map {self._file} cannot be read: {error}") from None
+                raise SystemFailed("its map cannot be read", f"{self._file}: {error}") from None
             return self._map
 
 

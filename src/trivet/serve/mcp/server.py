@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
 from trivet.secrets.detect import without_secrets
-from trivet.serve.failures import log_failure
+from trivet.serve.failures import log_failure, told
 from trivet.serve.mcp.greeting import Greeted
 from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.serve.mcp.listings import INSTRUCTIONS, MEMORY_PREFIX, MEMORY_TEMPLATE, NAME, STATS_URI, TITLE, listings
@@ -129,7 +129,7 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
 def _told(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
-        return without_secrets(str(error))
+        return told(error)
     log_failure(where, error)
     return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 

@@ -22,11 +22,11 @@ class Idempotency(Part):
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.take() as connection:
-            connection.execute(self._sql["forget"], {"before": moment - KEPT_SECONDS})
+            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
             for _ in range(LOOKS):
                 if connection.execute(self._sql["begin"], row).rowcount:
                     return None
-                if connection.execute(self._sql["take_over"], {**row, "before": moment - lease_seconds}).rowcount:
+                if connection.execute(self._sql["take_over"], {**row, **_beyond(moment, lease_seconds)}).rowcount:
                     return None
                 found = connection.execute(self._sql["kept"], {"name": name}).fetchone()
                 if found is not None:
@@ -41,3 +41,7 @@ class Idempotency(Part):
         """Nothing was done, so the same request may be tried again."""
         with self._database.take() as connection:
             connection.execute(self._sql["give_up"], {"name": name})
+
+
+def _beyond(moment: float, seconds: float) -> dict[str, float]:
+    return {"before": moment - seconds, "after": moment + seconds}

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from trivet.store.records import Document, Maker
+from trivet.store.records import Document, Maker, Model
 from trivet.store.relational.audit import broken_links
 from trivet.store.relational.database import Part
 from trivet.store.relational.memories import write_lexical
@@ -45,11 +45,12 @@ class Maintenance(Part, ABC):
                 count += 1
         return count
 
-    def rebuild_vectors(self) -> int:
-        """Asks for every vector anew. The old ones answer until each is replaced."""
+    def rebuild_vectors(self, only: Model | None = None) -> int:
+        """Asks for every vector anew, of one model or of all. The old ones answer until each is replaced."""
         with self._database.write() as connection:
-            for row in connection.execute(connection.sql("vectors")["models"]).fetchall():
-                connection.execute(connection.sql("jobs")["enqueue_model"], {"model": row["model"]})
+            rows = connection.execute(connection.sql("vectors")["models"]).fetchall()
+            for number in [only.model] if only else [row["model"] for row in rows]:
+                connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
             return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
 
     def rebuild_graph(self) -> int:

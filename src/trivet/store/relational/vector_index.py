@@ -90,6 +90,10 @@ class VectorIndex(Part, ABC):
             connection.execute(self._sql["delete_model"], {"model": model.model})
             connection.note_change(MODELS)
 
+    def is_unused(self, model: Model) -> bool:
+        """Whether it has neither vectors nor memories that wait for them: then nothing is lost with it."""
+        return bool(self._row("is_unused", model=model.model)[0])
+
     def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
         spans: dict[str, list[Passage]] = {}
         for row in self._rows("spans", model=model.model, ids=as_json(ids)):

@@ -34,7 +34,13 @@ SCHEMA_VERSION = latest(FOLDER)
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
 _NOT_UTF8 = "Could not decode to UTF-8"
-
+PRAGMAS = (
+    "synchronous = FULL",  # an acknowledged write survives a power cut, not only a crash of the process
+    "foreign_keys = ON",
+    "secure_delete = ON",  # what is purged is overwritten, not only unlinked
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
+)
 
 NONE: Parameters = {}
 
@@ -214,9 +220,7 @@ class Database:
             factory=Connection,
         )
         connection.row_factory = sqlite3.Row
-        # FULL: an acknowledged write survives a power cut, not only a crash of the process.
-        # secure_delete: what is purged is overwritten, not only unlinked.
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
+        for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         with self._guard:
             self._close_those_of_ended_threads()
@@ -261,11 +265,17 @@ class Database:
         connection.execute("BEGIN")  # one snapshot: another process may be making the store at this moment
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        counts = "SELECT count(*), count(*) FILTER (WHERE type = 'trigger') FROM sqlite_master"
+        tables, triggers = connection.execute(counts).fetchone()
         connection.execute("COMMIT")
         if application != APPLICATION_ID and (tables or version):
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. Nothing was changed; give another path."
+            )
+        if triggers:  # they would act on whatever is written from now on: copy it, change it, keep what is purged
+            raise StoreError(
+                f"{self.path} holds triggers, which Trivet never makes: somebody has changed the file. Nothing was "
+                "changed; take a copy that you trust, or remove them: sqlite3 FILE 'DROP TRIGGER NAME'."
             )
         if version > SCHEMA_VERSION:
             raise StoreError(
