@@ -40,6 +40,10 @@ class SecretError(TrivetError):
     """A key cannot be reached or made, or a sealed secret does not open with it."""
 
 
+class RetiredKey(SecretError):
+    """A rotation retired the key between the sealing of a secret and its write; nothing was written."""
+
+
 class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
 

@@ -568,10 +568,11 @@ class Methods(ABC):
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
 
-    def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+    def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
 
-        :param drop_old: Remove the old keys when everything is sealed anew.
+        :param drop_old: Remove the old keys that no store needs any longer, when everything is sealed anew.
+        :param drop: Remove these old keys, even if other stores were noted to use them.
         """
 
     def redact(self, *, progress: Progress | None = None) -> Redacted:
@@ -1139,10 +1140,11 @@ class AsyncMethods(ABC):
     async def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
 
-    async def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+    async def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
 
-        :param drop_old: Remove the old keys when everything is sealed anew.
+        :param drop_old: Remove the old keys that no store needs any longer, when everything is sealed anew.
+        :param drop: Remove these old keys, even if other stores were noted to use them.
         """
 
     async def redact(self, *, progress: Progress | None = None) -> Redacted:

@@ -607,11 +607,17 @@ class Redacted(Value, frozen=True, kw_only=True):
 
 
 class Rotated(Value, frozen=True, kw_only=True):
-    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone."""
+    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone.
+
+    `resumed`: it went on with the key of an earlier rotation that was not finished here. `kept` names the old keys that
+    should have been dropped and were not, each with the stores that may still need it.
+    """
 
     key: str
     resealed: int
     dropped: int = 0
+    resumed: bool = False
+    kept: Mapping[str, tuple[str, ...]] = {}
 
 
 class Finding(Value, frozen=True, kw_only=True):

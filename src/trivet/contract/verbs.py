@@ -601,7 +601,12 @@ Watched = Annotated[Progress | None, Meta(description="Called with the number of
 class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
     """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
 
-    drop_old: Annotated[bool, Meta(description="Remove the old keys when everything is sealed anew.")] = False
+    drop_old: Annotated[
+        bool, Meta(description="Remove the old keys that no store needs any longer, when everything is sealed anew.")
+    ] = False
+    drop: Annotated[
+        tuple[str, ...], Meta(description="Remove these old keys, even if other stores were noted to use them.")
+    ] = ()
 
 
 @verb("redact", "trivet.memory.owner:redact", needs="store", instead="Run `trivet redact` on the server's machine.")

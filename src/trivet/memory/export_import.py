@@ -22,6 +22,7 @@ from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
+from trivet.memory.sealing import add_entries
 from trivet.memory_fields import FIELDS
 from trivet.store.records import Entry
 from trivet.types import Imported, Link, Memory, Progress, Revision
@@ -116,7 +117,7 @@ class _Intake:
         entries = list(self._batch.values())
         self._batch = {}
         if entries:
-            self._engine.store.memories.add_many(entries)
+            add_entries(self._engine, entries)
             self.counts["stored"] += len(entries)
 
     def add_links(self) -> None:

@@ -31,7 +31,7 @@ def count(engine: Engine, request: StatsRequest) -> Stats:
 def rotate_keys(engine: Engine, request: RotateKeysRequest) -> Rotated:
     from trivet.memory.secrets import rotate
 
-    return rotate(engine, request.drop_old)
+    return rotate(engine, request.drop_old, request.drop)
 
 
 def redact(engine: Engine, request: RedactRequest) -> Redacted:

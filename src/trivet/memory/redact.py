@@ -7,6 +7,7 @@ from collections import Counter
 from trivet.errors import NotFound
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
+from trivet.memory.sealing import write_sealed
 from trivet.store.records import Entry
 from trivet.types import Memory, Progress, Redacted
 
@@ -35,6 +36,6 @@ def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
     if protected.memory == memory and protected.history == history:
         return Counter()
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
-    engine.store.memories.scrub(entry)
+    write_sealed(engine, [entry], lambda entries: engine.store.memories.scrub(entries[0]))
     engine.worker.wake()
     return Counter(sealed.kind for sealed in protected.secrets)

@@ -10,15 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keyring
+import msgspec
 import pytest
 from keyring.backend import KeyringBackend
 
 from support.invented_secrets import github
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
+from trivet.contract import Remember, check
 from trivet.errors import SecretError
+from trivet.memory.remember import guard, new_memory
+from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets.keys import KeyRing, places_of
-from trivet.secrets.keys.document import EMPTY
+from trivet.secrets.keys.document import EMPTY, UNNOTED
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.vault import VaultPlace
 
@@ -118,13 +122,55 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, pa
     assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(5)]
     with Trivet.open(backup, embedder="none", background=False) as old:
         assert old.reveal(ids[0]).content == github("0")
-    dropped = trivet.rotate_keys(drop_old=True).dropped
-    assert dropped == 2
+    again = trivet.rotate_keys(drop_old=True)
+    [(oldest, users)] = again.kept.items()
+    assert again.dropped == 1
+    assert "backup.db" in users[0], "the copy was opened, so the key that it needs stays"
+    assert trivet.rotate_keys(drop_old=True, drop=(oldest,)).dropped == 2
     keys = json.loads((configuration / "secret-keys.json").read_text())
     assert list(keys["keys"]) == [keys["current"]]
     assert trivet.reveal(ids[0]).content == github("0")
     with Trivet.open(backup, embedder="none", background=False) as old, pytest.raises(SecretError, match="is not in"):
         old.reveal(ids[0])
+
+
+def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_sealed_anew(
+    trivet: Trivet, open_trivet: Opened
+) -> None:
+    writer = open_trivet().engine
+    id = trivet.remember(github("before")).id
+    edited, _ = guard(writer, msgspec.structs.replace(writer.store.memories.get(id), content=github("edited")))
+    new, _ = guard(writer, new_memory(writer, check(Remember, {"content": github("new")})))
+    assert trivet.rotate_keys(drop_old=True).dropped == 1
+    add_entries(writer, [new])
+    replace = writer.store.memories.replace
+    write_sealed(writer, [edited], lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets))
+    with Trivet.open(trivet.settings.path, embedder="none", background=False) as later:
+        assert [later.reveal(one).content for one in (id, new.memory.id)] == [github("edited"), github("new")]
+
+
+def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(trivet: Trivet, path: Path) -> None:
+    trivet.remember(github("a"))
+    with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
+        id = other.remember(github("b")).id
+        rotated = trivet.rotate_keys(drop_old=True)
+        [[user]] = rotated.kept.values()
+        assert user.startswith(f"{other.settings.path} [")
+    with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
+        assert other.reveal(id).content == github("b")
+        theirs = other.rotate_keys(drop_old=True)
+        assert (theirs.key, theirs.resumed, theirs.dropped, theirs.kept) == (rotated.key, True, 1, {})
+        assert other.reveal(id).content == github("b")
+
+
+def test_a_key_from_before_users_were_noted_stays_until_it_is_named(trivet: Trivet, configuration: Path) -> None:
+    trivet.remember(github("a"))
+    file = configuration / "secret-keys.json"
+    old = json.loads(file.read_text())
+    file.write_text(json.dumps({"current": old["current"], "keys": old["keys"]}))
+    rotated = trivet.rotate_keys(drop_old=True)
+    assert (rotated.dropped, rotated.kept) == (0, {old["current"]: (UNNOTED,)})
+    assert trivet.rotate_keys(drop_old=True, drop=(old["current"],)).dropped == 2
 
 
 def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:

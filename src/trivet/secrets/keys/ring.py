@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ from trivet.errors import SecretError
 from trivet.secrets.keys.document import Keys, Place
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.keyring import usable_keyring
+
+logger = logging.getLogger("trivet.secrets.keys")
 
 KEY_FILE = "secret-keys.json"
 # How often another process may change the keys first before we give up.
@@ -27,26 +30,40 @@ class Key(msgspec.Struct, frozen=True):
         return f"Key({self.id})"
 
 
-class KeyRing:
-    """Looks for its places when a key is first needed, which is when there is something to seal or to open."""
+class LetGo(msgspec.Struct, frozen=True):
+    """How many keys a rotation dropped, and which it kept because of which stores."""
 
-    def __init__(self, find_places: Callable[[], Sequence[Place]]) -> None:
+    dropped: int
+    kept: Mapping[str, tuple[str, ...]]
+
+
+class KeyRing:
+    """Looks for its places when a key is first needed, which is when there is something to seal or to open.
+
+    `user` names the store that it works for; it is noted beside each key that the store uses.
+    """
+
+    def __init__(self, find_places: Callable[[], Sequence[Place]], user: Callable[[], str] = str) -> None:
         self._find_places = find_places
+        self._find_user = user
         self._found: Sequence[Place] | None = None
         self._opened: dict[str, Key] = {}
         self._lock = threading.Lock()
 
     def current(self) -> Key:
         """The key that seals, made if there is none. Read again each time: another process may have rotated it."""
+        user = self._user()
         with self._lock:
-            return self._opened_current(self._change(lambda keys: keys if keys.current else keys.with_new()))
+            return self._opened_current(self._change(lambda keys: _with_current(keys, user)))
 
-    def get(self, id: str) -> Key:
-        """The key with this id, from the first place that has it."""
+    def get(self, id: str, note: bool = True) -> Key:
+        """The key with this id, from the first place that has it. With `note` the store is noted as its user."""
+        user = self._user() if note and id not in self._opened else ""
         with self._lock:
             for place in () if id in self._opened else self._places():
                 secret = place.read().secret(id)
                 if secret is not None:
+                    self._note_use(place, id, user)
                     self._opened[id] = Key(id, secret)
                     break
             if id not in self._opened:
@@ -58,16 +75,45 @@ class KeyRing:
 
     def add(self) -> Key:
         """A new key becomes the current one; the old ones stay, to open what they sealed."""
+        user = self._user()
         with self._lock:
-            return self._opened_current(self._change(Keys.with_new))
+            return self._opened_current(self._change(lambda keys: _with_current(keys.with_new(), user)))
 
-    def drop_old(self) -> int:
-        """Removes every key but the current one from the first place: how many."""
+    def before(self, id: str) -> tuple[str, ...]:
+        """The keys of the first place that are older than this one."""
+        with self._lock:
+            return self._first().read().before(id)
+
+    def let_go(self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()) -> LetGo:
+        """This store holds nothing any longer that these keys sealed. With `drop` those without other users go.
+
+        One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
+        comes after and does not find it.
+        """
+        user = self._user()
+
+        def change(keys: Keys) -> Keys:
+            left = keys.let_go(ids, user)
+            unused = {id for id in ids if not left.users_of(id)} if drop else set()
+            return left.without(unused | set(even_if_used))
+
         with self._lock:
             before = self._first().read()
-            after = self._change(lambda keys: keys.without(set(keys.keys)))
-            self._opened.clear()
-            return len(before.keys) - len(after.keys)
+            after = self._change(change)
+        kept = {id: after.users_of(id) for id in ids if id in after.keys} if drop else {}
+        return LetGo(len(before.keys) - len(after.keys), kept)
+
+    def _user(self) -> str:
+        """Asked outside of the lock: it may have to ask the store."""
+        return self._find_user()
+
+    def _note_use(self, place: Place, id: str, user: str) -> None:
+        """To open a secret does not depend on it: where the place cannot be written, nobody drops keys there either."""
+        if place is self._first() and user:
+            try:
+                self._change(lambda keys: keys.used(id, user))
+            except SecretError as error:
+                logger.warning("It cannot be noted that the key %s is in use: %s", id, error)
 
     def _opened_current(self, keys: Keys) -> Key:
         secret = keys.secret(keys.current)
@@ -89,6 +135,11 @@ class KeyRing:
         if self._found is None:
             self._found = self._find_places()
         return self._found
+
+
+def _with_current(keys: Keys, user: str) -> Keys:
+    made = keys if keys.current else keys.with_new()
+    return made.used(made.current, user)
 
 
 def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:

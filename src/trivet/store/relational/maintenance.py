@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
+from trivet.ids import new_id
 from trivet.store.records import Document, Maker
 from trivet.store.relational.audit import broken_links
 from trivet.store.relational.database import Part
 from trivet.store.relational.memories import write_lexical
 from trivet.types import Finding, Memory
 
+_IDENTITY = "store"
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
 _LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
 _RESTORE = "Run `trivet backup --restore FILE` with a backup."
@@ -55,6 +57,18 @@ class Maintenance(Part, ABC):
                 connection.execute(connection.sql("graph")[name])
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
+
+    def identity(self) -> str:
+        """The store's place and a number of its own: two stores of one name in two containers are still two."""
+        row = self._row("get_meta", name=_IDENTITY)
+        if row is None:
+            with self._database.write() as connection:
+                connection.execute(self._sql["add_meta"], {"name": _IDENTITY, "value": new_id()})
+            row = self._row("get_meta", name=_IDENTITY)
+        return f"{self._place()} [{row[0]}]"
+
+    def _place(self) -> str:
+        return self._database.name
 
     def set_version(self, maker: Maker, version: int) -> None:
         with self._database.write() as connection:

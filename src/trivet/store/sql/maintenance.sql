@@ -8,6 +8,9 @@ SELECT count(*) FROM job;
 INSERT INTO meta (name, value) VALUES (:name, :value)
 ON CONFLICT ({tenant}name) DO UPDATE SET value = excluded.value;
 
+-- name: add_meta
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING;
+
 -- name: get_meta
 SELECT value FROM meta WHERE name = :name;
 

@@ -20,6 +20,9 @@ class SqliteMaintenance(Maintenance):
         with self._file.errors():
             return (self._in_place(), self._integrity(), self._lexical_structure(), *super().findings())
 
+    def _place(self) -> str:
+        return str(self._file.path.absolute())
+
     def backup(self, target: Path) -> None:
         """SQLite's online backup: consistent while others read and write. The target appears only when it is whole."""
         if target.exists():
