@@ -33,6 +33,7 @@ from trivet.types import (
     ProposalPage,
     ProposalState,
     Proposed,
+    Purged,
     Redacted,
     Remembered,
     Rerank,
@@ -246,7 +247,7 @@ class Methods(ABC):
         :param revision: Bring this revision back; the last one if none.
         """
 
-    def purge(self, id: str) -> None:
+    def purge(self, id: str) -> Purged:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
         :param id: The id of a memory, or its first characters (at least 4).
@@ -818,7 +819,7 @@ class AsyncMethods(ABC):
         :param revision: Bring this revision back; the last one if none.
         """
 
-    async def purge(self, id: str) -> None:
+    async def purge(self, id: str) -> Purged:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
         :param id: The id of a memory, or its first characters (at least 4).

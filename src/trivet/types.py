@@ -606,6 +606,13 @@ class Redacted(Value, frozen=True, kw_only=True):
     secrets: Mapping[str, int]
 
 
+class Purged(Value, frozen=True, kw_only=True):
+    """A memory that is gone. `pending` says where words of it are still to be erased from the files, if anywhere."""
+
+    id: str
+    pending: str | None = None
+
+
 class Rotated(Value, frozen=True, kw_only=True):
     """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone.
 

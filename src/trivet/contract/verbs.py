@@ -60,6 +60,7 @@ from trivet.types import (
     ProposalPage,
     ProposalState,
     Proposed,
+    Purged,
     Redacted,
     Remembered,
     Rerank,
@@ -333,9 +334,9 @@ class Restore(Request[Memory], frozen=True, kw_only=True):
     "purge",
     "trivet.memory.lifecycle:purge",
     destructive=True,
-    routes=(Route("POST", "/v1/memories/{id}/purge", 204),),
+    routes=(Route("POST", "/v1/memories/{id}/purge"),),
 )
-class Purge(Request[None], frozen=True, kw_only=True):
+class Purge(Request[Purged], frozen=True, kw_only=True):
     """Remove a memory, its history, vectors and links for good. This cannot be undone."""
 
     id: Id

@@ -36,6 +36,7 @@ MATTERS: Mapping[str, str] = {
     "memories whose superseded state is off": "Recall shows an outdated memory, or hides one that is not.",
     "memories without their revision": "Their history cannot be shown, nor an earlier state restored.",
     "audit record": "It does not prove any longer who did what.",
+    "purged memories": "Who can read the files of the database can still find words of what was purged.",
     "index of many vectors": "Searches by meaning in this tenant are slow.",
     "standbys": "Recalls are answered by the primary alone.",
     "embedder": "New memories are found by their words alone.",

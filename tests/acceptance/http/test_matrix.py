@@ -86,7 +86,7 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     "POST /v1/memories/ID/restore {}": (409, 409, 409, 404, 401),
-    "POST /v1/memories/ID/purge {}": (204, 403, 403, 404, 401),
+    "POST /v1/memories/ID/purge {}": (200, 403, 403, 404, 401),
 }
 # And of those that name none, whether the memory's words are in the answer.
 ON_ALL: dict[str, tuple[bool, ...]] = {

@@ -21,10 +21,11 @@ from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.connection_pool import Row
 from trivet.store.postgres.dialect import QUERIES
+from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
 from trivet.store.postgres.errors import is_away, unknown_outcome
 from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Weights
+from trivet.store.relational.database import ERASING, Weights
 from trivet.store.relational.ids import AllIds, Ids
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import ViewerDatabase
@@ -95,7 +96,33 @@ class Database:
         with self._transaction("BEGIN", Transaction) as transaction:
             yield transaction
 
-    erasing = write  # the server overwrites what was deleted when it vacuums
+    @contextmanager
+    def erasing(self) -> Iterator[Writing]:
+        """The server lets go of what was deleted when it vacuums; that it has to is noted."""
+        with self.write() as transaction:
+            yield transaction
+            row = transaction.execute(MARK).fetchone()
+            assert row is not None, "a query without a table answers one row"
+            transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
+
+    def finish_erasing(self) -> str | None:
+        marked = self._marked()
+        if marked is None:
+            return None
+        with self.errors(), self.server.connection() as connection:
+            pending = erase(connection, marked)
+        if pending is None:
+            with self.take() as transaction:  # unless somebody purged something meanwhile
+                transaction.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+        return pending
+
+    def pending_erasure(self) -> str | None:
+        return None if self._marked() is None else VACUUM_PENDING
+
+    def _marked(self) -> str | None:
+        with self.errors():
+            row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
+        return None if row is None else str(row[0])
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:

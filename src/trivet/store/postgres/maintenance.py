@@ -10,6 +10,7 @@ from trivet.store.postgres.backup import copy_into
 from trivet.store.postgres.database import Database
 from trivet.store.relational.maintenance import Maintenance
 from trivet.store.relational.vector_index import VectorIndex
+from trivet.store.sqlite.maintenance import remove
 from trivet.types import Finding
 
 
@@ -27,15 +28,14 @@ class PostgresMaintenance(Maintenance):
             raise StoreError(f"The backup {target} cannot be written: there is no such folder. Nothing is left of it.")
         partial = target.with_name(target.name + ".partial")
         try:
-            partial.unlink(missing_ok=True)
+            remove(partial)
             with self._postgres.snapshot() as snapshot:
                 copy_into(partial, snapshot)
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"The backup {target} cannot be written: {error}. Nothing is left of it.") from None
         finally:
-            for rest in ("", "-wal", "-shm"):
-                partial.with_name(partial.name + rest).unlink(missing_ok=True)
+            remove(partial)
 
     def findings(self) -> tuple[Finding, ...]:
         return (*super().findings(), self._vector_index(), self._standbys())

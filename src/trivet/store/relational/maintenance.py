@@ -9,7 +9,7 @@ from pathlib import Path
 from trivet.ids import new_id
 from trivet.store.records import Document, Maker
 from trivet.store.relational.audit import broken_links
-from trivet.store.relational.database import Part
+from trivet.store.relational.database import Part, StoreDatabase
 from trivet.store.relational.memories import write_lexical
 from trivet.types import Finding, Memory
 
@@ -23,6 +23,10 @@ _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
 
 class Maintenance(Part, ABC):
     file = "maintenance"
+
+    def __init__(self, database: StoreDatabase) -> None:
+        super().__init__(database)
+        self._whole = database
 
     @abstractmethod
     def backup(self, target: Path) -> None:
@@ -58,6 +62,13 @@ class Maintenance(Part, ABC):
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
 
+    def finish_erasing(self) -> str | None:
+        """Takes what was purged out of the files too; what is still pending and why, or None."""
+        return self._whole.finish_erasing()
+
+    def pending_erasure(self) -> str | None:
+        return self._whole.pending_erasure()
+
     def identity(self) -> str:
         """The store's place and a number of its own: two stores of one name in two containers are still two."""
         row = self._row("get_meta", name=_IDENTITY)
@@ -91,7 +102,14 @@ class Maintenance(Part, ABC):
                 self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
                 self._count("maintenance", "without_revision", "memories without their revision", _RESTORE),
                 self._audit(),
+                self._erased(),
             )
+
+    def _erased(self) -> Finding:
+        pending = self.finish_erasing()
+        remedy = "End what reads for so long, then run `trivet doctor` again." if pending else None
+        detail = pending or "gone from the files"
+        return Finding(check="purged memories", ok=pending is None, detail=detail, remedy=remedy)
 
     def _audit(self) -> Finding:
         broken = broken_links(self._database)

@@ -11,6 +11,12 @@ from trivet.store.sqlite.database import Database
 from trivet.types import Finding
 
 
+def remove(partial: Path) -> None:
+    """A database that was not finished, with what SQLite keeps beside it."""
+    for rest in ("", "-journal", "-wal", "-shm"):
+        partial.with_name(partial.name + rest).unlink(missing_ok=True)
+
+
 class SqliteMaintenance(Maintenance):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -29,14 +35,14 @@ class SqliteMaintenance(Maintenance):
             raise StoreError(f"{target} exists already. Nothing was written; name another file.")
         partial = target.with_name(target.name + ".partial")
         try:
-            partial.unlink(missing_ok=True)
+            remove(partial)
             partial.touch(mode=0o600)
             self._copy_to(partial)
             partial.rename(target)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"The backup {target} cannot be written: {error}. Nothing is left of it.") from None
         finally:
-            partial.unlink(missing_ok=True)
+            remove(partial)
 
     def _copy_to(self, target: Path) -> None:
         copy = sqlite3.connect(target)
