@@ -36,6 +36,10 @@ class StoreError(TrivetError):
     """The store cannot be opened, read or written."""
 
 
+class UnknownFate(StoreError):
+    """The store or the way to it was lost in the middle: the write may be done or not; look before you repeat it."""
+
+
 class SecretError(TrivetError):
     """A key cannot be reached or made, or a sealed secret does not open with it."""
 

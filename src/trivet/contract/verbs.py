@@ -256,6 +256,7 @@ class List(Selection, Request[Page], frozen=True, kw_only=True):
 @verb(
     "edit",
     "trivet.memory.remember:edit",
+    atomic=True,
     idempotent=False,
     etag=True,
     routes=(Route("PATCH", "/v1/memories/{id}"),),
@@ -300,6 +301,7 @@ class Edit(Request[Memory], frozen=True, kw_only=True):
 @verb(
     "forget",
     "trivet.memory.lifecycle:forget",
+    atomic=True,
     destructive=True,
     etag=True,
     routes=(Route("DELETE", "/v1/memories/{id}"),),
@@ -319,6 +321,7 @@ class Forget(Request[Memory], frozen=True, kw_only=True):
 @verb(
     "restore",
     "trivet.memory.lifecycle:restore",
+    atomic=True,
     idempotent=False,
     etag=True,
     routes=(Route("POST", "/v1/memories/{id}/restore"),),
@@ -351,6 +354,7 @@ class LinkEnds(Parameters, frozen=True, kw_only=True):
 @verb(
     "link",
     "trivet.memory.lifecycle:link",
+    atomic=True,
     routes=(Route("PUT", "/v1/memories/{source}/links/{kind}/{target}"),),
     tool=Tool(
         "memory_link",
@@ -366,6 +370,7 @@ class LinkRequest(LinkEnds, Request[Link], frozen=True, kw_only=True):
 @verb(
     "unlink",
     "trivet.memory.lifecycle:unlink",
+    atomic=True,
     routes=(Route("DELETE", "/v1/memories/{source}/links/{kind}/{target}", 204),),
 )
 class UnlinkRequest(LinkEnds, Request[None], frozen=True, kw_only=True):
@@ -379,7 +384,7 @@ class LinksRequest(Request[tuple[Link, ...]], frozen=True, kw_only=True):
     id: Id
 
 
-@verb("share", "trivet.memory.sharing:share", needs="share", routes=(Route("POST", "/v1/shares", 201),))
+@verb("share", "trivet.memory.sharing:share", atomic=True, needs="share", routes=(Route("POST", "/v1/shares", 201),))
 class ShareRequest(Request[Share], frozen=True, kw_only=True):
     """Let another user of the server see a memory, or all of yours with a tag."""
 
@@ -391,7 +396,9 @@ class ShareRequest(Request[Share], frozen=True, kw_only=True):
     permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = "read"
 
 
-@verb("unshare", "trivet.memory.sharing:unshare", needs="share", routes=(Route("DELETE", "/v1/shares", 204),))
+@verb(
+    "unshare", "trivet.memory.sharing:unshare", atomic=True, needs="share", routes=(Route("DELETE", "/v1/shares", 204),)
+)
 class UnshareRequest(Request[None], frozen=True, kw_only=True):
     """Take back what was shared; it is out of the other's sight at once."""
 
@@ -523,14 +530,14 @@ class InboxPropose(Request[Proposed], frozen=True, kw_only=True):
     source: SourceUri | None = None
 
 
-@verb("inbox_accept", "trivet.memory.inbox:accept", routes=(Route("POST", "/v1/accept"),))
+@verb("inbox_accept", "trivet.memory.inbox:accept", atomic=True, routes=(Route("POST", "/v1/accept"),))
 class InboxAccept(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     """Accept proposals: all of them are stored, or at the first error none."""
 
     ids: ProposalIds
 
 
-@verb("inbox_edit", "trivet.memory.inbox:edit", routes=(Route("PATCH", "/v1/inbox/{id}"),))
+@verb("inbox_edit", "trivet.memory.inbox:edit", atomic=True, routes=(Route("PATCH", "/v1/inbox/{id}"),))
 class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
     """Change a waiting proposal before it is accepted."""
 
@@ -542,7 +549,7 @@ class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
     memory: Concerned | UnsetType | None = UNSET
 
 
-@verb("inbox_reject", "trivet.memory.inbox:reject", routes=(Route("POST", "/v1/reject"),))
+@verb("inbox_reject", "trivet.memory.inbox:reject", atomic=True, routes=(Route("POST", "/v1/reject"),))
 class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     """Reject proposals. What they say is not proposed again."""
 
@@ -552,6 +559,7 @@ class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
 @verb(
     "feedback",
     "trivet.memory.feedback:feedback",
+    atomic=True,
     routes=(Route("PUT", "/v1/memories/{id}/feedback"),),
     tool=Tool(
         "memory_feedback",

@@ -56,7 +56,9 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
 
         def act() -> Reply:
             memory = context.tenants.trivet(caller)
-            return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
+            return act_once(
+                context, memory, repeatable, lambda: _act(memory, verb, route, request, expected), verb.atomic
+            )
 
         reply = await context.pool.run(act)
         if verb.read_only and reply.etag and is_known(http, reply.etag):

@@ -17,7 +17,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from trivet.errors import InvalidInput, StoreError
+from trivet.errors import InvalidInput, StoreError, UnknownFate
 from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.connection_pool import Row
 from trivet.store.postgres.dialect import QUERIES
@@ -253,7 +253,7 @@ class Database:
             position = transaction.commit(tells_position=bool(self.server.replicas))
         except psycopg.Error as error:
             if is_away(error):
-                raise StoreError(unknown_outcome(self.name)) from error
+                raise UnknownFate(unknown_outcome(self.name)) from error
             raise
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
