@@ -602,8 +602,11 @@ class Methods(ABC):
         :param target: The new file.
         """
 
-    def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+    def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store.
+        """
 
     def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
@@ -1174,8 +1177,11 @@ class AsyncMethods(ABC):
         :param target: The new file.
         """
 
-    async def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+    async def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store.
+        """
 
     async def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None

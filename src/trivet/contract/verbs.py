@@ -667,6 +667,10 @@ class BackupRequest(Request[None], frozen=True, kw_only=True):
 class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
     """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
 
+    quick: Annotated[bool, Meta(description="Leave out reading every row, which takes seconds in a large store.")] = (
+        False
+    )
+
 
 @verb("reindex", "trivet.memory.owner:reindex", needs="store", instead="Run `trivet reindex` on the server's machine.")
 class ReindexRequest(Request[int], frozen=True, kw_only=True):

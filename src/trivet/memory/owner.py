@@ -62,7 +62,7 @@ def doctor(engine: Engine, request: DoctorRequest) -> tuple[Finding, ...]:
     from trivet.memory.doctor import doctor, explained
     from trivet.memory.federation.doctor import findings
 
-    return (*doctor(engine), *(explained(finding) for finding in findings(engine)))
+    return (*doctor(engine, whole=not request.quick), *(explained(finding) for finding in findings(engine)))
 
 
 def reindex(engine: Engine, request: ReindexRequest) -> int:

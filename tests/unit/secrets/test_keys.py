@@ -17,6 +17,7 @@ from keyring.backend import KeyringBackend
 from support.invented_secrets import github
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
+from trivet.cli.restore_backup import put_back
 from trivet.contract import Remember, check
 from trivet.errors import SecretError
 from trivet.memory.remember import guard, new_memory
@@ -161,6 +162,15 @@ def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(trivet: Trive
         theirs = other.rotate_keys(drop_old=True)
         assert (theirs.key, theirs.resumed, theirs.dropped, theirs.kept) == (rotated.key, True, 1, {})
         assert other.reveal(id).content == github("b")
+
+
+def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: Path) -> None:
+    trivet.remember(github("a"))
+    trivet.backup(path.with_name("backup.db"))
+    trivet.rotate_keys()
+    assert put_back(path.with_name("backup.db"), path.with_name("restored.db"), force=False) is None
+    [[user]] = trivet.rotate_keys(drop_old=True).kept.values()
+    assert user.startswith(f"{path.with_name('restored.db')} [")
 
 
 def test_a_key_from_before_users_were_noted_stays_until_it_is_named(trivet: Trivet, configuration: Path) -> None:

@@ -48,24 +48,21 @@ class KeyRing:
         self._find_user = user
         self._found: Sequence[Place] | None = None
         self._opened: dict[str, Key] = {}
+        self._noted: set[str] = set()
         self._lock = threading.Lock()
 
     def current(self) -> Key:
         """The key that seals, made if there is none. Read again each time: another process may have rotated it."""
-        user = self._user()
+        user = self._find_user()
         with self._lock:
             return self._opened_current(self._change(lambda keys: _with_current(keys, user)))
 
     def get(self, id: str, note: bool = True) -> Key:
         """The key with this id, from the first place that has it. With `note` the store is noted as its user."""
-        user = self._user() if note and id not in self._opened else ""
+        user = self._find_user() if note and id not in self._noted else ""
         with self._lock:
-            for place in () if id in self._opened else self._places():
-                secret = place.read().secret(id)
-                if secret is not None:
-                    self._note_use(place, id, user)
-                    self._opened[id] = Key(id, secret)
-                    break
+            if user or id not in self._opened:
+                self._look_up(id, user)
             if id not in self._opened:
                 looked = " or ".join(place.name for place in self._places())
                 raise SecretError(
@@ -73,9 +70,18 @@ class KeyRing:
                 )
             return self._opened[id]
 
+    def _look_up(self, id: str, user: str) -> None:
+        for place in self._places():
+            secret = place.read().secret(id)
+            if secret is not None:
+                self._opened[id] = Key(id, secret)
+                if user:
+                    self._note_use(place, id, user)
+                return
+
     def add(self) -> Key:
         """A new key becomes the current one; the old ones stay, to open what they sealed."""
-        user = self._user()
+        user = self._find_user()
         with self._lock:
             return self._opened_current(self._change(lambda keys: _with_current(keys.with_new(), user)))
 
@@ -90,7 +96,7 @@ class KeyRing:
         One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
         comes after and does not find it.
         """
-        user = self._user()
+        user = self._find_user()
 
         def change(keys: Keys) -> Keys:
             left = keys.let_go(ids, user)
@@ -100,20 +106,19 @@ class KeyRing:
         with self._lock:
             before = self._first().read()
             after = self._change(change)
+            self._noted -= set(ids)
         kept = {id: after.users_of(id) for id in ids if id in after.keys} if drop else {}
         return LetGo(len(before.keys) - len(after.keys), kept)
 
-    def _user(self) -> str:
-        """Asked outside of the lock: it may have to ask the store."""
-        return self._find_user()
-
     def _note_use(self, place: Place, id: str, user: str) -> None:
         """To open a secret does not depend on it: where the place cannot be written, nobody drops keys there either."""
-        if place is self._first() and user:
-            try:
-                self._change(lambda keys: keys.used(id, user))
-            except SecretError as error:
-                logger.warning("It cannot be noted that the key %s is in use: %s", id, error)
+        self._noted.add(id)
+        if place is not self._first():
+            return
+        try:
+            self._change(lambda keys: keys.used(id, user))
+        except SecretError as error:
+            logger.warning("It cannot be noted that the key %s is in use: %s", id, error)
 
     def _opened_current(self, keys: Keys) -> Key:
         secret = keys.secret(keys.current)

@@ -11,12 +11,14 @@ from trivet.store.records import Document, Maker
 from trivet.store.relational.audit import broken_links
 from trivet.store.relational.database import Part, StoreDatabase
 from trivet.store.relational.memories import write_lexical
+from trivet.store.relational.read_rows import RowCheck, told
 from trivet.types import Finding, Memory
 
 _IDENTITY = "store"
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
 _LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
-_RESTORE = "Run `trivet backup --restore FILE` with a backup."
+RESTORE = "Run `trivet backup --restore FILE` with a backup."
+ROWS_READ = "rows that can be read"
 _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
 
@@ -89,7 +91,8 @@ class Maintenance(Part, ABC):
         row = self._row("get_meta", name=maker)
         return int(row[0]) if row else 0
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self, whole: bool = True) -> tuple[Finding, ...]:
+        """With `whole` every row is read and understood, which takes seconds in a large store."""
         with self._database.errors():
             return (
                 self._count("lexical", "missing", "memories missing from the lexical index", REINDEX_LEXICAL),
@@ -100,7 +103,7 @@ class Maintenance(Part, ABC):
                 self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
                 self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
                 self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
-                self._count("maintenance", "without_revision", "memories without their revision", _RESTORE),
+                self._count("maintenance", "without_revision", "memories without their revision", RESTORE),
                 self._audit(),
                 self._erased(),
             )
@@ -122,3 +125,9 @@ class Maintenance(Part, ABC):
         return Finding(
             check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
         )
+
+
+def rows_read(check: RowCheck) -> Finding:
+    ok = not check.problems
+    detail = f"all of {check.rows}" if ok else told(check.problems)
+    return Finding(check=ROWS_READ, ok=ok, detail=detail, remedy=None if ok else RESTORE)

@@ -371,6 +371,8 @@ def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
         return f"The disk that holds {path} is full. Nothing was written; make room and try again."
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
+    if "decode to UTF-8" in text:  # which quotes the text
+        return f"A text in {path} is damaged, so a row cannot be read. `trivet doctor` says where; restore a backup."
     if "readonly" in text or "unable to open" in text:
         return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
     return f"SQLite refused: {text} ({path})."

@@ -6,8 +6,9 @@ import sqlite3
 from pathlib import Path
 
 from trivet.errors import StoreError
-from trivet.store.relational.maintenance import REINDEX_LEXICAL, Maintenance
+from trivet.store.relational.maintenance import REINDEX_LEXICAL, RESTORE, ROWS_READ, Maintenance, rows_read
 from trivet.store.sqlite.database import Database
+from trivet.store.sqlite.read_all import read_all
 from trivet.types import Finding
 
 
@@ -22,9 +23,12 @@ class SqliteMaintenance(Maintenance):
         super().__init__(database)
         self._file = database
 
-    def findings(self) -> tuple[Finding, ...]:
-        with self._file.errors():
-            return (self._in_place(), self._integrity(), self._lexical_structure(), *super().findings())
+    def findings(self, whole: bool = True) -> tuple[Finding, ...]:
+        """Of a damaged file no more is asked than what is damaged."""
+        sound = (self._in_place(), self._integrity(whole), *([self._rows_read()] if whole else []))
+        if not all(finding.ok for finding in sound[1:]):
+            return sound
+        return (*sound, self._lexical_structure(), *super().findings(whole))
 
     def _place(self) -> str:
         return str(self._file.path.absolute())
@@ -58,10 +62,21 @@ class SqliteMaintenance(Maintenance):
             return Finding(check="file in its place", ok=False, detail=str(error), remedy="Open the store again.")
         return Finding(check="file in its place", ok=True, detail="yes")
 
-    def _integrity(self) -> Finding:
-        answer = self._file.read().execute("PRAGMA integrity_check").fetchone()[0]
-        remedy = None if answer == "ok" else "Restore a backup with `trivet backup --restore FILE`."
+    def _integrity(self, whole: bool) -> Finding:
+        """SQLite's check of every page; the quick one leaves out whether indexes say the same as their tables."""
+        check = "integrity_check" if whole else "quick_check"
+        try:
+            answer = str(self._file.read().execute(f"PRAGMA {check}").fetchone()[0])
+        except sqlite3.Error as error:
+            answer = str(error)
+        remedy = None if answer == "ok" else RESTORE
         return Finding(check="database file", ok=answer == "ok", detail=answer, remedy=remedy)
+
+    def _rows_read(self) -> Finding:
+        try:
+            return rows_read(read_all(self._file.path))
+        except sqlite3.Error as error:
+            return Finding(check=ROWS_READ, ok=False, detail=str(error), remedy=RESTORE)
 
     def _lexical_structure(self) -> Finding:
         try:
