@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 
+from support.opened import open_trivet, trivet
 from support.stores import ADDRESS, Open, add, at_rest, memory
+from trivet import Trivet
 from trivet.store.relational.store import RelationalStore as Store
+
+__all__ = ["open_trivet", "trivet"]
 
 
 def deleted_rows(folder: Path) -> int:
@@ -39,6 +45,18 @@ def test_words_that_a_long_read_keeps_are_pending_until_it_ends(open_store: Open
     assert unsound(store) == []
     assert b"xyzzy" not in at_rest(tmp_path)
     assert deleted_rows(tmp_path) == 0
+
+
+def test_the_worker_finishes_it(trivet: Trivet, path: Path) -> None:
+    id = trivet.remember("the word xyzzy").id
+    with closing(sqlite3.connect(path, isolation_level=None)) as reading:
+        reading.execute("BEGIN")
+        reading.execute("SELECT count(*) FROM memory").fetchone()
+        assert trivet.purge(id).pending
+        assert b"xyzzy" in at_rest(path.parent)
+    trivet.engine.worker._drain_in_background()
+    assert b"xyzzy" not in at_rest(path.parent)
+    assert trivet.engine.store.upkeep.pending_erasure() is None
 
 
 def test_what_nobody_reads_is_gone_at_once(store: Store, tmp_path: Path) -> None:
