@@ -600,10 +600,14 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 
 
 class Redacted(Value, frozen=True, kw_only=True):
-    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind."""
+    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind.
+
+    `pending` says where the old texts are still to be erased from the files, if anywhere.
+    """
 
     memories: int
     secrets: Mapping[str, int]
+    pending: str | None = None
 
 
 class Purged(Value, frozen=True, kw_only=True):

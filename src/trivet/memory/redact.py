@@ -24,7 +24,7 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
         secrets.update(found)
         if progress is not None:
             progress(1)
-    return Redacted(memories=memories, secrets=dict(secrets))
+    return Redacted(memories=memories, secrets=dict(secrets), pending=engine.store.upkeep.finish_erasing())
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:

@@ -38,7 +38,9 @@ def redact(session: Session) -> None:
     with LateProgress("reading", lambda _: None) as progress:
         redacted = session.memory.redact(progress=progress)
     found = ", ".join(f"{kind} {count}" for kind, count in redacted.secrets.items()) or "nothing"
-    session.show(redacted, lambda: [line(f"Encrypted, and replaced in {redacted.memories} memories: {found}.")])
+    pending = [line(f"Still to be done: {redacted.pending}")] if redacted.pending else []
+    said = f"Encrypted, and replaced in {redacted.memories} memories: {found}."
+    session.show(redacted, lambda: [line(said), *pending])
     session.embed_waiting()
 
 
