@@ -23,7 +23,7 @@ from trivet.errors import SecretError
 from trivet.memory.remember import guard, new_memory
 from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets.keys import KeyRing, places_of
-from trivet.secrets.keys.document import EMPTY, UNNOTED
+from trivet.secrets.keys.document import EMPTY, MORE, MOST_USERS, UNNOTED
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.vault import VaultPlace
 
@@ -246,6 +246,17 @@ def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(
 ) -> None:
     id = open_trivet(secrets_keyring=False).remember(github("a")).id
     assert open_trivet(secrets_keyring=True).reveal(id).content == github("a")
+
+
+def test_the_list_of_users_has_an_end_and_then_the_key_stays() -> None:
+    keys = EMPTY.with_new()
+    for number in range(1_000):
+        keys = keys.used(keys.current, f"store {number}")
+    users = keys.users_of(keys.current)
+    assert len(users) == MOST_USERS + 1
+    for number in range(1_000):
+        keys = keys.let_go([keys.current], f"store {number}")
+    assert keys.users_of(keys.current) == (MORE,)
 
 
 def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:

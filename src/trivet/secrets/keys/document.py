@@ -16,6 +16,9 @@ from trivet.errors import SecretError
 KEY_BYTES = 32
 # Stands among the users of a key that was made before its users were noted.
 UNNOTED = "stores that used it before users of keys were noted"
+# So many are listed by name, since the document is read with every secret; then it is only noted that there are more.
+MOST_USERS = 200
+MORE = "more stores than are listed"
 
 
 class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,8 +52,10 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     def used(self, id: str, user: str) -> Keys:
         """With a store noted as a user of a key."""
         users = self.users_of(id)
-        if not user or id not in self.keys or user in users:
+        if not user or id not in self.keys or user in users or MORE in users:
             return self
+        if len(users) >= MOST_USERS:
+            user = MORE
         return Keys(self.current, self.keys, {**self.users, id: (*users, user)})
 
     def let_go(self, ids: Collection[str], user: str) -> Keys:
