@@ -236,9 +236,21 @@ def test_the_keyring_comes_before_the_file(
     trivet = open_trivet(secrets_keyring=True)
     id = trivet.remember(github("a")).id
     assert list(own_keyring.entries) == [("trivet", "secret-keys")]
-    assert not configuration.exists()
+    assert not (configuration / "secret-keys.json").exists()
     trivet.rotate_keys()
     assert trivet.reveal(id).content == github("a")
+
+
+def test_many_at_once_make_one_key_in_a_keyring(own_keyring: MemoryKeyring, tmp_path: Path) -> None:
+    def made(number: int) -> str:
+        one = KeyRing(lambda: places_of("", True, tmp_path), lambda: f"store {number}")
+        return one.current().id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(made, range(24)))) == 1
+    [document] = own_keyring.entries.values()
+    [users] = json.loads(document)["users"].values()
+    assert sorted(users) == sorted(f"store {number}" for number in range(24))
 
 
 def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -18,8 +20,11 @@ from trivet.secrets.keys.keyring import usable_keyring
 logger = logging.getLogger("trivet.secrets.keys")
 
 KEY_FILE = "secret-keys.json"
-# How often another process may change the keys first before we give up.
-TRIES = 5
+# How often another process may change the keys first before we give up: every store notes itself once, and a server may
+# open many at the same moment.
+TRIES = 30
+# The longest pause before another try; its length is random, so that they do not come in step.
+PAUSE_SECONDS = 0.02
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -131,6 +136,7 @@ class KeyRing:
             after = change(before)
             if after == before or self._first().write(before, after):
                 return after
+            time.sleep(random.uniform(0, PAUSE_SECONDS))
         raise SecretError(f"{self._first().name} was changed again and again meanwhile. Try again.")
 
     def _first(self) -> Place:
@@ -162,7 +168,7 @@ def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
                 "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and write there."
             )
         places.append(VaultPlace(vault, token))
-    if keyring and (found := usable_keyring()) is not None:
+    if keyring and (found := usable_keyring(folder / KEY_FILE)) is not None:
         places.append(found)
     places.append(FilePlace(folder / KEY_FILE))
     return places
