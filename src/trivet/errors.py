@@ -43,8 +43,16 @@ class Damaged(StoreError):
     """A part of what the store holds cannot be read."""
 
 
+class UnknownFate(StoreError):
+    """The store or the way to it was lost in the middle: the write may be done or not; look before you repeat it."""
+
+
 class SecretError(TrivetError):
     """A key cannot be reached or made, or a sealed secret does not open with it."""
+
+
+class RetiredKey(SecretError):
+    """A rotation retired the key between the sealing of a secret and its write; nothing was written."""
 
 
 class EmbedderError(TrivetError):

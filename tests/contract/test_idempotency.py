@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.stores import Open
+from support.stores import Open, add, memory
 from trivet.store.records import Kept
 from trivet.store.relational import idempotency
 from trivet.store.relational.store import RelationalStore as Store
@@ -55,6 +55,23 @@ def test_of_many_at_once_one_begins(open_store: Open) -> None:
         asked = [stores[number % 2].idempotency for number in range(24)]
         begun = list(threads.map(lambda one: one.begin(b"name", b"request", LEASE), asked))
     assert begun.count(None) == 1
+
+
+def test_the_answer_is_written_with_what_the_act_wrote(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    one = memory("relay")
+
+    def dies() -> bytes:
+        add(store, one)
+        raise KeyError("in the middle")
+
+    with pytest.raises(KeyError):
+        store.idempotency.act(b"name", b"request", dies)
+    assert other.memories.get_many([one.id]) == {}
+    assert store.idempotency.act(b"name", b"request", lambda: str(len(add(store, one))).encode()).acted
+    again = other.idempotency.act(b"name", b"request", dies)
+    assert again == Kept(request=b"request", answer=b"1")
+    assert other.memories.get(one.id) == one
 
 
 def test_what_is_a_day_old_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

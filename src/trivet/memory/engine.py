@@ -153,7 +153,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         worker,
         legs,
         recipe,
-        _guard(settings),
+        _guard(settings, store),
         rerankers,
         rewriter,
         tally,
@@ -185,10 +185,13 @@ def _rewriter(settings: Settings) -> Rewriter | None:
         raise InvalidInput(f"The setting expand_llm: {error}") from None
 
 
-def _guard(settings: Settings) -> Guard:
+def _guard(settings: Settings, store: Store) -> Guard:
     """The places of keys are looked for when one is needed: most stores never hold a secret."""
     folder = config_path().parent
-    return Guard(settings.secrets, KeyRing(lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder)))
+    keys = KeyRing(
+        lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder), lambda: store.upkeep.identity()
+    )
+    return Guard(settings.secrets, keys)
 
 
 def _language_model(settings: Settings) -> Chat | None:

@@ -24,6 +24,7 @@ from trivet.memory.engine import Engine
 from trivet.memory.export_format import FORMAT, Completeness, Header, LastLine, LinkLine, MemoryLine
 from trivet.memory.guesses import note_attempt
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
+from trivet.memory.sealing import add_entries
 from trivet.memory_fields import FIELDS
 from trivet.store.records import Entry
 from trivet.types import LOCAL, Imported, Link, Memory, Progress, Revision
@@ -103,7 +104,7 @@ class _Intake:
         entries = list(self._batch.values())
         self._batch = {}
         if entries:
-            self._engine.store.memories.add_many(entries)
+            add_entries(self._engine, entries)
             self.counts["stored"] += len(entries)
 
     def add_links(self) -> None:

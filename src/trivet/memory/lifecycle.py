@@ -18,7 +18,7 @@ from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
 from trivet.memory.whole_ids import with_whole_ids
 from trivet.secrets import masked
-from trivet.types import Link, Memory, Revision
+from trivet.types import Link, Memory, Purged, Revision
 
 
 def forget(engine: Engine, request: contract.Forget) -> Memory:
@@ -57,8 +57,15 @@ def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
     return restored
 
 
-def purge(engine: Engine, request: contract.Purge) -> None:
-    engine.store.memories.purge(check_id(request.id))
+def purge(engine: Engine, request: contract.Purge) -> Purged:
+    """Removes it at once from all that answers; what its files still hold is told, and erased when that can be done."""
+    id = check_id(request.id)
+    engine.store.memories.purge(id)
+    upkeep = engine.store.upkeep
+    if not engine.worker.runs:
+        return Purged(id=id, pending=upkeep.finish_erasing())
+    engine.worker.wake()
+    return Purged(id=id, pending=upkeep.pending_erasure())
 
 
 def link(engine: Engine, request: contract.LinkRequest) -> Link:

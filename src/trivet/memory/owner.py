@@ -34,7 +34,7 @@ def count(engine: Engine, request: StatsRequest) -> Stats:
 def rotate_keys(engine: Engine, request: RotateKeysRequest) -> Rotated:
     from trivet.memory.secrets import rotate
 
-    return rotate(engine, request.drop_old)
+    return rotate(engine, request.drop_old, request.drop)
 
 
 def redact(engine: Engine, request: RedactRequest) -> Redacted:
@@ -65,7 +65,7 @@ def doctor(engine: Engine, request: DoctorRequest) -> tuple[Finding, ...]:
     from trivet.memory.doctor import doctor, explained
     from trivet.memory.federation.doctor import findings
 
-    return (*doctor(engine), *(explained(finding) for finding in findings(engine)))
+    return (*doctor(engine, whole=not request.quick), *(explained(finding) for finding in findings(engine)))
 
 
 def reindex(engine: Engine, request: ReindexRequest) -> int:

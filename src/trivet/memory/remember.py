@@ -22,6 +22,7 @@ from trivet.memory.engine import Engine
 from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note_attempt
 from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
@@ -55,12 +56,12 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
     entries = [entry for entry, _ in guarded]
     if any(request.supersedes for request in requests):
         with engine.store.together():
-            added = engine.store.memories.add_many(entries)
+            added = add_entries(engine, entries)
             for entry, request in zip(entries, requests, strict=True):
                 for old in dict.fromkeys(request.supersedes):
                     join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
     else:
-        added = engine.store.memories.add_many(entries)
+        added = add_entries(engine, entries)
     return [
         (
             entry,
@@ -160,9 +161,14 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
     )
     if protected.memory == unless:
         return protected.memory
-    written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
+    entry = Entry(protected.memory, document_of(protected.memory), (), protected.secrets)
+    written = write_sealed(engine, [entry], lambda entries: _replaced(engine, entries[0], action))
     engine.worker.saved(len(written.content))
     return written
+
+
+def _replaced(engine: Engine, entry: Entry, action: str) -> Memory:
+    return engine.store.memories.replace(entry.memory, entry.document, action, entry.secrets)
 
 
 def new_memory(engine: Engine, request: Remember, current: datetime | None = None) -> Memory:

@@ -114,10 +114,14 @@ class Added(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request that was sent before; None while it is being worked on."""
+    """The answer to a request that was sent before; None while it is being worked on.
+
+    `acted`: it was not there before, and this call has made it.
+    """
 
     request: bytes
     answer: bytes | None = None
+    acted: bool = False
 
 
 class Bm25(msgspec.Struct, frozen=True):

@@ -119,7 +119,7 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     "POST /v1/memories/ID/restore {}": (409, 403, 403, 404, 401),
     'POST /v1/memories/ID/restore {"revision": 1}': (200, 403, 403, 404, 401),
-    "POST /v1/memories/ID/purge {}": (204, 403, 403, 404, 401),
+    "POST /v1/memories/ID/purge {}": (200, 403, 403, 404, 401),
 }
 # And of those that name none, whether the memory's words are in the answer.
 ON_ALL: dict[str, tuple[bool, ...]] = {

@@ -29,7 +29,7 @@ BEHIND = 5
 COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-# From this verdict on the later takes the earlier's place: nearly all updates that stand behind are lifted so, and every
+# From this verdict on the later takes the earlier's place: nearly all updates behind it are lifted so, and every
 # seventh look-alike. A wrong order costs less than an outdated answer: both are shown.
 LIFTED = 0.3
 # From this one on it comes along though no leg found it: there nine of ten are updates.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
 # How often a background worker looks for jobs of other processes.
 POLL_SECONDS = 5.0
+# Between two attempts to erase from the files what was purged: a vacuum, or a log that nobody writes to meanwhile.
+ERASE_PAUSE_SECONDS = 30.0
 # After so many failures the embedder counts as down; the remaining jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
@@ -69,6 +72,7 @@ class Worker:
         self._draining = threading.Lock()
         self._error: str | None = None
         self._triples_error: str | None = None
+        self._erase_after = 0.0
 
     @property
     def last_error(self) -> str | None:
@@ -81,6 +85,11 @@ class Worker:
         self._start("trivet-worker", self._drain_in_background, None if self._embedding.local else 1.0)
         if self._extraction.triples is not None:
             self._start("trivet-triples", self._read_in_background, 1.0)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it works in the background."""
+        return bool(self._threads)
 
     def wake(self) -> None:
         for event in self._wakes:
@@ -209,10 +218,18 @@ class Worker:
         if self._usage is not None:
             self._usage.write_down()
         try:
+            self._finish_erasing()
             self.drain(insists=False)
             self.compare()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
+
+    def _finish_erasing(self) -> None:
+        """What a purge left in the files. Seldom, since many are often purged one after the other."""
+        moment = time.monotonic()
+        if moment >= self._erase_after and self._store.upkeep.pending_erasure():
+            self._erase_after = moment + ERASE_PAUSE_SECONDS
+            self._store.upkeep.finish_erasing()
 
     def _read_in_background(self) -> None:
         try:

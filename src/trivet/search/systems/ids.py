@@ -64,7 +64,10 @@ def read_map(path: Path) -> Mapping[str, str]:
 
 
 def _from_json(text: str) -> Mapping[str, str]:
-    value: Any = json.loads(text)
+    try:
+        value: Any = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict) or not all(isinstance(uri, str) for uri in value.values()):
         raise ValueError("it must be one JSON object from ids to URIs")
     return value

@@ -56,7 +56,9 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
 
         def act() -> Reply:
             with context.using(http) as memory:
-                return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
+                return act_once(
+                    context, memory, repeatable, lambda: _act(memory, verb, route, request, expected), verb.atomic
+                )
 
         reply = await context.pool.run(act, "read" if verb.read_only else "write")
         if verb.read_only and reply.etag and is_known(http, reply.etag):

@@ -33,7 +33,7 @@ REPLICA_LAG_SECONDS = 5.0
 
 Pooler = Literal["auto", "yes", "no"]
 
-_TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
 _WRITTEN = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 
 
@@ -54,7 +54,7 @@ class Server:
         self.name = name_of(url)
         self.vector_memory = MemoryLimit(vector_bytes)
         self.age = 0
-        self._timeline = ""
+        self.timeline = ""
         with self.errors():
             prepares = self._prepares(url, pooler)
             self.schema = migrate(url, self.name)
@@ -121,11 +121,11 @@ class Server:
 
     def _notice_timeline(self, connection: Connection) -> None:
         """A standby that was promoted starts a new timeline, and may not have the last that the old primary did."""
-        row = connection.execute(_TIMELINE).fetchone()
+        row = connection.execute(TIMELINE).fetchone()
         timeline = str(row[0]) if row else ""
-        if self._timeline and timeline != self._timeline:
+        if self.timeline and timeline != self.timeline:
             self.age += 1
-        self._timeline = timeline
+        self.timeline = timeline
 
     def _position(self) -> int:
         """How far the log is written that standbys follow."""

@@ -18,7 +18,7 @@ from trivet.store.relational.database import Connection, Database, Part, Row, Wr
 from trivet.store.relational.ids import id_range
 from trivet.store.relational.likely_updates import clear_likely_updates
 from trivet.store.relational.readings import clear_graph
-from trivet.store.relational.secrets import insert_secrets
+from trivet.store.relational.secrets import check_keys, insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
 from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, State, Stats
 
@@ -47,6 +47,7 @@ class Memories(Part):
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
+            check_keys(connection, (sealed for entry in entries for sealed in entry.secrets))
             ids = as_json(entry.memory.id for entry in entries)
             rows = connection.execute(self._sql["seen_by_ids"], {"ids": ids, "viewer": None}).fetchall()
             known = {row["id"]: _memory(row) for row in rows}
@@ -72,6 +73,7 @@ class Memories(Part):
     def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
+            check_keys(connection, secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(
@@ -95,6 +97,7 @@ class Memories(Part):
         """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
         memory = entry.memory
         with self._database.erasing() as connection:
+            check_keys(connection, entry.secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")

@@ -19,7 +19,7 @@ FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at tex
 INSERT INTO tenant (tenant) VALUES (:tenant) ON CONFLICT DO NOTHING;
 
 -- name: lock_tenant
-SELECT last_key, last_concept, last_change FROM tenant FOR UPDATE;
+SELECT last_key, last_concept, last_change, pg_current_xact_id()::text AS transaction FROM tenant FOR UPDATE;
 
 -- name: insert_changes
 INSERT INTO change (sequence, memory)
