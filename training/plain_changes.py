@@ -1,9 +1,9 @@
-"""Make plain pairs by rule: one thing's value said anew, and what looks like it (another thing, another value of it, the same).
+"""Make plain pairs by rule: one thing's value said anew, and what looks like it (another thing, the same again).
 
     python training/plain_changes.py --output training/changes/plain.jsonl
 
-People write most changes without any art: the same sentence with another value. Written pairs, which are to be hard, have
-too few of them.
+People write most changes without any art: the same sentence with another value. Written pairs, which are to be hard,
+have too few of them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 PAIRS = 900
 PEOPLE = (
-    "Anna Ben Chidi Dina Emre Farida Goran Hana Ivan Jonas Keiko Liam Mara Nadia Omar Priya Quentin Rosa Sven Tariq Uma Viktor "
-    "Wen Ximena Yusuf Zoe"
+    "Anna Ben Chidi Dina Emre Farida Goran Hana Ivan Jonas Keiko Liam Mara Nadia Omar Priya Quentin Rosa Sven Tariq "
+    "Uma Viktor Wen Ximena Yusuf Zoe"
 ).split()
 SURNAMES = (
     "Okafor Lindqvist Moreau Tanaka Haddad Novak Silva Keller Petrov Mensah Rossi Nguyen Costa Weber Kowalska".split()
@@ -28,8 +28,8 @@ PLACES = (
 ).split(";")
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 TOOLS = (
-    "PostgreSQL;MySQL;Redis;Kafka;RabbitMQ;Terraform;Ansible;Jenkins;GitHub Actions;pytest;Figma;Notion;Slack;Zoom;Excel;"
-    "a whiteboard;Docker;Nomad"
+    "PostgreSQL;MySQL;Redis;Kafka;RabbitMQ;Terraform;Ansible;Jenkins;GitHub Actions;pytest;Figma;Notion;Slack;Zoom;"
+    "Excel;a whiteboard;Docker;Nomad"
 ).split(";")
 # What has a value: how it is said ({s}: whose, {v}: the value), whose it can be, and its values.
 Value = Callable[[random.Random], str]
@@ -54,7 +54,8 @@ def _hour(chance: random.Random) -> str:
 
 KINDS: tuple[Kind, ...] = (
     (("{s} costs {v}.", "The price of {s} is {v}.", "{s}: {v}.", "We charge {v} for {s}."),
-     ("a day pass", "the annual membership", "a jar of honey", "one night in the hut", "the starter kit", "a haircut"), _price),
+     ("a day pass", "the annual membership", "a jar of honey", "one night in the hut", "the starter kit", "a haircut"),
+     _price),
     (("The code for {s} is {v}.", "{s} opens with {v}.", "{s}: code {v}."),
      ("the garage door", "the vault", "the cellar", "the bike shed", "the alarm", "the gate"),
      lambda chance: str(chance.randint(1000, 9999))),
@@ -66,7 +67,8 @@ KINDS: tuple[Kind, ...] = (
     (("{s} starts at {v}.", "{s} begins at {v}.", "Start of {s}: {v}."),
      ("the night shift", "the early train", "the swimming lesson", "the daily call", "the market", "evensong"), _hour),
     (("{s} is kept in {v}.", "You find {s} in {v}.", "{s}: {v}.", "We keep {s} in {v}."),
-     ("the spare key", "the first-aid kit", "the projector", "the contract", "the tent", "the label printer"), _of(PLACES)),
+     ("the spare key", "the first-aid kit", "the projector", "the contract", "the tent", "the label printer"),
+     _of(PLACES)),
     (("{s} is {v}.", "{v} is {s}.", "Our {s}: {v}.", "As {s} we have {v}."),
      ("treasurer", "team lead", "landlord", "family doctor", "tax adviser", "release manager", "goalkeeper"), _name),
     (("For {s} we use {v}.", "{s} is done with {v}.", "We do {s} with {v}.", "{s}: {v}."),
