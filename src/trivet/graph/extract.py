@@ -25,7 +25,7 @@ MAY_BE_PLURAL: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quot
 # Kinds known by their form: a quoted `src/main.py` is a path.
 KNOWN_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
 
-_parenthetical = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
+_parenthetical = re.compile(r"[(\[][^()\[\]]*[)\]]$")
 _lower_word = re.compile(r"(?<![\w'’])[a-z][a-z'’]+")
 _STRENGTH: dict[Role, int] = {"about": 2, "in": 1, "maybe": 0}
 
@@ -60,15 +60,17 @@ def _add_text(found: dict[str, Mention], text: str, role: Role) -> None:
 
 
 def _add_title(found: dict[str, Mention], title: str) -> None:
-    whole = _parenthetical.sub("", title)
+    whole = _parenthetical.sub("", title.rstrip()).rstrip()
     if len(whole.split()) <= LONGEST_TITLE_IN_WORDS:
         _add(found, whole, "title", "about")
     _add_text(found, title, "about")
 
 
 def _add(found: dict[str, Mention], text: str, kind: ConceptKind, role: Role) -> None:
+    if len(text) > LONGEST_LABEL:
+        return
     name = canonical(singular(text) if kind in MAY_BE_PLURAL else text)
-    if len(name) < 2 or len(text) > LONGEST_LABEL or name.isdigit():
+    if len(name) < 2 or name.isdigit():
         return
     if kind not in ("tag", "title") and not is_name(text):
         return

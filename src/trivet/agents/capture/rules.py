@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
         "correction",
         "You corrected something.",
         r"^(?:(?:no|nope|nah|wrong|incorrect|correction|not (?:quite|exactly|really)|actually|sorry|"
-        r"well)\b[,.:;!\s]+)+"
+        r"well)\b[,.:;!\s]++)++"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
         rf"(?P<keep_a>(?!about|glad|great|good|thanks|use|try|put|take|go|make|do|keep|i\b|you\b|there\b|the "
         rf"(?:test|build|page|plot|output|"

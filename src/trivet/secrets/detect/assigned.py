@@ -27,7 +27,7 @@ _TOKEN = (
 _ABOUT = lazy_pattern(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
-    r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
+    r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w{1,30})$"
 )
 # A word of its own, or the capitalised part of a name such as dbPassword; no unbounded repeats, so no slow texts.
 _EDGE = r"(?:(?<![A-Za-z])|(?<=(?-i:[a-z]))(?=(?-i:[A-Z]))|(?=password|passwd|secret|token|apikey))"

@@ -174,7 +174,7 @@ ISSUED: tuple[Rule, ...] = (
     _prefixed("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
     rule("wireguard-key", "privatekey presharedkey",
          r"(?:PrivateKey|PresharedKey)\s*[=:]\s*(?P<secret>[A-Za-z0-9+/]{43}=)", _mixed, flags=re.IGNORECASE),
-    rule("url-password", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@'\"<>]*:(?P<secret>[^\s/@'\"<>]{3,}(?:@[^\s/@'\"<>.]+(?=@))?)@(?=[\w\[])",
+    rule("url-password", "://", r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s:/@'\"<>]*:(?P<secret>[^\s/@'\"<>]{3,}(?:@[^\s/@'\"<>.]+(?=@))?)@(?=[\w\[])",
          _is_url_password),
     rule("basic-auth", "basic ", r"\bBasic\s+(?P<secret>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])", is_basic, flags=re.IGNORECASE),
     rule("basic-auth", "-u --user", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]['\"]?[\w.@+-]+:(?P<secret>[^\s'\"]{4,})"),
