@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from trivet.errors import InvalidInput
-from trivet.secrets.detect import SecretSpan, find
+from trivet.secrets.detect import SecretSpan, apart_from, find
 from trivet.secrets.keys import KeyRing
 from trivet.secrets.placeholder import PRIVATE, Name, filled, names_in, placeholder
 from trivet.secrets.private import private_spans
@@ -115,11 +115,7 @@ def _spans(text: str, secrets: bool) -> list[SecretSpan]:
     private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]
     if not secrets:
         return private
-    outside = [
-        found
-        for found in find(text)
-        if not any(found.start < other.stop and other.start < found.stop for other in private)
-    ]
+    outside = apart_from(private, find(text))
     return sorted([*private, *outside], key=lambda found: found.start)
 
 

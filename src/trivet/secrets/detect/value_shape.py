@@ -96,10 +96,12 @@ def _has_letter(value: str) -> bool:
 # Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
 _WORDS = lazy_pattern(
     r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
-    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|fake|my[-_](?:secret|token|key|pass)|"
-    r"12345678|abcdefgh|deadbeef|goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
+    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|fake|my[-_](?:secret|token|key|pass)|"
+    r"goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
     re.IGNORECASE,
 )
+# Runs that people type for a stand-in. A generated key may hold one by chance: they count if they are most of it.
+_TYPED_RUN = lazy_pattern(r"12345678\d*|abcdefgh[a-z]*|(?:deadbeef)+|0{8,}|1{8,}|a{8,}", re.IGNORECASE)
 # <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
 _REFERENCE = lazy_pattern(
     r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
@@ -131,7 +133,12 @@ def is_placeholder(value: str) -> bool:
     """Whether it opens nothing: a stand-in, a reference to where the secret is, or a key out of documentation."""
     if len(set(value)) < FEWEST_DIFFERENT or _WORDS().search(value) or _REFERENCE().match(value):
         return True
-    return is_documented(value)
+    return is_documented(value) or _is_mostly_typed(value)
+
+
+def _is_mostly_typed(value: str) -> bool:
+    rest = _TYPED_RUN().sub("", value)
+    return len(rest) < len(value) and 2 * len(rest) <= len(value)
 
 
 def is_documented(value: str) -> bool:

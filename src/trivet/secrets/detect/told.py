@@ -1,0 +1,133 @@
+"""Passwords and PINs as people tell them: "the password in the office is ...", "Passwort vom WLAN: ...", "PIN 4821".
+
+Words may stand between the name and its value, so the value is looked for in the few words after the name: behind a
+verb such as "is", behind a colon, or at once. It counts only if it looks like a password or a code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trivet.secrets.detect.value_shape import is_password, is_placeholder, lazy_pattern
+
+# How far behind its name a value is looked for.
+MOST_CHARACTERS = 120
+MOST_WORDS = 10
+# How far around "code" a word must stand that says what it opens.
+NEAR_CODE = 60
+
+_PASSWORD = lazy_pattern(
+    r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|"
+    r"lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
+    re.IGNORECASE,
+)
+# "Password policy", "password manager": it speaks of passwords and tells none.
+_ABOUT = lazy_pattern(
+    r"[\s-]*(?:polic|manager|reset|hash|length|field|rule|prompt|form|file|check|strength|rotation|generator|protect|"
+    r"richtlinie|through|on to|over)",
+    re.IGNORECASE,
+)
+_CODE = lazy_pattern(
+    r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|(?P<open>[^\W\d_]{0,20}code|combination|combo|kombination|zahlenschloss))"
+    r"(?:s|[ -](?:code|number|nummer))?(?![^\W_])",
+    re.IGNORECASE,
+)
+# What a code opens. "Code" alone may be that of an error, a country or a review.
+_OPENED = lazy_pattern(
+    r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|screen|"
+    r"\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|tresor|zugang|sicherheits|porte|"
+    r"puerta|coffre|portail|cassaforte|porta",
+    re.IGNORECASE,
+)
+_NOT_OPENING = lazy_pattern(
+    r"(?:error|exit|status|return|response|reason|zip|postal|post|country|area|source|dress|discount|promo|coupon|course|"
+    r"sort|http|colou?r|bar|qr|swift|bank|tax|language|event|fault|trouble|product|airport|booking|fehler|vor)[ -]?$",
+    re.IGNORECASE,
+)
+_LINKS = frozenset(
+    "is was are be to = -> => → reads read says being ist war lautet lautete heißt heisst auf est es era è é e sera será "
+    "är er jest je on это".split()
+)
+# Words that may stand between the verb and the value.
+_BETWEEN = frozenset("now still again currently always just jetzt nun noch wieder ahora maintenant toujours".split())
+_WORD = lazy_pattern(r"\S+")
+_DIGITS = lazy_pattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
+_AS = lazy_pattern(r"(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
+_OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
+
+
+def told(text: str) -> Iterator[tuple[str, int, int]]:
+    """Kind, start and stop of each secret."""
+    for name in _PASSWORD().finditer(text):
+        span = _value_before(text, name) or _password_after(text, name)
+        if span is not None:
+            yield "password", *span
+    for name in _CODE().finditer(text):
+        if (name["open"] is None or _opens_something(text, name)) and (span := _code_after(text, name)) is not None:
+            yield "pin", *span
+
+
+def _password_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    if _ABOUT().match(text, name.end()):
+        return None
+    return next((span for span, _ in _values_after(text, name.end()) if _is_told_password(text[slice(*span)])), None)
+
+
+def _code_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    """At once only behind a name in capitals, or one that says what it opens: pin 4021 is a leg of a chip."""
+    sure = name["open"] is not None or not name[0].islower()
+    for span, at_once in _values_after(text, name.end()):
+        if _DIGITS().fullmatch(text[slice(*span)]) and (sure or not at_once):
+            return span
+    return None
+
+
+def _values_after(text: str, end: int) -> Iterator[tuple[tuple[int, int], bool]]:
+    """Start and stop of each word that the text may mean as the value, and whether it follows the name at once."""
+    stop = min(len(text), end + MOST_CHARACTERS)
+    line_end = text.find("\n", end, stop)
+    linked, at_once = True, True
+    if text[end : end + 1] == ":" and text[end + 1 : end + 2] == "\n":
+        line_end = -1
+    for number, word in enumerate(_WORD().finditer(text, end, stop if line_end < 0 else line_end)):
+        if number >= MOST_WORDS:
+            return
+        bare = word[0].strip(_OPENING + _CLOSING).lower()
+        if linked and bare and word.start() > end:
+            yield _stripped(text, word), at_once
+        joins = bare in _LINKS or word[0].lower() in _LINKS or word[0].endswith(":")
+        linked = joins or (linked and bare in _BETWEEN) or (linked and not bare)
+        at_once = at_once and not bare
+
+
+def _value_before(text: str, name: re.Match[str]) -> tuple[int, int] | None:
+    """ "Use ... as the password"."""
+    start = max(0, name.start() - NEAR_CODE)
+    before = _AS().search(text[start : name.start()])
+    if before is None or not _is_told_password(before[1].strip(_OPENING + _CLOSING)):
+        return None
+    return start + before.start(1), start + before.end(1)
+
+
+def _opens_something(text: str, name: re.Match[str]) -> bool:
+    if _NOT_OPENING().search(text[max(0, name.start() - 12) : name.start()]) or _NOT_OPENING().search(name[0][:-4]):
+        return False
+    start = max(0, name.start() - NEAR_CODE)
+    start = max(start, text.rfind("\n", start, name.start()))
+    return _OPENED().search(text, start, name.end() + NEAR_CODE) is not None
+
+
+def _stripped(text: str, word: re.Match[str]) -> tuple[int, int]:
+    """Without marks around it, unless they may be part of it: a password often ends with one."""
+    value = word[0]
+    start = word.start() + len(value) - len(value.lstrip(_OPENING))
+    stop = word.end() - len(value) + len(value.rstrip(".,;:\"'`”’»)>"))
+    return start, max(start, stop)
+
+
+def _is_told_password(value: str) -> bool:
+    """In a sentence more is asked than behind `password=`: a digit or a mark, and nothing that code is made of."""
+    telling = any(map(str.isdigit, value)) or any(mark in value for mark in "!#$%&*+?@^~")
+    plain = not value.startswith(("--", ":")) and not any(mark in value for mark in "=(){}[]`\"")
+    return telling and plain and is_password(value) and not is_placeholder(value)
