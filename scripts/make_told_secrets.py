@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a table reads best with one row a line
 """Writes tests/unit/secrets/told_secrets.jsonl and told_harmless.jsonl: secrets as people tell them, and their like.
 
 In sentences of several languages, on command lines, in files of tools, over several lines. The half `tune` was looked

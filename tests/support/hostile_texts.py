@@ -20,9 +20,8 @@ import msgspec
 # Of these one is taken for each set of characters that the pattern tells apart.
 _ALPHABET = "aA0 -_.\n\t/:'\"@#=+&$<>()[]{}|,;*!?`~%^\\éß三١\u00a0–’“”" + string.ascii_letters + string.digits
 # A run of digits with two of them is as good as one with ten; more would only cost time.
-_MOST_CHARACTERS = 14
-_MOST_BEGINNINGS = 24
-_ENDS = ("", "\x01", "–1\n")
+_MOST_CHARACTERS = 10
+_REFUSED = "\x01–1\n"
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     codes.CATEGORY_DIGIT: str.isdecimal,
     codes.CATEGORY_NOT_DIGIT: lambda one: not one.isdecimal(),
@@ -46,21 +45,25 @@ class Text(msgspec.Struct, frozen=True):
 
 def hostile_texts(pattern: re.Pattern[str]) -> Iterator[Text]:
     tree = parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
-    samples = _Samples(tree, bool(pattern.flags & re.IGNORECASE))
+    samples = _Samples(tree)
     seen = {""}
     for beginning, unit in samples.pairs():
         if unit and (key := f"{beginning}\x00{unit}") not in seen:
             seen.add(key)
-            yield from (Text(beginning, unit, end) for end in _ENDS)
+            yield Text(beginning, unit, _REFUSED)
+            if beginning or len(unit) != 2:  # the many pairs of characters once only, to save time
+                yield Text(beginning, unit, "")
 
 
 class _Samples:
     """Short strings that the parts of a pattern take."""
 
-    def __init__(self, tree: Any, ignore_case: bool) -> None:
+    def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._groups: dict[int, str] = {}
-        tests = [_test(node) for node in _sets(tree)]
+        nodes = {repr(node): node for node in _sets(tree)}  # each once: long lists of words hold the same letters
+        # Word or not matters to `\b`, also where a set holds both.
+        tests = [_CATEGORIES[codes.CATEGORY_WORD], *(_test(node) for node in nodes.values())]
         kinds: dict[tuple[bool, ...], str] = {}
         for one in _ALPHABET:
             kinds.setdefault(tuple(test(one) for test in tests), one)
@@ -68,11 +71,7 @@ class _Samples:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Beginnings with units: what leads to each repeat, and what it repeats."""
-        beginnings: dict[str, None] = {"": None}
-        units: dict[str, None] = {}
         for before, body in self._repeats(self._tree, ""):
-            beginnings.setdefault(before)
-            units.setdefault(body)
             yield before, body
             yield "", before + body
             yield from ((before, one) for one in self.characters[:6])
@@ -82,7 +81,7 @@ class _Samples:
         yield from (("", one + other) for one, other in product(self.characters, repeat=2) if one != other)
         yield from (("", one) for one in self.characters)
 
-    def sample(self, nodes: Any, repeats: int = 1) -> str:
+    def sample(self, nodes: Any) -> str:
         return "".join(self._one(code, value) for code, value in nodes)
 
     def _one(self, code: Any, value: Any) -> str:

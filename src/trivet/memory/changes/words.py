@@ -83,7 +83,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("money", re.compile(rf"(?:[€$£]|\b(?:eur|euros?|chf|usd|dollars?|pounds?|francs?)) ?{_amount}|\b{_amount} ?"
                          rf"(?:[€$£]|(?:euros?|eur|chf|usd|dollars?|pounds?|francs?|cents?)\b)")),
     ("percent", re.compile(rf"\b{_amount} ?(?:%|percent\b|per cent\b)")),
-    ("length", re.compile(rf"\b{_amount} ?(?:ms|s|seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|years?)\b")),
+    ("length", re.compile(rf"\b{_amount} ?(?:ms|s|seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|years?)"
+                          r"\b")),
     ("size", re.compile(rf"\b{_amount} ?(?:[kmg]?b|kg|g|ml|l|km|m|cm|mm|litres?|metres?|degrees?|inch)\b")),
     ("version", re.compile(r"\bv?\d+\.\d+(?:\.\d+){1,3}\b|(?<=[a-z] )\d+\.\d+\b")),
     ("number", re.compile(r"\b\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"

@@ -32,7 +32,7 @@ COMMANDS: tuple[Rule, ...] = (
     _option("zip 7z rar", r"(?:un)?zip|7z[ar]?|(?:un)?rar", r"-[pP]\s?"),
     _option("smbclient rpcclient winexe", r"smbclient|rpcclient|winexe", r"(?:-U|--user)[\s=]\s*[^\s%]{1,80}%"),
     _option("/user:", r"net\s+use", r"/user:\S{1,80}\s+"),
-    _option("/p:", r"[\w-]*(?:freerdp|mstsc)[\w-]*", r"/p:"),
+    _option("/p:", r"[swx]?l?freerdp3?|mstsc", r"/p:"),
     _option("sqlcmd ipmitool mosquitto bcp snmp rdesktop cqlsh psexec", r"sqlcmd|ipmitool|mosquitto_\w+|bcp|rdesktop|cqlsh|psexec(?:64)?(?:\.exe)?", r"-[pP]\s+"),
     _option("htpasswd", r"htpasswd", r"-\w*b\w*\s+\S{1,120}\s+\S{1,80}\s+"),
     _option("lftp", r"lftp", r"-u\s+[^\s,]{1,80},"),

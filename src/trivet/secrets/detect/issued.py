@@ -18,7 +18,6 @@ from trivet.secrets.detect.value_shape import (
     is_documented,
     is_placeholder,
     is_token,
-    lazy_pattern,
 )
 
 Check = Callable[[str], bool]
@@ -53,11 +52,11 @@ class Rule(msgspec.Struct, frozen=True):
 def rule(
     kind: str, anchors: str, pattern: str, check: Check = _any, *, flags: int = 0, placeholder: bool = True
 ) -> Rule:
-    return Rule(kind, tuple(anchors.split()), lazy_pattern(pattern, flags), check, placeholder)
+    return Rule(kind, tuple(anchors.split()), LazyPattern(pattern, flags), check, placeholder)
 
 
 # Visa, Mastercard, American Express, Discover, Diners, JCB: first digits and lengths.
-_ISSUERS = lazy_pattern(
+_ISSUERS = LazyPattern(
     r"4\d{15}|4\d{18}|5[1-5]\d{14}|(?:222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|"
     r"6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
 )

@@ -9,17 +9,18 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from trivet.secrets.detect.value_shape import lazy_pattern
+from trivet.secrets.detect.value_shape import LazyPattern
 
 # In words. Each has a check sum of a third of its words in bits.
 LENGTHS = (24, 21, 18, 15, 12)
 # A longer run of such words is the list itself, or a part of it.
 LONGEST_RUN = 30
 # Before a phrase, words that say what it is: then the check sum need not be right, since one word may be misspelled.
-_NAMED = lazy_pattern(r"seed|mnemonic|recovery|wallet|metamask|ledger|trezor|backup (?:words|phrase)", re.IGNORECASE)
+_NAMED = LazyPattern(r"seed|mnemonic|recovery|wallet|metamask|ledger|trezor|backup (?:words|phrase)", re.IGNORECASE)
 NAMED_BEFORE = 60
-_WORD = lazy_pattern(r"[^\W\d_]+")
-_BETWEEN = lazy_pattern(r"[\s,;.:|\d()-]{1,12}")
+# Words as short as those of the list, with nothing but blanks, commas and numbers between them.
+_RUN = LazyPattern(r"(?<![^\W_])[A-Za-z]{3,8}+(?:[\s,;.:|\d()-]{1,12}+[A-Za-z]{3,8}+){11,}+")
+_WORD = LazyPattern(r"[A-Za-z]+")
 
 Span = tuple[int, int]
 
@@ -32,23 +33,22 @@ def _numbers() -> dict[str, int]:
 
 def seed_phrases(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and stop of each phrase."""
-    if len(text.split(None, LENGTHS[-1] - 1)) < LENGTHS[-1]:
-        return
-    for run in _runs(text):
-        if LENGTHS[-1] <= len(run) <= LONGEST_RUN and (span := _phrase(text, run)) is not None:
-            yield "seed-phrase", *span
+    for short in _RUN().finditer(text):
+        for run in _runs(text, short):
+            if LENGTHS[-1] <= len(run) <= LONGEST_RUN and (span := _phrase(text, run)) is not None:
+                yield "seed-phrase", *span
 
 
-def _runs(text: str) -> Iterator[list[Span]]:
-    """Words of the list that follow one another with nothing but blanks, commas and numbers between them."""
+def _runs(text: str, short: re.Match[str]) -> Iterator[list[Span]]:
+    """Words of the list that follow one another."""
     numbers = _numbers()
     run: list[Span] = []
-    for word in _WORD().finditer(text):
-        if run and (word[0].lower() not in numbers or not _BETWEEN().fullmatch(text, run[-1][1], word.start())):
-            yield run
-            run = []
+    for word in _WORD().finditer(text, *short.span()):
         if word[0].lower() in numbers:
             run.append(word.span())
+        elif run:
+            yield run
+            run = []
     yield run
 
 

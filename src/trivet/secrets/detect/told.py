@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trivet.secrets.detect.value_shape import is_password, is_placeholder, lazy_pattern
+from trivet.secrets.detect.value_shape import LazyPattern, is_password, is_placeholder
 
 # How far behind its name a value is looked for.
 MOST_CHARACTERS = 120
@@ -17,53 +17,61 @@ MOST_WORDS = 10
 # How far around "code" a word must stand that says what it opens.
 NEAR_CODE = 60
 
-_PASSWORD = lazy_pattern(
+# One of these stands in every text in which a name is found; most texts hold none of them.
+_MAY_NAME_PASSWORD = (
+    "mot de passe",
+    *"passw passp passc passo pw kennwort contrase senha wachtwoord senord adgangskode parola".split(),
+    *"hasl hasł heslo salasana пароль".split(),
+)
+_MAY_NAME_CODE = ("pin", "puk", "code", "combi", "kombi", "geheimzahl", "zahlenschloss")
+_PASSWORD = LazyPattern(
     r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|"
     r"lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
     re.IGNORECASE,
 )
 # "Password policy", "password manager": it speaks of passwords and tells none.
-_ABOUT = lazy_pattern(
+_ABOUT = LazyPattern(
     r"[\s-]*(?:polic|manager|reset|hash|length|field|rule|prompt|form|file|check|strength|rotation|generator|protect|"
     r"richtlinie|through|on to|over)",
     re.IGNORECASE,
 )
-_CODE = lazy_pattern(
+_CODE = LazyPattern(
     r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|(?P<open>[^\W\d_]{0,20}code|combination|combo|kombination|zahlenschloss))"
     r"(?:s|[ -](?:code|number|nummer))?(?![^\W_])",
     re.IGNORECASE,
 )
 # What a code opens. "Code" alone may be that of an error, a country or a review.
-_OPENED = lazy_pattern(
-    r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|screen|"
-    r"\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|tresor|zugang|sicherheits|porte|"
+_OPENED = LazyPattern(
+    r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|"
+    r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|tresor|zugang|sicherheits|porte|"
     r"puerta|coffre|portail|cassaforte|porta",
     re.IGNORECASE,
 )
-_NOT_OPENING = lazy_pattern(
+_NOT_OPENING = LazyPattern(
     r"(?:error|exit|status|return|response|reason|zip|postal|post|country|area|source|dress|discount|promo|coupon|course|"
     r"sort|http|colou?r|bar|qr|swift|bank|tax|language|event|fault|trouble|product|airport|booking|fehler|vor)[ -]?$",
     re.IGNORECASE,
 )
 _LINKS = frozenset(
-    "is was are be to = -> => → reads read says being ist war lautet lautete heißt heisst auf est es era è é e sera será "
-    "är er jest je on это".split()
+    "is was are be to = -> => → reads read says being ist war lautet lautete heißt heisst auf est es era è é e sera "
+    "será är er jest je on это".split()
 )
 # Words that may stand between the verb and the value.
 _BETWEEN = frozenset("now still again currently always just jetzt nun noch wieder ahora maintenant toujours".split())
-_WORD = lazy_pattern(r"\S+")
-_DIGITS = lazy_pattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
-_AS = lazy_pattern(r"(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
+_WORD = LazyPattern(r"\S+")
+_DIGITS = LazyPattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
+_AS = LazyPattern(r"(?<!\S)(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
 _OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
 
 
 def told(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and stop of each secret."""
-    for name in _PASSWORD().finditer(text):
+    lower = text.lower()
+    for name in _PASSWORD().finditer(text) if any(start in lower for start in _MAY_NAME_PASSWORD) else ():
         span = _value_before(text, name) or _password_after(text, name)
         if span is not None:
             yield "password", *span
-    for name in _CODE().finditer(text):
+    for name in _CODE().finditer(text) if any(start in lower for start in _MAY_NAME_CODE) else ():
         if (name["open"] is None or _opens_something(text, name)) and (span := _code_after(text, name)) is not None:
             yield "pin", *span
 
@@ -129,5 +137,5 @@ def _stripped(text: str, word: re.Match[str]) -> tuple[int, int]:
 def _is_told_password(value: str) -> bool:
     """In a sentence more is asked than behind `password=`: a digit or a mark, and nothing that code is made of."""
     telling = any(map(str.isdigit, value)) or any(mark in value for mark in "!#$%&*+?@^~")
-    plain = not value.startswith(("--", ":")) and not any(mark in value for mark in "=(){}[]`\"")
+    plain = not value.startswith(("--", ":")) and not any(mark in value for mark in '=(){}[]`"')
     return telling and plain and is_password(value) and not is_placeholder(value)
