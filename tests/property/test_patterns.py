@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import signal
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
 import pytest
 
 import trivet
+from support.growth import NeverEnds, ended, grows_too_fast
 from support.hostile_texts import Text, hostile_texts
 from trivet.dates import forms
 from trivet.secrets.detect.value_shape import LazyPattern
@@ -30,9 +27,6 @@ BOUNDED = {"trivet.agents.capture.rules": 400, "trivet.graph.code": 300}
 # Made by functions, because their names come from data; the walk over the modules cannot see them.
 MADE = {"trivet.dates.forms": (forms.any_form(), *map(forms.form, forms._FORMS))}
 AT_ONE_PLACE = ("match", "fullmatch")
-SHORT, LONG = 256, 1024
-# Four times the text is four times the work if it is linear, and sixteen times if it is quadratic.
-SUSPICIOUS = 7.5
 # Of the processor; only a pattern that never ends reaches it.
 SECONDS = 5.0
 
@@ -117,58 +111,9 @@ def _makes_a_pattern(node: ast.AST) -> bool:
     )
 
 
-class NeverEnds(Exception):
-    pass
-
-
-@contextmanager
-def ended(seconds: float) -> Iterator[None]:
-    """Ends what would never end; the engine looks for signals while it matches."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise NeverEnds
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
-def _work(found: Found, text: str) -> float:
-    """Of the processor's time, which a busy machine does not stretch."""
-    start = time.thread_time()
+def _read(found: Found, text: str) -> None:
     for way in found.ways:
         found.pattern.sub("", text) if way == "sub" else getattr(found.pattern, way)(text)
-    return time.thread_time() - start
-
-
-def _grows_too_fast(found: Found, text: Text) -> bool:
-    """Measured once; only what looks suspicious is measured again, longer and several times."""
-    work = _work(found, text.of_length(LONG))
-    if work <= TRIFLE or work <= SUSPICIOUS * _work(found, text.of_length(SHORT)):
-        return False
-    for short, long in ((SHORT, LONG), (LONG, 4 * LONG)):
-        shorter, longer = text.of_length(short), text.of_length(long)
-        ratio = min(_work(found, longer) for _ in range(3)) / min(_work(found, shorter) for _ in range(3))
-        if ratio <= SUSPICIOUS:
-            return False
-    return True
-
-
-def _trifle() -> float:
-    """Work that needs no second look: four times that of a simple pattern on a harmless text of the same length.
-
-    Going over 1,024 characters from each of them is twice as much at least.
-    """
-    harmless = Found("", re.compile(r"\w+"), ("sub",))
-    text = "It rained all day, and the bees stayed at home. " * (LONG // 48)
-    return 4 * min(_work(harmless, text) for _ in range(20))
-
-
-TRIFLE = _trifle()
 
 
 def _slow(found: Found, seconds: float) -> Text | None:
@@ -176,7 +121,7 @@ def _slow(found: Found, seconds: float) -> Text | None:
     try:
         with ended(seconds):
             for text in hostile_texts(found.pattern):
-                if _grows_too_fast(found, text):
+                if grows_too_fast(partial(_read, found), text.of_length):
                     return text
     except NeverEnds:
         return text
