@@ -54,8 +54,9 @@ class Guard:
         Without `recognise` a value that is sealed already is sealed once more under a new name: for a writer who must
         not learn from the name of a placeholder that a guess was right.
         """
-        if refuse and self.mode != "off" and find(memory.scope):
-            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+        if refuse:
+            self.check_scope(memory.scope)
+        history = tuple(map(self._without_secret_names, history))
         spans = self._spans_by_text([*(old.memory for old in history), memory])
         if not spans:
             return Protected(memory, history)
@@ -67,6 +68,16 @@ class Guard:
         protected = redaction.clean(memory, revision)
         past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
         return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
+
+    def check_scope(self, scope: str) -> None:
+        if self.mode != "off" and find(scope):
+            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+
+    def _without_secret_names(self, old: Revision) -> Revision:
+        """An imported revision may name anything as its scope, category or act. Secrets in these are not kept."""
+        memory, clean = old.memory, self.without_secrets
+        named = msgspec.structs.replace(memory, scope=clean(memory.scope), category=clean(memory.category))
+        return msgspec.structs.replace(old, memory=named, action=clean(old.action))
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Everything in a text that must not be stored as it is, from left to right."""
