@@ -34,6 +34,7 @@ COMMANDS: tuple[Rule, ...] = (
     _option("/user:", r"net\s+use", r"/user:\S{1,80}\s+"),
     _option("/p:", r"[swx]?l?freerdp3?|mstsc", r"/p:"),
     _option("sqlcmd ipmitool mosquitto bcp snmp rdesktop cqlsh psexec", r"sqlcmd|ipmitool|mosquitto_\w+|bcp|rdesktop|cqlsh|psexec(?:64)?(?:\.exe)?", r"-[pP]\s+"),
+    _option("ssh-keygen", r"ssh-keygen", r"-[NP]\s*"),
     _option("htpasswd", r"htpasswd", r"-\w*b\w*\s+\S{1,120}\s+\S{1,80}\s+"),
     _option("lftp", r"lftp", r"-u\s+[^\s,]{1,80},"),
     _option("-a --auth", r"https?|xh", r"(?:-a|--auth)[\s=]\s*[^\s:]{1,80}:"),

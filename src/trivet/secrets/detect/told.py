@@ -23,7 +23,8 @@ _MAY_NAME_PASSWORD = (
     *"passw passp passc passo pw kennwort contrase senha wachtwoord senord adgangskode parola".split(),
     *"hasl hasł heslo salasana пароль".split(),
 )
-_MAY_NAME_CODE = ("pin", "puk", "code", "combi", "kombi", "geheimzahl", "zahlenschloss")
+_MAY_NAME_PAIR = ("login", "log-in", "cred", "zugangsdaten", "benutzer", "user")
+_MAY_NAME_CODE = ("pin", "puk", "code", "codic", "digo", "combi", "kombi", "geheimzahl", "zahlenschloss")
 _PASSWORD = LazyPattern(
     r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|"
     r"lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
@@ -36,15 +37,15 @@ _ABOUT = LazyPattern(
     re.IGNORECASE,
 )
 _CODE = LazyPattern(
-    r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|(?P<open>[^\W\d_]{0,20}code|combination|combo|kombination|zahlenschloss))"
+    r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|(?P<open>[^\W\d_]{0,20}code|codice|c[oó]digo|combination|combo|kombination|zahlenschloss))"
     r"(?:s|[ -](?:code|number|nummer))?(?![^\W_])",
     re.IGNORECASE,
 )
 # What a code opens. "Code" alone may be that of an error, a country or a review.
 _OPENED = LazyPattern(
     r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|"
-    r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|tresor|zugang|sicherheits|porte|"
-    r"puerta|coffre|portail|cassaforte|porta",
+    r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|schlie(?:ß|ss)fach|spind|tresor|zugangs|sicherheits|"
+    r"porte|puerta|coffre|portail|cassaforte|cancello|port(?:a|one)\b|allarme|alarma",
     re.IGNORECASE,
 )
 _NOT_OPENING = LazyPattern(
@@ -53,14 +54,22 @@ _NOT_OPENING = LazyPattern(
     re.IGNORECASE,
 )
 _LINKS = frozenset(
-    "is was are be to = -> => → reads read says being ist war lautet lautete heißt heisst auf est es era è é e sera "
+    "is was are to = -> => → reads ist war lautet lautete heißt heisst est es era è é e sera "
     "será är er jest je on это".split()
 )
+# Those that say what something is. A version is pinned *to* a number.
+_SAYS = _LINKS - {"to"}
 # Words that may stand between the verb and the value.
 _BETWEEN = frozenset("now still again currently always just jetzt nun noch wieder ahora maintenant toujours".split())
 _WORD = LazyPattern(r"\S+")
 _DIGITS = LazyPattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
 _AS = LazyPattern(r"(?<!\S)(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
+# "login: admin / ...", "credentials are bob / ...".
+_PAIR = LazyPattern(
+    r"(?<![^\W_])(?:log-?in|credentials?|creds|zugangsdaten|benutzer(?:name)?|user(?:name)?)(?: (?:is|are|ist|sind))?"
+    r"[ \t]{0,3}[: =][ \t]{0,3}[\w.@+-]{1,60}[ \t]{1,3}[/|][ \t]{1,3}(?P<value>\S{6,100})",
+    re.IGNORECASE,
+)
 _OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
 
 
@@ -71,6 +80,9 @@ def told(text: str) -> Iterator[tuple[str, int, int]]:
         span = _value_before(text, name) or _password_after(text, name)
         if span is not None:
             yield "password", *span
+    for pair in _PAIR().finditer(text) if any(start in lower for start in _MAY_NAME_PAIR) else ():
+        if _is_told_password(pair["value"].rstrip(".,;")):
+            yield "password", pair.start("value"), pair.start("value") + len(pair["value"].rstrip(".,;"))
     for name in _CODE().finditer(text) if any(start in lower for start in _MAY_NAME_CODE) else ():
         if (name["open"] is None or _opens_something(text, name)) and (span := _code_after(text, name)) is not None:
             yield "pin", *span
@@ -83,30 +95,35 @@ def _password_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _code_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
-    """At once only behind a name in capitals, or one that says what it opens: pin 4021 is a leg of a chip."""
-    sure = name["open"] is not None or not name[0].islower()
-    for span, at_once in _values_after(text, name.end()):
-        if _DIGITS().fullmatch(text[slice(*span)]) and (sure or not at_once):
-            return span
-    return None
+    """Behind `pin` in small letters only if a verb says so: pin 4021 is a leg of a chip."""
+    if name["open"] is None and name[0].islower() and text[name.end() : name.end() + 1] != ":":
+        return next(
+            (span for span, link in _values_after(text, name.end()) if link in _SAYS and _is_code(text, span)), None
+        )
+    return next((span for span, _ in _values_after(text, name.end()) if _is_code(text, span)), None)
 
 
-def _values_after(text: str, end: int) -> Iterator[tuple[tuple[int, int], bool]]:
-    """Start and stop of each word that the text may mean as the value, and whether it follows the name at once."""
+def _is_code(text: str, span: tuple[int, int]) -> bool:
+    return _DIGITS().fullmatch(text, *span) is not None
+
+
+def _values_after(text: str, end: int) -> Iterator[tuple[tuple[int, int], str]]:
+    """Start and stop of each word that the text may mean as the value, and the word or mark that says so, if any."""
     stop = min(len(text), end + MOST_CHARACTERS)
-    line_end = text.find("\n", end, stop)
-    linked, at_once = True, True
-    if text[end : end + 1] == ":" and text[end + 1 : end + 2] == "\n":
-        line_end = -1
+    line_end = -1 if text.startswith(":\n", end) else text.find("\n", end, stop)
+    link: str | None = ""  # at once is close enough
     for number, word in enumerate(_WORD().finditer(text, end, stop if line_end < 0 else line_end)):
         if number >= MOST_WORDS:
             return
         bare = word[0].strip(_OPENING + _CLOSING).lower()
-        if linked and bare and word.start() > end:
-            yield _stripped(text, word), at_once
-        joins = bare in _LINKS or word[0].lower() in _LINKS or word[0].endswith(":")
-        linked = joins or (linked and bare in _BETWEEN) or (linked and not bare)
-        at_once = at_once and not bare
+        if link is not None and bare and word.start() > end:
+            yield _stripped(text, word), link
+        if word[0].endswith(":"):
+            link = ":"
+        elif bare in _LINKS or word[0].lower() in _LINKS:
+            link = bare or word[0]
+        elif bare and bare not in _BETWEEN:
+            link = None
 
 
 def _value_before(text: str, name: re.Match[str]) -> tuple[int, int] | None:
