@@ -11,8 +11,8 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from itertools import product
-from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes
+from re import _parser as parser
 from typing import Any
 
 import msgspec
@@ -141,9 +141,9 @@ def _test(node: tuple[Any, Any]) -> Callable[[str], bool]:
     if code is codes.ANY:
         return lambda one: one != "\n"
     if code is codes.LITERAL:
-        return lambda one: ord(one) == value
+        return lambda one: one == chr(value)
     if code is codes.NOT_LITERAL:
-        return lambda one: ord(one) != value
+        return lambda one: one != chr(value)
     negated = bool(value) and value[0][0] is codes.NEGATE
     members = value[1:] if negated else value
     return lambda one: any(_holds(item, one) for item in members) != negated
@@ -152,9 +152,9 @@ def _test(node: tuple[Any, Any]) -> Callable[[str], bool]:
 def _holds(item: tuple[Any, Any], one: str) -> bool:
     code, value = item
     if code is codes.LITERAL:
-        return ord(one) == value
+        return one == chr(value)
     if code is codes.RANGE:
-        return value[0] <= ord(one) <= value[1]
+        return chr(value[0]) <= one <= chr(value[1])
     return _CATEGORIES[value](one)
 
 

@@ -30,8 +30,9 @@ def test_the_labelled_set_is_large_enough() -> None:
 def test_no_secret_of_the_set_stands_whole_in_a_file() -> None:
     from pathlib import Path
 
-    raw = Path(__file__).with_name("secrets.jsonl").read_text(encoding="utf-8")
-    assert not [row.kind for row in load("secrets") if row.text[row.start : row.stop] in raw]
+    for name in ("secrets", "told_secrets"):
+        raw = Path(__file__).with_name(f"{name}.jsonl").read_text(encoding="utf-8")
+        assert not [row.kind for row in load(name) if row.text[row.start : row.stop] in raw]
 
 
 @pytest.mark.parametrize("split", ["tune", "test"])
@@ -41,6 +42,17 @@ def test_recall_and_false_positives(split: str) -> None:
     alarms = [row.text for row in harmless if find(row.text)]
     assert sum(found) / len(found) >= 0.95
     assert len(alarms) / len(harmless) <= 0.02, alarms
+
+
+@pytest.mark.parametrize("split", ["tune", "test"])
+def test_secrets_as_people_tell_them(split: str) -> None:
+    """In sentences, on command lines, over several lines; and their like that hold none."""
+    told, harmless = load("told_secrets", split), load("told_harmless", split)
+    assert (len(told), len(harmless)) == (50, 65)
+    found = [any(one.start <= row.start and row.stop <= one.stop for one in find(row.text)) for row in told]
+    alarms = [row.text for row in harmless if find(row.text)]
+    assert sum(found) >= 47, [row.text for row, was in zip(told, found, strict=True) if not was]
+    assert len(alarms) <= 1, alarms
 
 
 @pytest.mark.parametrize(

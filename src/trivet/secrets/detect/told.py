@@ -96,7 +96,7 @@ def _password_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
 
 def _code_after(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     """Behind `pin` in small letters only if a verb says so: pin 4021 is a leg of a chip."""
-    if name["open"] is None and name[0].islower() and text[name.end() : name.end() + 1] != ":":
+    if name[0] in ("pin", "pins") and text[name.end() : name.end() + 1] != ":":
         return next(
             (span for span, link in _values_after(text, name.end()) if link in _SAYS and _is_code(text, span)), None
         )
