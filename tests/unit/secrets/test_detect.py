@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 from itertools import pairwise
 
@@ -151,3 +152,15 @@ def test_a_placeholder_is_no_secret() -> None:
     assert find("password = [secret:password:1]") == ()
     (found,) = find(f"password = [secret:password:1] and the token {token}")
     assert found.kind == "github-token"
+
+
+def test_a_deep_head_is_no_token() -> None:
+    """JSON nested a thousand times in what looks like a token's head: it is read as text, and nothing fails."""
+    head = base64.urlsafe_b64encode(b'{"a":' + b"[" * 20_000).decode().rstrip("=")
+    assert find(f"{head}.{letters('body', 20)}.{letters('sign', 40)}") == ()
+
+
+def test_a_key_that_holds_a_typed_run_is_found_and_a_typed_one_is_not() -> None:
+    key = "gh" + f"p_{letters('typed', 14)}12345678{letters('run', 14)}"
+    assert [one.kind for one in find(f"the bot pushes with {key} at night")] == ["github-token"]
+    assert find("api_key: abcdefgh12345678abcdefgh") == ()
