@@ -13,21 +13,22 @@ from trivet.secrets.detect.value_shape import LazyPattern, is_password, is_place
 
 # How far behind its name a value is looked for.
 MOST_CHARACTERS = 120
-MOST_WORDS = 10
+MOST_WORDS = 14
 # How far around "code" a word must stand that says what it opens.
 NEAR_CODE = 60
 
 # One of these stands in every text in which a name is found; most texts hold none of them.
 _MAY_NAME_PASSWORD = (
     "mot de passe",
-    *"passw passp passc passo pw kennwort contrase senha wachtwoord senord adgangskode parola".split(),
+    *"passw passp passc passo pw kennwort contrase senha clave wachtwoord senord adgangskode parola".split(),
     *"hasl hasł heslo salasana пароль".split(),
 )
+_MAY_NAME_WIFI = ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router", "ssid")
 _MAY_NAME_PAIR = ("login", "log-in", "cred", "zugangsdaten", "benutzer", "user")
-_MAY_NAME_CODE = ("pin", "puk", "code", "codic", "digo", "combi", "kombi", "geheimzahl", "zahlenschloss")
+_MAY_NAME_CODE = tuple("pin puk code codic digo combi kombi geheimzahl zahlenschloss keypad box".split())
 _PASSWORD = LazyPattern(
-    r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|"
-    r"lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
+    r"(?<![^\W_])(?:pass(?:word|wort|phrase|code|wd)|pwd?|kennwort|mot de passe|contrase(?:ñ|n)a|senha|clave|"
+    r"wachtwoord|lösenord|losenord|adgangskode|passord|parola|has[lł]o|heslo|salasana|пароль)(?![^\W_])",
     re.IGNORECASE,
 )
 # "Password policy", "password manager": it speaks of passwords and tells none.
@@ -37,30 +38,35 @@ _ABOUT = LazyPattern(
     re.IGNORECASE,
 )
 _CODE = LazyPattern(
-    r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|(?P<open>[^\W\d_]{0,20}code|codice|c[oó]digo|combination|combo|kombination|zahlenschloss))"
+    r"(?<![^\W_])(?:pin|puk|geheimzahl|passcode|"
+    r"(?P<open>[^\W\d_]{0,20}code|codice|c[oó]digo|combination|combo|kombination|zahlenschloss|keypad|key ?box))"
     r"(?:s|[ -](?:code|number|nummer))?(?![^\W_])",
     re.IGNORECASE,
 )
 # What a code opens. "Code" alone may be that of an error, a country or a review.
 _OPENED = LazyPattern(
     r"door|gate|alarm|lock|safe\b|keypad|key ?box|garage|entr(?:y|ance)|access|voicemail|phone|tablet|ipad|laptop|"
-    r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|schlie(?:ß|ss)fach|spind|tresor|zugangs|sicherheits|"
-    r"porte|puerta|coffre|portail|cassaforte|cancello|port(?:a|one)\b|allarme|alarma",
+    r"screen|\bsim\b|vault|elevator|\blift\b|gym|cellar|tür|\btor|eingang|schloss|schlüssel|schlie(?:ß|ss)fach|"
+    r"spind|tresor|zugangs|sicherheits|porte|puerta|coffre|portail|cassaforte|cancello|port(?:a|one)\b|allarme|alarma",
     re.IGNORECASE,
 )
 _NOT_OPENING = LazyPattern(
-    r"(?:error|exit|status|return|response|reason|zip|postal|post|country|area|source|dress|discount|promo|coupon|course|"
-    r"sort|http|colou?r|bar|qr|swift|bank|tax|language|event|fault|trouble|product|airport|booking|fehler|vor)[ -]?$",
+    r"(?:error|exit|status|return|response|reason|zip|postal|post|country|area|source|dress|discount|promo|coupon|"
+    r"course|order|item|part|model|serial|service|tracking|voucher|gift|referral|sort|http|colou?r|bar|qr|swift|bank|"
+    r"tax|language|event|fault|trouble|product|airport|booking|stock|article|flight|fehler|bestell|artikel|vor)[ -]?$",
     re.IGNORECASE,
 )
 _LINKS = frozenset(
-    "is was are to = -> => → reads ist war lautet lautete heißt heisst est es era è é e sera "
-    "será är er jest je on это".split()
+    "is was are to = -> => → reads ist war auf lautet lautete heißt heisst est es era è é e sera será är er jest je "
+    "это".split()
 )
 # Those that say what something is. A version is pinned *to* a number.
 _SAYS = _LINKS - {"to"}
 # Words that may stand between the verb and the value.
-_BETWEEN = frozenset("now still again currently always just jetzt nun noch wieder ahora maintenant toujours".split())
+_BETWEEN = frozenset(
+    "now still again currently always just simply actually jetzt nun noch wieder immer weiterhin derzeit aktuell "
+    "ahora siempre todavía maintenant toujours sempre ancora adesso agora nog steeds".split()
+)
 _WORD = LazyPattern(r"\S+")
 _DIGITS = LazyPattern(r"(?:\d{4,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?")
 _AS = LazyPattern(r"(?<!\S)(\S{6,64}) (?:as|als|como|comme) (?:\w{1,8} ){0,2}$", re.IGNORECASE)
@@ -70,12 +76,22 @@ _PAIR = LazyPattern(
     r"[ \t]{0,3}[: =][ \t]{0,3}[\w.@+-]{1,60}[ \t]{1,3}[/|][ \t]{1,3}(?P<value>\S{6,100})",
     re.IGNORECASE,
 )
+# The key of a wireless network, on one line with its name.
+_WIFI_KEY = LazyPattern(
+    r"(?<![^\W_])(?:wi-?fi|wlan|wpa[23]?|hotspot|router|ssid)(?![^\W_])[^\n]{0,60}?"
+    r"(?<![^\W_])(?:key|schlüssel|cl[ée]|chiave|code)(?![^\W_])",
+    re.IGNORECASE,
+)
 _OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
 
 
 def told(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind, start and stop of each secret."""
     lower = text.lower()
+    wifi = _WIFI_KEY().finditer(text) if any(start in lower for start in _MAY_NAME_WIFI) else ()
+    for name in wifi:
+        if (span := _password_after(text, name)) is not None:
+            yield "password", *span
     for name in _PASSWORD().finditer(text) if any(start in lower for start in _MAY_NAME_PASSWORD) else ():
         span = _value_before(text, name) or _password_after(text, name)
         if span is not None:
