@@ -289,7 +289,7 @@ def pin(length: int) -> str:
 
 def seed_phrase(count: int) -> list[str]:
     """With its check sum, as wallets make them."""
-    words = files("trivet.secrets.detect").joinpath("seed_words.txt").read_text(encoding="utf-8").split()
+    words = files("mnemonic").joinpath("wordlist", "english.txt").read_text(encoding="utf-8").split()
     bits = count * 32 // 3
     entropy = draw.randbytes(bits // 8)
     check = bits // 32
