@@ -42,9 +42,9 @@ def fill(trivet: Trivet) -> dict[str, str]:
         "city": "The headquarters of Acme Dynamics stand in Rostock, close to the harbour.",
         "other": "The headquarters of Umbrella Works stand in Dresden, close to the river.",
     }
-    ids = {name: trivet.remember(text).id for name, text in made.items()}
-    for number in range(20):
-        trivet.remember(f"Some person number {number} went to the market for apples and spoke of a town.")
+    others = (f"Some person number {number} went to the market for apples and spoke of a town." for number in range(20))
+    stored = trivet.remember_many({"content": text} for text in (*made.values(), *others))  # at one time: none is later
+    ids = {name: one.id for name, one in zip(made, stored, strict=False)}
     trivet.drain()
     return ids
 

@@ -59,8 +59,9 @@ def test_a_note_is_known_by_its_title_or_its_file(trivet: Trivet, fields: dict[s
 
 
 def test_a_link_of_the_store_counts_as_well(trivet: Trivet) -> None:
-    page = trivet.remember(PAGE, title="Docker: prune images").id
-    note = trivet.remember("How to prune docker images of any kind.", title="Cleaning").id
+    listed = {"content": PAGE, "title": "Docker: prune images"}
+    told = {"content": "How to prune docker images of any kind.", "title": "Cleaning"}
+    page, note = (one.id for one in trivet.remember_many([listed, told]))
     assert ranked(trivet, "prune docker images")[0] == page
     trivet.link(page, "see-also", note)
     assert ranked(trivet, "prune docker images")[0] == note

@@ -42,15 +42,18 @@ class Comparison:
         self._embedding = embedding
         self.trouble: str | None = None
 
-    def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool) -> list[Judged]:
-        """Compares both ways, keeps what is likely, and returns what the memory itself may update."""
+    def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True) -> list[Judged]:
+        """Compares both ways, keeps what is likely, and returns what the memory itself may update.
+
+        Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet.
+        """
         judged = list(self._judged(memory, near, by_meaning))
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged
             if verdict.probability >= KEPT_FROM and not newer.sensitive and not older.sensitive
         ]
-        self._store.likely_updates.finish(memory, likely)
+        self._store.likely_updates.finish(memory, likely, done)
         return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
 
     def drain(self, stop: threading.Event, most: int | None = None) -> int:

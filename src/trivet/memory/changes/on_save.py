@@ -26,7 +26,9 @@ def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -
     if near is None:
         return ()
     comparison = Comparison(engine.store, engine.embedding)
-    judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name)
+    serving = engine.embedding.serving()
+    alone = serving is None or engine.store.jobs.backlog(serving).waiting <= 1  # none but itself waits for its vector
+    judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone)
     engine.worker.note(comparison.trouble)
     told = change_model().told
     likely = [one for one in judged if one[1].probability >= told and one[0].id not in known]

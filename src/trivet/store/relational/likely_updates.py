@@ -25,14 +25,18 @@ class LikelyUpdates(Part):
     def pending(self) -> int:
         return int(self._row("pending")[0])
 
-    def finish(self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]]) -> None:
-        """Stores what a comparison found, as (newer, older, probability), unless either has changed since."""
+    def finish(self, memory: Memory, found: Iterable[tuple[Memory, Memory, float]], done: bool = True) -> None:
+        """Stores what a comparison found, as (newer, older, probability), unless either has changed since.
+
+        Not `done`: some of its neighbours could not be seen yet, so it stays in the queue.
+        """
         with self._database.take() as connection:
             for newer, older, probability in found:
                 values = {"newer": newer.id, "newer_revision": newer.revision}
                 values |= {"older": older.id, "older_revision": older.revision, "probability": probability}
                 connection.execute(self._sql["put"], values)
-            connection.execute(self._sql["finish"], {"id": memory.id, "revision": memory.revision})
+            if done:
+                connection.execute(self._sql["finish"], {"id": memory.id, "revision": memory.revision})
 
     def skip(self, uncompared: Uncompared) -> None:
         """There is nothing to compare it by."""
