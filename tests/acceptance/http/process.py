@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from support.http_server import Client
 from support.waiting import LIMIT_SECONDS
@@ -23,12 +24,18 @@ COMMAND = ("-m", "trivet.cli")
 
 
 class Process:
-    def __init__(self, *arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        program: Sequence[str] = COMMAND,
+        log: int | IO[str] = subprocess.PIPE,
+        **environment: str,
+    ) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
         self.running = subprocess.Popen(
             [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=log,
             text=True,
             env={**os.environ, **own},
         )
@@ -60,9 +67,14 @@ class Process:
 
 
 @contextmanager
-def process(*arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> Iterator[Process]:
-    """`program` is what Python runs: the command itself, or one that changes something first."""
-    started = Process(*arguments, program=program, **environment)
+def process(
+    *arguments: str, program: Sequence[str] = COMMAND, log: int | IO[str] = subprocess.PIPE, **environment: str
+) -> Iterator[Process]:
+    """`program` is what Python runs: the command itself, or one that changes something first.
+
+    The log goes into a pipe that nobody reads until the end. What is asked more than some hundred times needs a file.
+    """
+    started = Process(*arguments, program=program, log=log, **environment)
     try:
         yield started
     finally:
