@@ -78,7 +78,7 @@ class World:
         """`trivet serve` as a process, over this store."""
         settings = {"TRIVET_EMBEDDER": self.model, "TRIVET_BUSY_TIME_LIMIT_MS": str(BUSY_MS), **NO_LIMITS}
         arguments = ("--path", self.address, *(("--port", str(port)) if port else ()))
-        with (self.folder / "server.log").open("a") as log, process(*arguments, log=log, **settings) as running:
+        with process(*arguments, log=str(self.folder / "server.log"), **settings) as running:
             yield running
 
     def by_server(self, server: Process) -> Opening:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from support.http_server import Client
 from support.waiting import LIMIT_SECONDS
@@ -28,17 +27,20 @@ class Process:
         self,
         *arguments: str,
         program: Sequence[str] = COMMAND,
-        log: int | IO[str] = subprocess.PIPE,
+        log: str = "",
         **environment: str,
     ) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
+        errors = Path(log).open("a") if log else None  # noqa: SIM115 - the process has it from here on
         self.running = subprocess.Popen(
             [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
-            stderr=log,
+            stderr=errors or subprocess.PIPE,
             text=True,
             env={**os.environ, **own},
         )
+        if errors is not None:
+            errors.close()
         assert self.running.stdout is not None
         self.first_line = self.running.stdout.readline()
         found = ADDRESS.search(self.first_line)
@@ -67,12 +69,10 @@ class Process:
 
 
 @contextmanager
-def process(
-    *arguments: str, program: Sequence[str] = COMMAND, log: int | IO[str] = subprocess.PIPE, **environment: str
-) -> Iterator[Process]:
+def process(*arguments: str, program: Sequence[str] = COMMAND, log: str = "", **environment: str) -> Iterator[Process]:
     """`program` is what Python runs: the command itself, or one that changes something first.
 
-    The log goes into a pipe that nobody reads until the end. What is asked more than some hundred times needs a file.
+    `log` is a file for its log. Without one it goes into a pipe that holds some hundred lines and is read at the end.
     """
     started = Process(*arguments, program=program, log=log, **environment)
     try:
