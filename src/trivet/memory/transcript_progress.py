@@ -14,6 +14,7 @@ import msgspec
 
 from trivet.atomic_write import atomic_write
 from trivet.clock import now
+from trivet.private_folder import private_folder
 from trivet.settings import data_folder
 
 # A conversation that was not continued for so long is taken to be over.
@@ -51,8 +52,7 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
 
 def save_progress(progress: TranscriptProgress) -> None:
     """Replaces the file atomically, and deletes the files of conversations long over."""
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = private_folder(_folder())
     _write(_file(progress.store, progress.session), msgspec.json.encode(progress))
     for file in folder.glob("*.json"):
         if file.name != PROBLEM and time.time() - _modified(file) > KEPT_SECONDS:
@@ -73,8 +73,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
 
 
 def note_problem(text: str) -> None:
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = private_folder(_folder())
     _write(folder / PROBLEM, msgspec.json.encode(Problem(at=now(), text=text)))
 
 

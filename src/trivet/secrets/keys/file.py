@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import SecretError
+from trivet.private_folder import private_folder
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
 
 if sys.platform != "win32":
@@ -41,7 +42,7 @@ class FilePlace:
     def write(self, before: Keys, after: Keys) -> bool:
         """Atomic, and on the disk before it returns: a lost key would make what it sealed unreadable."""
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self._path.parent)
             with self._locked():
                 if self.read() != before:
                     return False

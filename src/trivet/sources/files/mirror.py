@@ -14,6 +14,7 @@ import msgspec
 
 from trivet.errors import InvalidInput, StoreError
 from trivet.memory.export_import import LinkLine, MemoryLine
+from trivet.private_folder import private_folder
 from trivet.sources.files.front_matter import split_front_matter, text_of
 from trivet.sources.files.mirror_format import is_as_written, is_mirror, says_the_same, written
 from trivet.sources.files.walk import NOT_NOTES, list_files, read_text
@@ -47,7 +48,7 @@ def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
     """`lines` are those of an export; `write` writes a text to a file atomically."""
     memories, links = _decode(lines)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(folder)
         root = folder.resolve(strict=True)
         return _update(memories, links, root, write)
     except OSError as error:
@@ -71,7 +72,7 @@ def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path
             continue
         name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
         used_paths.add(name)
-        (root / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder((root / name).parent)
         write(root / name, text)
         done["written"] += 1
         if old is not None and old.path != name:
