@@ -56,9 +56,11 @@ class Campaign:
             self.skipped[name] = str(why)
             return False
         told = attacked.ledger.counts - before
-        acts = {"writes acknowledged": told["did"], "refused": told["refused"], "fate unknown": told["unknown"]}
+        unknown = told["will"] - told["did"] - told["refused"]  # cut off, or answered by an error that leaves it open
+        acts = {"writes acknowledged": told["did"], "refused": told["refused"], "fate unknown": unknown}
         self.counts[name].update({"rounds": 1, **acts, **own})
-        print(f"{name:18} {time.monotonic() - started:5.1f} s  {acts} {dict(own)} {list(attacked.ledger.open)[-1:]}")
+        said = f"; last: {attacked.ledger.open[-1]}" if told["unknown"] else ""
+        print(f"{name:18} {time.monotonic() - started:5.1f} s  {acts} {dict(own)}{said}", flush=True)
         return True
 
     def _look(self, attacked: World, chapter: Chapter, after: str, at_the_end: bool) -> bool:

@@ -11,7 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from subprocess import Popen
 from typing import Any
+
+import msgspec
 
 from acceptance.http.process import Process, process
 from soak.crew import Crew, crew
@@ -19,6 +22,7 @@ from soak.ledger import Ledger
 from soak.lying_embedder import LyingEmbedder
 from soak.writing import Opening
 from support.postgres_server import PostgresServer
+from support.resident_home import end_resident, start_resident
 from trivet import Trivet
 from trivet.memory.accounts import RIGHTS, make_key
 from trivet.types import LOCAL
@@ -80,6 +84,20 @@ class World:
         arguments = ("--path", self.address, *(("--port", str(port)) if port else ()))
         with process(*arguments, log=str(self.folder / "server.log"), **settings) as running:
             yield running
+
+    @contextmanager
+    def resident(self) -> Iterator[Popen[bytes]]:
+        """The resident process of this store's user. It is killed at the end."""
+        settings = {"TRIVET_PATH": self.address, "TRIVET_EMBEDDER": self.model, "TRIVET_RESIDENT": "use"}
+        running = start_resident({**os.environ, **settings})
+        try:
+            yield running
+        finally:
+            end_resident(running)
+
+    def by_resident(self) -> Opening:
+        environment = {**self.environment, "TRIVET_RESIDENT": "use"}
+        return msgspec.structs.replace(self.opening(), resident=True, environment=environment)
 
     def by_server(self, server: Process) -> Opening:
         return Opening(server.address, {"key": self.key(LOCAL)}, self.environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -44,6 +45,7 @@ class Opening(msgspec.Struct, frozen=True):
 def work(opening: Opening, seed: int, tell: Connection) -> None:
     """A process. It ends when it is killed, when somebody says so, or when nobody listens any more."""
     os.environ.update(opening.environment)
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the database goes away on purpose
     with suppress(BrokenPipeError, EOFError):
         while not tell.poll():
             try:

@@ -21,19 +21,19 @@ LONGEST_SECONDS = 2.0
 def inject(world: World) -> Counts:
     if not world.small_disk:
         raise Skipped("mounting a small disk is not permitted here (it takes root)")
-    refusals = world.ledger.counts["refused"]
+    rooms = sorted(world.random.sample(range(MOST_PAGES), 8))
     with world.crew() as crew:
         crew.start(world.opening(), WRITERS, world.random)
         crew.wait(world.random.randint(1, MOST_ACTS))
         try:
-            for room in sorted(world.random.sample(range(MOST_PAGES), 8)):
+            for room in rooms:
                 while not world.remount(str(_used(world) + room * PAGE)):
                     continue  # a writer was quicker
                 world.ledger.wait(1, LONGEST_SECONDS, "refused")
         finally:
             world.remount(DISK)
         crew.wait(world.random.randint(1, MOST_ACTS))
-    return {"refused writes": world.ledger.counts["refused"] - refusals}
+    return {"times the disk was full": len(rooms)}
 
 
 def _used(world: World) -> int:

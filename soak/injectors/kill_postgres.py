@@ -28,7 +28,7 @@ def inject(world: World) -> Counts:
         if victim == "a client":
             crew.kill([world.random.choice(crew.pids)])
         elif victim == "a backend":
-            os.kill(_backend(server), signal.SIGKILL)
+            os.kill(backend(server), signal.SIGKILL)
         else:
             os.kill(int((server.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
             _start(server)
@@ -36,7 +36,8 @@ def inject(world: World) -> Counts:
     return {f"kills of {victim}": 1}
 
 
-def _backend(server: PostgresServer) -> int:
+def backend(server: PostgresServer) -> int:
+    """The process of the database that works for one of the writers."""
     with server.administrator() as connection:
         row = connection.execute("SELECT max(pid) FROM pg_stat_activity WHERE usename = 'trivet'").fetchone()
     assert row is not None
