@@ -26,13 +26,14 @@ def main() -> int:
     share = min(1.0, given.rounds / WHOLE)
     campaign = Campaign(chosen, given.writers, max(5.0, 60 * share), until)
     started = time.monotonic()
-    campaign.run(plan(chosen.values(), given.rounds, Random(given.seed)))
-    scenarios = {
-        name: scenario(given.seed, share)
-        for name, scenario in alone.SCENARIOS.items()
-        if given.only in (None, name) and not campaign.over
-    }
+    scenarios: dict[str, alone.Outcome] = {}
+    for _ in campaign.run(plan(chosen.values(), given.rounds, Random(given.seed))):
+        write(given, campaign, scenarios, time.monotonic() - started)
+    for name, scenario in alone.SCENARIOS.items():
+        if given.only in (None, name) and not campaign.over:
+            scenarios[name] = scenario(given.seed, share)
     failed = write(given, campaign, scenarios, time.monotonic() - started)
+    print(f"{'VIOLATED' if failed else 'All held'} after {time.monotonic() - started:.0f} s, seed {given.seed}.")
     return 1 if failed else 0
 
 

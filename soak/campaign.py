@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+import traceback
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,10 +36,17 @@ class Campaign:
     def over(self) -> bool:
         return self._until is not None and time.monotonic() > self._until
 
-    def run(self, chapters: list[Chapter]) -> None:
+    def run(self, chapters: list[Chapter]) -> Iterator[Chapter]:
+        """Gives each chapter when it is done, so that what is known can be written down on the way."""
         for chapter in chapters:
-            if not self.over:
+            if self.over:
+                return
+            try:
                 self._chapter(chapter)
+            except Exception as error:  # noqa: BLE001 - it is written down, and hours of work go on
+                self._violated("every round goes through", "a round", chapter, [f"{type(error).__name__}: {error}"])
+                traceback.print_exc()
+            yield chapter
 
     def _chapter(self, chapter: Chapter) -> None:
         with world(chapter.store, Random(chapter.seed), self._writers, self._seconds) as attacked:
@@ -69,11 +77,15 @@ class Campaign:
         self.checks.update(list(checked))
         violated = {invariant: found for invariant, found in checked.items() if found}
         for invariant, found in violated.items():
-            kept = _kept(attacked)
-            case = {"invariant": invariant, "after": after, "store": chapter.store, "chapter seed": chapter.seed}
-            self.violations.append({**case, "found": found[:10], "count": len(found)})
-            print(f"VIOLATED: {invariant}, after {after}: {found[:3]} (store kept: {kept})", flush=True)
+            self._violated(invariant, after, chapter, found)
+        if violated:
+            print(f"The store is kept: {_kept(attacked)}", flush=True)
         return bool(violated)
+
+    def _violated(self, invariant: str, after: str, chapter: Chapter, found: list[str]) -> None:
+        case = {"invariant": invariant, "after": after, "store": chapter.store, "chapter seed": chapter.seed}
+        self.violations.append({**case, "found": found[:10], "count": len(found)})
+        print(f"VIOLATED: {invariant}, after {after}: {found[:3]}", flush=True)
 
 
 def _kept(attacked: World) -> Path:
