@@ -75,7 +75,7 @@ def rows_are_there(look: Look) -> Iterator[str]:
             continue
         stands = _said(memories[0]) if memories else GONE
         if not fate.allows(stands):
-            yield f"{subject} is {stands}, acknowledged was {fate.acknowledged}, possible {fate.possible}"
+            yield f"{subject} is {stands}, acknowledged was {fate.acknowledged}, possible {fate.possible}, {fate.error}"
         elif memories:
             yield from _history(look, subject, fate, memories[0])
     for subject in set(found) - set(look.world.ledger.fates):

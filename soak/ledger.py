@@ -34,6 +34,8 @@ class Fate:
     # Acts that may have been done: under way when their writer died, or answered by an error that leaves it open.
     possible: list[Said] = field(default_factory=list)
     acts: int = 0
+    # What the last error said.
+    error: str = ""
 
     def allows(self, found: Said) -> bool:
         return found in (self.acknowledged, *self.possible)
@@ -57,6 +59,7 @@ class Ledger:
             self.counts[told.what] += 1
             self._touched.add(told.subject)
             fate = self.fates.setdefault(told.subject, Fate())
+            fate.error = told.detail or fate.error
             match told.what:
                 case "will":
                     fate.possible.append(told.said)
