@@ -3,6 +3,7 @@
     python scripts/take_model.py embedder FOLDER
     python scripts/take_model.py reranker FOLDER          the six layers of `best`
     python scripts/take_model.py reranker-fast FOLDER     those of `fast`
+    python scripts/take_model.py changes FOLDER           the reader of changes
 
 FOLDER holds model.onnx, tokenizer.json and model.json as training/export_onnx.py writes them.
 """
@@ -20,7 +21,7 @@ LARGEST_BYTES = 25 * 10**6
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("embedder", "reranker", "reranker-fast"))
+    parser.add_argument("kind", choices=("embedder", "reranker", "reranker-fast", "changes"))
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     check(arguments.folder, arguments.kind)
@@ -32,7 +33,7 @@ def main() -> None:
 
 def check(folder: Path, kind: str) -> None:
     description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    if description.get("kind") != kind.partition("-")[0]:
+    if description.get("kind") != ("embedder" if kind == "embedder" else "reranker"):
         raise SystemExit(f"{folder} holds a {description.get('kind')}, not a {kind}")
     for name, expected in description["sha256"].items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:

@@ -48,8 +48,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_home_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For a server that several tests share, which is opened before the first of them begins."""
+    with pytest.MonkeyPatch.context() as patch:
+        _move_home(tmp_path_factory, patch)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    _move_home(tmp_path_factory, monkeypatch)
+
+
+def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his

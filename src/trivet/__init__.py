@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TooMany,
         TrivetError,
         Unauthorised,
+        UnknownFate,
     )
     from trivet.settings import Settings, load_settings
     from trivet.trivet import Trivet
@@ -54,6 +55,7 @@ __all__ = [
     "Trivet",
     "TrivetError",
     "Unauthorised",
+    "UnknownFate",
     "WhyNot",
     "load_settings",
 ]

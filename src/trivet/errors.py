@@ -7,6 +7,9 @@ The docstrings are the table of exit statuses in docs/cli.md.
 class TrivetError(Exception):
     """Base of all errors that Trivet raises on purpose."""
 
+    # What is wrong with an endpoint, where that is the reason: `hung` (silent too long), `down` (cannot answer now).
+    fault: str | None = None
+
 
 class InvalidInput(TrivetError):
     """A value given by the caller is not acceptable; nothing was written."""
@@ -36,12 +39,28 @@ class StoreError(TrivetError):
     """The store cannot be opened, read or written."""
 
 
+class Damaged(StoreError):
+    """A part of what the store holds cannot be read."""
+
+
+class UnknownFate(StoreError):
+    """The store or the way to it was lost in the middle: the write may be done or not; look before you repeat it."""
+
+
 class SecretError(TrivetError):
     """A key cannot be reached or made, or a sealed secret does not open with it."""
 
 
+class RetiredKey(SecretError):
+    """A rotation retired the key between the sealing of a secret and its write; nothing was written."""
+
+
 class EmbedderError(TrivetError):
     """The embedder cannot be loaded, did not answer, or answered nonsense."""
+
+    def __init__(self, message: str = "", fault: str | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class RerankerError(TrivetError):

@@ -33,6 +33,7 @@ from trivet.types import (
     ProposalPage,
     ProposalState,
     Proposed,
+    Purged,
     Redacted,
     Remembered,
     Rerank,
@@ -246,7 +247,7 @@ class Methods(ABC):
         :param revision: Bring this revision back; the last one if none.
         """
 
-    def purge(self, id: str) -> None:
+    def purge(self, id: str) -> Purged:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
         :param id: The id of a memory, or its first characters (at least 4).
@@ -568,10 +569,11 @@ class Methods(ABC):
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
 
-    def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+    def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
 
-        :param drop_old: Remove the old keys when everything is sealed anew.
+        :param drop_old: Remove the old keys that no store needs any longer, when everything is sealed anew.
+        :param drop: Remove these old keys, even if other stores were noted to use them.
         """
 
     def redact(self, *, progress: Progress | None = None) -> Redacted:
@@ -600,8 +602,11 @@ class Methods(ABC):
         :param target: The new file.
         """
 
-    def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+    def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store.
+        """
 
     def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None
@@ -817,7 +822,7 @@ class AsyncMethods(ABC):
         :param revision: Bring this revision back; the last one if none.
         """
 
-    async def purge(self, id: str) -> None:
+    async def purge(self, id: str) -> Purged:
         """Remove a memory, its history, vectors and links for good. This cannot be undone.
 
         :param id: The id of a memory, or its first characters (at least 4).
@@ -1139,10 +1144,11 @@ class AsyncMethods(ABC):
     async def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
 
-    async def rotate_keys(self, *, drop_old: bool = False) -> Rotated:
+    async def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
 
-        :param drop_old: Remove the old keys when everything is sealed anew.
+        :param drop_old: Remove the old keys that no store needs any longer, when everything is sealed anew.
+        :param drop: Remove these old keys, even if other stores were noted to use them.
         """
 
     async def redact(self, *, progress: Progress | None = None) -> Redacted:
@@ -1171,8 +1177,11 @@ class AsyncMethods(ABC):
         :param target: The new file.
         """
 
-    async def doctor(self) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+    async def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store.
+        """
 
     async def reindex(
         self, *, lexical: bool = True, vectors: bool = True, graph: bool = True, progress: Progress | None = None

@@ -158,7 +158,7 @@ class Trivet(Methods):
         """The whole store as lines of JSON: header, memories with their history, links."""
         if self._remote is not None:
             return self._remote.export(include_sensitive)
-        from trivet.memory.export_import import export_lines
+        from trivet.memory.export import export_lines
         from trivet.memory.perform import note_reveal
 
         self._engine.demand("read")

@@ -372,6 +372,7 @@ class Stats(Value, frozen=True, kw_only=True):
     embedder: str | None
     schema: int
     bytes: int | None
+    notes: tuple[str, ...] = ()
 
 
 class Page(Value, frozen=True, kw_only=True):
@@ -600,18 +601,35 @@ class AuditEntry(Value, frozen=True, kw_only=True):
 
 
 class Redacted(Value, frozen=True, kw_only=True):
-    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind."""
+    """What redacting stored memories took out: how many memories had secrets, and the secrets by kind.
+
+    `pending` says where the old texts are still to be erased from the files, if anywhere.
+    """
 
     memories: int
     secrets: Mapping[str, int]
+    pending: str | None = None
+
+
+class Purged(Value, frozen=True, kw_only=True):
+    """A memory that is gone. `pending` says where words of it are still to be erased from the files, if anywhere."""
+
+    id: str
+    pending: str | None = None
 
 
 class Rotated(Value, frozen=True, kw_only=True):
-    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone."""
+    """What a rotation of keys did: the new key's id, how many secrets are sealed anew, how many old keys are gone.
+
+    `resumed`: it went on with the key of an earlier rotation that was not finished here. `kept` names the old keys that
+    should have been dropped and were not, each with the stores that may still need it.
+    """
 
     key: str
     resealed: int
     dropped: int = 0
+    resumed: bool = False
+    kept: Mapping[str, tuple[str, ...]] = {}
 
 
 class Finding(Value, frozen=True, kw_only=True):

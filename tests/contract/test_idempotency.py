@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.stores import Open
+from support.stores import Open, add, memory
 from trivet.store.records import Kept
 from trivet.store.relational import idempotency
 from trivet.store.relational.store import RelationalStore as Store
@@ -57,6 +57,23 @@ def test_of_many_at_once_one_begins(open_store: Open) -> None:
     assert begun.count(None) == 1
 
 
+def test_the_answer_is_written_with_what_the_act_wrote(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    one = memory("relay")
+
+    def dies() -> bytes:
+        add(store, one)
+        raise KeyError("in the middle")
+
+    with pytest.raises(KeyError):
+        store.idempotency.act(b"name", b"request", dies)
+    assert other.memories.get_many([one.id]) == {}
+    assert store.idempotency.act(b"name", b"request", lambda: str(len(add(store, one))).encode()).acted
+    again = other.idempotency.act(b"name", b"request", dies)
+    assert again == Kept(request=b"request", answer=b"1")
+    assert other.memories.get(one.id) == one
+
+
 def test_what_is_a_day_old_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.idempotency.begin(b"old", b"request", LEASE)
     store.idempotency.finish(b"old", b"answer")
@@ -70,4 +87,14 @@ def test_tenants_of_a_server_and_users_of_a_tenant(open_store: Open) -> None:
     """A user's view of the store has the same record, since names are digests of each one's own key."""
     store = open_store()
     assert store.seen_by("ana").idempotency.begin(b"name", b"request", LEASE) is None
+    assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")
+
+
+def test_a_request_begun_under_a_clock_that_was_ahead_is_taken_over(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as ahead:
+        ahead.setattr("time.time", lambda: 4e9)
+        assert store.idempotency.begin(b"name", b"request", LEASE) is None
+    assert store.idempotency.begin(b"name", b"request", LEASE) is None
     assert store.idempotency.begin(b"name", b"request", LEASE) == Kept(request=b"request")

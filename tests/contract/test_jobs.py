@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, near, replace, unit, whole
+from trivet.memory.background.worker import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, LONGEST_RETRY_SECONDS
 from trivet.store.records import Job, Model
+from trivet.store.relational.jobs import LONGEST_WAIT_SECONDS
 from trivet.store.relational.store import RelationalStore as Store
 
 
@@ -129,3 +131,40 @@ def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Mod
     newest = store.jobs.newest(model, 2)
     assert {id: job.content for id, job in newest.items()} == {third.id: "three", second.id: "two"}
     assert list(newest) == [third.id, second.id]
+
+
+DECADE = 10 * 365 * 86_400.0
+
+
+def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store, model: Model) -> None:
+    """The clock was years ahead when one process leased a job and noted another's failure; then it was set right."""
+    add(store, memory("relay"), memory("door"))
+    leased, failed = store.jobs.lease(model, 10, DECADE)
+    store.jobs.fail([failed], "the server is down", {failed.key: DECADE})
+    assert store.jobs.seconds_until_due(model) == 0
+    assert {job.key for job in store.jobs.lease(model, 10, 60)} == {leased.key, failed.key}
+    assert store.jobs.lease(model, 10, 60) == (), "and is then leased as ever"
+    assert max(LOCAL_LEASE_SECONDS, HOSTED_LEASE_SECONDS, 1.2 * LONGEST_RETRY_SECONDS) < LONGEST_WAIT_SECONDS
+
+
+def test_nobody_waits_for_all_the_long_texts_of_another(store: Store, model: Model) -> None:
+    add(store, *(memory(f"{number:03} " + "x" * 30_000, owner="ana") for number in range(37)))
+    add(store, memory("short of ana", owner="ana"), memory("short of bo", owner="bo"))
+    first = store.jobs.lease(model, 64, 60, 16_384)
+    assert [job.content[:12] for job in first[:2]] == ["short of bo", "short of ana"]
+    assert [job.content[:4] for job in first[2:]] == ["000 "], (
+        "and the oldest last, so that it is not overtaken for ever"
+    )
+    second = store.jobs.lease(model, 64, 60, 16_384)
+    assert [job.content[:4] for job in second] == ["001 "], "one such text at a time, then the others have a turn"
+    add(store, memory("another of bo", owner="bo"))
+    assert store.jobs.lease(model, 64, 60, 16_384)[0].content == "another of bo"
+
+
+def test_two_workers_share_one_queue_without_waiting_for_each_other(open_store: Open) -> None:
+    ours, theirs = open_store(), open_store()
+    model = ours.vectors.adopt("tiny", "a", 2)
+    add(ours, *(memory("x" * 9_000) for _ in range(3)))
+    taken = [store.jobs.lease(model, 64, 60, 10_000) for store in (ours, theirs, ours)]
+    assert [len(jobs) for jobs in taken] == [1, 1, 1]
+    assert len({job.key for jobs in taken for job in jobs}) == 3

@@ -9,8 +9,10 @@ import pytest
 
 from support.stores import PLAIN_BM25, Open, add, document, embed, found, memory, replace
 from trivet.analyse import Reading, analyse, marks_of
+from trivet.bounded_cache import KIB
 from trivet.memory.likeness import fingerprint
 from trivet.store.records import Bm25, Entry
+from trivet.store.relational import visibility
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
 
@@ -255,3 +257,20 @@ def test_a_reading_counts_in_memories_of_its_language_alone(store: Store) -> Non
     assert ids("german") == []
     assert store.lexical.languages(Filter()) == ("french",)
     assert store.lexical.languages(Filter(scope="elsewhere")) == ()
+
+
+def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = memory("zebra relay")
+    add(store, kept)
+    bound = 24 * KIB
+    lists, filters = store.lexical._postings._entries, store.lexical._visibility._entries
+    lists.most_bytes = bound
+    monkeypatch.setattr(visibility, "FILTERS_BYTES", bound)
+    for number in range(120):
+        assert found(store, f"unheard{number} zebra", Filter(scope=f"nowhere/{number}")) == []
+        assert lists.bytes <= bound
+        assert filters.bytes <= bound
+    assert min(len(lists), len(filters)) < 100
+    assert found(store, "zebra relay") == [kept.id]

@@ -84,6 +84,16 @@ def test_a_backup_holds_everything_and_is_private(store: Store, tmp_path: Path) 
         copy.close()
 
 
+def test_what_a_failed_backup_left_is_taken_away_by_the_next(store: Store, tmp_path: Path) -> None:
+    """Its journal above all, which SQLite would take for the new file's."""
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    for rest in ("", "-journal", "-wal", "-shm"):
+        (folder / f"backup.db.partial{rest}").write_bytes(b"left behind")
+    store.upkeep.backup(folder / "backup.db")
+    assert [file.name for file in folder.iterdir()] == ["backup.db"]
+
+
 def test_a_backup_overwrites_nothing(store: Store, tmp_path: Path) -> None:
     target = tmp_path / "precious.txt"
     target.write_text("precious")

@@ -10,6 +10,9 @@ import pytest
 
 from support.stores import Open, add, memory, replace
 from support.waiting import ended
+from trivet.memory.background.extraction import UNREADABLE_RETRY_SECONDS
+from trivet.memory.background.triples.reader import LEASE_SECONDS, LONGEST_RETRY_SECONDS
+from trivet.store.relational.readings import LONGEST_WAIT_SECONDS
 from trivet.store.relational.store import RelationalStore as Store
 
 from .graphs import assert_as_if_new, counts, finish, held, read_all
@@ -108,3 +111,14 @@ def test_finishing_twice_stores_once(store: Store) -> None:
     finish(store, readings)
     finish(store, readings)
     assert counts(store) == (2, 2)
+
+
+def test_what_was_put_off_under_a_clock_that_was_ahead_falls_due(store: Store) -> None:
+    add(store, memory("relay"))
+    decade = 10 * 365 * 86_400.0
+    (reading,) = store.graph.lease("rules", 10, decade)
+    assert store.graph.lease("rules", 10, 60) == (reading,)
+    store.graph.fail("rules", [reading], "a failure", decade)
+    assert [one.key for one in store.graph.lease("rules", 10, 60)] == [reading.key]
+    assert store.graph.lease("rules", 10, 60) == ()
+    assert max(UNREADABLE_RETRY_SECONDS, LEASE_SECONDS, 1.2 * LONGEST_RETRY_SECONDS) < LONGEST_WAIT_SECONDS

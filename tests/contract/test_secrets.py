@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from support.stores import add, document, found, memory
-from trivet.errors import Conflict
+from trivet.errors import Conflict, RetiredKey
 from trivet.store.records import Entry
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Memory, Revision, Sealed
@@ -65,6 +65,23 @@ def test_they_are_found_by_their_key_and_sealed_anew(store: Store) -> None:
     assert store.secrets.not_under("b", 10) == ()
     assert {secret.sealed for secret in store.secrets.of(one.id)} == {b"new"}
     assert store.secrets.of(two.id) == (sealed(1, "b"),)
+
+
+def test_what_a_retired_key_sealed_is_not_written(store: Store) -> None:
+    one = add_with(store, sealed(1))
+    store.secrets.retire(["a"], "b")
+    with pytest.raises(RetiredKey, match="retired here by b"):
+        add_with(store, sealed(1))
+    with pytest.raises(RetiredKey):
+        store.memories.replace(one, document(one), "edit", [sealed(2)])
+    with pytest.raises(RetiredKey):
+        store.memories.scrub(Entry(one, document(one), (), (sealed(2),)))
+    with pytest.raises(RetiredKey):
+        store.secrets.reseal([(one.id, sealed(1))])
+    with pytest.raises(RetiredKey):
+        store.secrets.retire(["b"], "a")
+    store.memories.replace(one, document(one), "edit", [sealed(2, "b")])
+    assert store.secrets.keys_in_use() == ("a", "b")
 
 
 def test_the_record_is_read_from_its_end(store: Store) -> None:

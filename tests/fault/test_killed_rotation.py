@@ -33,11 +33,12 @@ Trivet.open(sys.argv[1], embedder="none", background=False).rotate_keys(drop_old
 
 
 @pytest.mark.usefixtures("configuration")
-@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("after", [0, 2])
 def test_killed_in_the_middle_of_a_rotation_nothing_is_lost(trivet: Trivet, path: Path, after: int) -> None:
     ids = [trivet.remember(github(str(number))).id for number in range(6)]
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path), str(after)])
     assert killed.returncode == -signal.SIGKILL
     assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]
-    assert trivet.rotate_keys(drop_old=True).resealed == 6
+    rotated = trivet.rotate_keys(drop_old=True)
+    assert (rotated.resumed, rotated.resealed, rotated.dropped) == (True, 6 - 2 * after, 1)
     assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(6)]

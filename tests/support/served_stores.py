@@ -100,8 +100,8 @@ class Served(Trivet):
     def engine(self) -> Engine:
         return self.behind.engine
 
-    def doctor(self) -> tuple[Finding, ...]:
-        return self.behind.doctor()
+    def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+        return self.behind.doctor(quick=quick)
 
     def drain(self, *, progress: Progress | None = None) -> int:
         return self.behind.drain(progress=progress)

@@ -66,7 +66,7 @@ def _handler(embedder: WordEmbedder) -> type[BaseHTTPRequestHandler]:
             embedder.asked.set()
             happened(embedder.answering)
             if embedder.refused is not None and any(embedder.refused in text for text in texts):
-                self._send(400, {"error": "this text is refused"})
+                self._send(400, {"error": f"cannot embed {texts}"})  # as providers do, which quote what they refuse
             else:
                 data = [{"index": at, "embedding": embedder.vector(text)} for at, text in enumerate(texts)]
                 self._send(200, {"data": data})

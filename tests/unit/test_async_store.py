@@ -24,7 +24,7 @@ def test_a_file_is_awaited_like_a_server(tmp_path: Path) -> None:
             await memory.edit(ids[0].id, title="First")
             assert "First" in await memory.diff(ids[0].id, 1, 2)
             lines = [line async for line in memory.export()]
-            assert len(lines) == 22  # a header, and a memory each
+            assert len(lines) == 23  # a header, a memory each, and a last line
             with pytest.raises(NotFound):
                 await memory.get("ffffffff")
             assert memory.server is None

@@ -8,13 +8,13 @@ pairs of characters.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, mark_among, marks_of
 from trivet.analyse.question import Question, Reading, Word, analyse_query
 from trivet.analyse.terms import LONGEST_TERM, Terms, terms_in
 from trivet.analyse.text import UNSPACED, contains_phrase, fold, is_identifier, tokens_of
+from trivet.bounded_cache import MIB, cached
 
 __all__ = [
     "ANALYSER_VERSION",
@@ -43,8 +43,8 @@ __all__ = [
 # A change to what the analyser emits needs a new version: stores notice it and rebuild their lexical index.
 ANALYSER_VERSION = 2
 
-# The terms of the latest so many texts of at most this length are cached: some megabytes.
-TEXTS_CACHED = 2_048
+# For the terms of the latest texts of at most this length: some thousand notes of usual length.
+TEXTS_BYTES = 16 * MIB
 LONGEST_CACHED = 1_000
 
 
@@ -75,7 +75,7 @@ def _analysed(text: str, language: str | None) -> Terms:
     return terms if language == ENGLISH or text.isascii() else (*terms, *_without_accents(tokens, terms, language))
 
 
-_analysed_and_cached = lru_cache(maxsize=TEXTS_CACHED)(_analysed)
+_analysed_and_cached = cached(TEXTS_BYTES)(_analysed)
 
 
 def _without_accents(tokens: Iterable[str], terms: Terms, language: str) -> Terms:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, partial
 
 import Stemmer
 
 from trivet.analyse.function_words import FUNCTION_WORDS, STOP_WORDS
 from trivet.analyse.languages import ENGLISH
 from trivet.analyse.text import fold, token_pattern, unspaced_run
+from trivet.bounded_cache import MIB, cached
 
 # Longer "words" are base64, minified code or the like; their parts are indexed, the whole is not.
 LONGEST_TERM = 64
-# Stems and terms kept, by language.
-WORDS_CACHED = 50_000
+# For the terms of English tokens, and as much for those of all other languages: each some 20,000 words.
+TERMS_BYTES = 8 * MIB
+# A stemmer that keeps what it stemmed would keep words of any length. Terms are kept here, so it has nothing to gain.
+NOTHING_KEPT = 0
 
 _path_separators = re.compile(r"[/:@#\\.]+")
 _letters_or_digits = re.compile(r"[^\W\d_]+|\d+")
@@ -30,13 +33,13 @@ ELIDING = frozenset(("french", "italian"))
 
 Terms = tuple[str, ...]
 Stem = Callable[[str], str]
-_english_stem = Stemmer.Stemmer(ENGLISH, WORDS_CACHED).stemWord
+_english_stem = Stemmer.Stemmer(ENGLISH, NOTHING_KEPT).stemWord
 
 
 @cache
 def terms_in(language: str) -> Callable[[str], Terms]:
     """What a token of a text in this language is indexed by."""
-    return _english_terms if language == ENGLISH else lru_cache(WORDS_CACHED)(_Speech(language).terms)
+    return _english_terms if language == ENGLISH else partial(_other_terms, _Speech(language))
 
 
 @cache
@@ -60,7 +63,7 @@ class _Speech:
         self._elides = language in ELIDING
         dropped, _, _ = FUNCTION_WORDS[language].partition("|")
         self._dropped = frozenset(fold(word) for word in dropped.split())
-        self._stem = Stemmer.Stemmer(language, WORDS_CACHED).stemWord
+        self._stem = Stemmer.Stemmer(language, NOTHING_KEPT).stemWord
 
     def terms(self, token: str) -> Terms:
         if self._elides and "'" in token:
@@ -82,9 +85,14 @@ def _english_word(part: str) -> Terms:
     return () if folded in STOP_WORDS else (_english_stem(folded)[:LONGEST_TERM],)
 
 
-@lru_cache(maxsize=WORDS_CACHED)
+@cached(TERMS_BYTES)
 def _english_terms(token: str) -> Terms:
     return _terms(token, _english_word)
+
+
+@cached(TERMS_BYTES)
+def _other_terms(speech: _Speech, token: str) -> Terms:
+    return speech.terms(token)
 
 
 Speak = Callable[[str], Terms]

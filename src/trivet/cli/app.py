@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Files and other systems": {
         "ingest": "ingest",
-        **dict.fromkeys(("import", "export", "backup", "move"), "move"),
+        **dict.fromkeys(("import", "export", "backup", "move", "migrate"), "move"),
         "fuse": "find",
     },
     "Agents": {

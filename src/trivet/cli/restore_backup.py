@@ -9,11 +9,12 @@ from pathlib import Path
 
 from trivet import Trivet
 from trivet.errors import Conflict, InvalidInput, StoreError
+from trivet.memory.secrets import note_keys
 from trivet.private_folder import private_folder
 from trivet.settings.existing_store import APPLICATION_ID
 
 # SQLite keeps the newest writes in the first until they are folded into the store.
-COMPANIONS = ("-wal", "-shm")
+COMPANIONS = ("-wal", "-shm", "-journal")
 
 
 def put_back(backup: Path, store: Path, force: bool) -> Path | None:
@@ -34,6 +35,8 @@ def put_back(backup: Path, store: Path, force: bool) -> Path | None:
         raise StoreError(f"{backup} cannot be put back: {error.strerror} ({error.filename}).") from None
     finally:
         _remove(partial)
+    with Trivet.open(store, embedder="none", background=False) as memory:
+        note_keys(memory.engine)
     return aside
 
 

@@ -91,5 +91,5 @@ class AsyncConnection:
                 continue
             pause = attempts.after_answer(response.status_code, response.headers)
             if pause is None:
-                return result_of(call, checked(response, self.settings))
+                return result_of(call, attempts.checked(response, self.settings))
             await anyio.sleep(pause)

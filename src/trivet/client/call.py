@@ -28,7 +28,8 @@ NOT_A_VERB = {
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """`path` comes after the server's address. `once` lets the server tell a repeated write from a second one.
 
-    `carries` is the type of a body that is streamed. `known` is the answer where there is nothing to ask.
+    `carries` is the type of a body that is streamed, `id` that of the memory to be stored, if it is one. `known` is the
+    answer where there is nothing to ask.
     """
 
     method: Method
@@ -38,6 +39,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     writes: bool = False
     once: str = ""
     carries: str = ""
+    id: str = ""
     known: Any = UNSET
 
     @property
@@ -60,7 +62,8 @@ def call_of(request: Request[Any], scope: str | None = None) -> Call:
     if isinstance(request, Remember):
         request = _named(request, scope)
     once = new_id() if verb.acts_once else ""
-    return _to(verb.routes[0], given(request), verb.result, not verb.read_only, once)
+    call = _to(verb.routes[0], given(request), verb.result, not verb.read_only, once)
+    return msgspec.structs.replace(call, id=request.id or "") if isinstance(request, Remember) else call
 
 
 def remember_many(memories: Iterable[Mapping[str, Any] | Remember], scope: str | None) -> Call:

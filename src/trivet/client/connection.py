@@ -76,7 +76,7 @@ class Connection:
                 continue
             pause = attempts.after_answer(response.status_code, response.headers)
             if pause is None:
-                return result_of(call, checked(response, self.settings))
+                return result_of(call, attempts.checked(response, self.settings))
             self._wait(pause)
 
     def _carry(self, call: Call, lines: Iterable[str], progress: Progress | None) -> Any:

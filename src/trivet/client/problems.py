@@ -19,6 +19,7 @@ from trivet.errors import (
     TooMany,
     TrivetError,
     Unauthorised,
+    UnknownFate,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -54,6 +55,7 @@ PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
     EmbedderError: ProblemKind("embedder", 503, "The embedder is not available"),
     RerankerError: ProblemKind("reranker", 503, "The reranker is not available"),
     LegFailed: ProblemKind("leg-failed", 503, "A part of the search failed"),
+    UnknownFate: ProblemKind("unknown-fate", 503, "It is not known whether the write was done"),
     StoreError: ProblemKind("store", 503, "The store is not available"),
 }
 

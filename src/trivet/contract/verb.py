@@ -85,6 +85,7 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     destructive: bool = False
     idempotent: bool = True
     etag: bool = False  # the answer is a memory as it now is; a write can be made to depend on what was read
+    atomic: bool = False  # all that it does may be one transaction, also with the answer that is kept of it
     secret_answer: bool = False  # must not be kept to be given again
     routes: tuple[Route, ...] = ()
     tool: Tool | None = None

@@ -60,6 +60,7 @@ from trivet.types import (
     ProposalPage,
     ProposalState,
     Proposed,
+    Purged,
     Redacted,
     Remembered,
     Rerank,
@@ -255,6 +256,7 @@ class List(Selection, Request[Page], frozen=True, kw_only=True):
 @verb(
     "edit",
     "trivet.memory.remember:edit",
+    atomic=True,
     idempotent=False,
     etag=True,
     routes=(Route("PATCH", "/v1/memories/{id}"),),
@@ -299,6 +301,7 @@ class Edit(Request[Memory], frozen=True, kw_only=True):
 @verb(
     "forget",
     "trivet.memory.lifecycle:forget",
+    atomic=True,
     destructive=True,
     etag=True,
     routes=(Route("DELETE", "/v1/memories/{id}"),),
@@ -318,6 +321,7 @@ class Forget(Request[Memory], frozen=True, kw_only=True):
 @verb(
     "restore",
     "trivet.memory.lifecycle:restore",
+    atomic=True,
     idempotent=False,
     etag=True,
     routes=(Route("POST", "/v1/memories/{id}/restore"),),
@@ -333,9 +337,9 @@ class Restore(Request[Memory], frozen=True, kw_only=True):
     "purge",
     "trivet.memory.lifecycle:purge",
     destructive=True,
-    routes=(Route("POST", "/v1/memories/{id}/purge", 204),),
+    routes=(Route("POST", "/v1/memories/{id}/purge"),),
 )
-class Purge(Request[None], frozen=True, kw_only=True):
+class Purge(Request[Purged], frozen=True, kw_only=True):
     """Remove a memory, its history, vectors and links for good. This cannot be undone."""
 
     id: Id
@@ -350,6 +354,7 @@ class LinkEnds(Parameters, frozen=True, kw_only=True):
 @verb(
     "link",
     "trivet.memory.lifecycle:link",
+    atomic=True,
     routes=(Route("PUT", "/v1/memories/{source}/links/{kind}/{target}"),),
     tool=Tool(
         "memory_link",
@@ -365,6 +370,7 @@ class LinkRequest(LinkEnds, Request[Link], frozen=True, kw_only=True):
 @verb(
     "unlink",
     "trivet.memory.lifecycle:unlink",
+    atomic=True,
     routes=(Route("DELETE", "/v1/memories/{source}/links/{kind}/{target}", 204),),
 )
 class UnlinkRequest(LinkEnds, Request[None], frozen=True, kw_only=True):
@@ -378,7 +384,7 @@ class LinksRequest(Request[tuple[Link, ...]], frozen=True, kw_only=True):
     id: Id
 
 
-@verb("share", "trivet.memory.sharing:share", needs="share", routes=(Route("POST", "/v1/shares", 201),))
+@verb("share", "trivet.memory.sharing:share", atomic=True, needs="share", routes=(Route("POST", "/v1/shares", 201),))
 class ShareRequest(Request[Share], frozen=True, kw_only=True):
     """Let another user of the server see a memory, or all of yours with a tag."""
 
@@ -390,7 +396,9 @@ class ShareRequest(Request[Share], frozen=True, kw_only=True):
     permission: Annotated[Permission, Meta(description="read, or write, which includes edits.")] = "read"
 
 
-@verb("unshare", "trivet.memory.sharing:unshare", needs="share", routes=(Route("DELETE", "/v1/shares", 204),))
+@verb(
+    "unshare", "trivet.memory.sharing:unshare", atomic=True, needs="share", routes=(Route("DELETE", "/v1/shares", 204),)
+)
 class UnshareRequest(Request[None], frozen=True, kw_only=True):
     """Take back what was shared; it is out of the other's sight at once."""
 
@@ -522,14 +530,14 @@ class InboxPropose(Request[Proposed], frozen=True, kw_only=True):
     source: SourceUri | None = None
 
 
-@verb("inbox_accept", "trivet.memory.inbox:accept", routes=(Route("POST", "/v1/accept"),))
+@verb("inbox_accept", "trivet.memory.inbox:accept", atomic=True, routes=(Route("POST", "/v1/accept"),))
 class InboxAccept(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     """Accept proposals: all of them are stored, or at the first error none."""
 
     ids: ProposalIds
 
 
-@verb("inbox_edit", "trivet.memory.inbox:edit", routes=(Route("PATCH", "/v1/inbox/{id}"),))
+@verb("inbox_edit", "trivet.memory.inbox:edit", atomic=True, routes=(Route("PATCH", "/v1/inbox/{id}"),))
 class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
     """Change a waiting proposal before it is accepted."""
 
@@ -541,7 +549,7 @@ class InboxEdit(Request[Proposal], frozen=True, kw_only=True):
     memory: Concerned | UnsetType | None = UNSET
 
 
-@verb("inbox_reject", "trivet.memory.inbox:reject", routes=(Route("POST", "/v1/reject"),))
+@verb("inbox_reject", "trivet.memory.inbox:reject", atomic=True, routes=(Route("POST", "/v1/reject"),))
 class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     """Reject proposals. What they say is not proposed again."""
 
@@ -551,6 +559,7 @@ class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
 @verb(
     "feedback",
     "trivet.memory.feedback:feedback",
+    atomic=True,
     routes=(Route("PUT", "/v1/memories/{id}/feedback"),),
     tool=Tool(
         "memory_feedback",
@@ -601,7 +610,12 @@ Watched = Annotated[Progress | None, Meta(description="Called with the number of
 class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
     """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped."""
 
-    drop_old: Annotated[bool, Meta(description="Remove the old keys when everything is sealed anew.")] = False
+    drop_old: Annotated[
+        bool, Meta(description="Remove the old keys that no store needs any longer, when everything is sealed anew.")
+    ] = False
+    drop: Annotated[
+        tuple[str, ...], Meta(description="Remove these old keys, even if other stores were noted to use them.")
+    ] = ()
 
 
 @verb("redact", "trivet.memory.owner:redact", needs="store", instead="Run `trivet redact` on the server's machine.")
@@ -652,6 +666,10 @@ class BackupRequest(Request[None], frozen=True, kw_only=True):
 )
 class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
     """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+
+    quick: Annotated[bool, Meta(description="Leave out reading every row, which takes seconds in a large store.")] = (
+        False
+    )
 
 
 @verb("reindex", "trivet.memory.owner:reindex", needs="store", instead="Run `trivet reindex` on the server's machine.")

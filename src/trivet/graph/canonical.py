@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from trivet.analyse import fold
+from trivet.bounded_cache import MIB, cached
 
 LONGEST_NAME = 80
 SHORTEST_SINGULAR = 3
+# For the names of some 10,000 concepts, each by the ways it is written.
+NAMES_BYTES = 4 * MIB
 
 _possessive = re.compile(r"'s?(?=\s|$)")
 # Marks between digits are kept (3.5 is not 35), and C, C++ and C# stay three names.
@@ -27,13 +29,13 @@ _ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales expre
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 
-@lru_cache(maxsize=50_000)
+@cached(NAMES_BYTES)
 def form(text: str) -> str:
     """The writing, folded: separate words, without possessive, punctuation and a leading article."""
     return _between_words.sub(" ", _plain(text)).strip()
 
 
-@lru_cache(maxsize=50_000)
+@cached(NAMES_BYTES)
 def canonical(text: str) -> str:
     """The name that all its forms share: letters and digits only. Empty if that is too long for a name."""
     name = _dropped.sub("", _plain(text))

@@ -6,48 +6,50 @@ kept, and made again only if the changes since could have brought one below the 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.bounded_cache import KIB, MIB, BoundedCache
 from trivet.graph.network import Keys, Network, visible_among
 from trivet.types import Filter
 
 # A concept that more visible memories mention passes on next to nothing to each (docs/decisions/0010).
 HUB = 200
-# Filters whose counts are kept, the latest ones.
-FILTERS_KEPT = 64
+# For the counts of one filter, some 500 hubs, and for those of all filters together, some 64 of the latest.
+COUNTS_BYTES = 128 * KIB
+FILTERS_BYTES = 8 * MIB
 
 
 class Hubs:
     """The hubs for one filter. Kept from walk to walk, as long as the network is the same object."""
 
     def __init__(self) -> None:
-        self._counted: dict[int, tuple[int, int]] = {}  # concept: visible mentions, and the network's changes by then
+        # Of a concept, the visible mentions, and the network's changes by then.
+        self._counted: BoundedCache[int, tuple[int, int]] = BoundedCache(COUNTS_BYTES)
 
     def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
         found = network.of_concept.counts(concepts) > HUB
         if found.any():
-            large = np.unique(concepts[found])
-            self._count(network, visible, [key for key in large.tolist() if not self._still_known(network, key)])
-            hubs = [key for key in large.tolist() if self._counted[key][0] > HUB]
-            found &= np.isin(concepts, hubs)
+            large = np.unique(concepts[found]).tolist()
+            counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
+            counts |= self._count(network, visible, [key for key in large if key not in counts])
+            found &= np.isin(concepts, [key for key in large if counts[key] > HUB])
         return found
 
-    def _still_known(self, network: Network, concept: int) -> bool:
-        """Whether the kept count still decides: each change since took away or added one mention at most."""
-        if concept not in self._counted:
-            return False
-        count, changes = self._counted[concept]
-        return changes == network.changes or count - (network.changes - changes) > HUB
+    def _still_known(self, network: Network, concept: int) -> int | None:
+        """The kept count if it still decides: each change since took away or added one mention at most."""
+        count, changes = self._counted.get(concept) or (0, -1)
+        return count if changes == network.changes or count - (network.changes - changes) > HUB else None
 
-    def _count(self, network: Network, visible: NDArray[np.bool_], concepts: list[int]) -> None:
-        if concepts:
-            mentioned = network.of_concept.gather(np.array(concepts, np.int32))
-            shown = visible_among(visible, mentioned.keys)
-            count = np.bincount(mentioned.origins[shown], minlength=len(concepts)).tolist()
-            self._counted.update({key: (count, network.changes) for key, count in zip(concepts, count, strict=True)})
+    def _count(self, network: Network, visible: NDArray[np.bool_], concepts: list[int]) -> dict[int, int]:
+        if not concepts:
+            return {}
+        mentioned = network.of_concept.gather(np.array(concepts, np.int32))
+        shown = visible_among(visible, mentioned.keys)
+        counts = np.bincount(mentioned.origins[shown], minlength=len(concepts)).tolist()
+        for key, count in zip(concepts, counts, strict=True):
+            self._counted.put(key, (count, network.changes))
+        return dict(zip(concepts, counts, strict=True))
 
 
 class HubsByFilter:
@@ -55,15 +57,18 @@ class HubsByFilter:
 
     def __init__(self) -> None:
         self._network: Network | None = None
-        self._known: OrderedDict[Filter, Hubs] = OrderedDict()
+        self._known = _no_hubs()
 
     def of(self, network: Network, filter: Filter) -> Hubs:
-        known = self._known
         if self._network is not network:
-            self._network, known = network, OrderedDict()
-            self._known = known
-        hubs = known.pop(filter, None) or Hubs()
-        known[filter] = hubs
-        while len(known) > FILTERS_KEPT:
-            known.popitem(last=False)
+            self._network, self._known = network, _no_hubs()
+        known = self._known
+        hubs = known.get(filter)
+        if hubs is None:
+            hubs = Hubs()
+            known.put(filter, hubs)
         return hubs
+
+
+def _no_hubs() -> BoundedCache[Filter, Hubs]:
+    return BoundedCache(FILTERS_BYTES, lambda hubs: COUNTS_BYTES)  # counted as full, since they grow

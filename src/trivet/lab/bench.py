@@ -125,11 +125,16 @@ def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:
         trivet.remember_many([_memory(document) for document in batch])
         if progress is not None:
             progress(len(batch))
-    trivet.drain(progress=progress)
+    # Not only what is due: a run that was killed may have taken some and left them. No corpus has facts that change, so
+    # nothing is compared.
+    trivet.engine.store.jobs.retry_now()
+    trivet.engine.store.graph.retry_now("rules")
+    trivet.engine.worker.drain(progress)
     _link(dataset.documents, trivet)
     waiting = trivet.stats()
     if waiting.not_embedded:
-        raise InvalidInput(f"{waiting.not_embedded} documents could not be embedded: {waiting.last_error}")
+        reason = waiting.last_error or "another run is embedding them. Wait for its end, then try again"
+        raise InvalidInput(f"{waiting.not_embedded} documents are not embedded yet: {reason}")
 
 
 def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:

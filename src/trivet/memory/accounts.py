@@ -78,9 +78,21 @@ def caller_of(store: Store, tenant: str, text: str, is_here: bool = True) -> Cal
     is_right = hmac.compare_digest(hash, known.hash if known else _hash("no key"))
     if known is None or not is_right or not is_here:
         raise Unauthorised(_BAD_KEY)
-    if known.key.revoked_at is not None or (known.key.expires_at is not None and known.key.expires_at <= moment(now())):
+    return _caller(tenant, _in_force(known))
+
+
+def check_still(store: Store, caller: Caller) -> None:
+    """For work that goes on after its key was looked at: refused once that is revoked, expired or allows less."""
+    known = store.accounts.key(caller.key)
+    if known is None or not caller.rights <= _caller(caller.tenant, _in_force(known)).rights:
         raise Unauthorised(_BAD_KEY)
-    return _caller(tenant, known)
+
+
+def _in_force(known: KnownKey) -> KnownKey:
+    key = known.key
+    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= moment(now())):
+        raise Unauthorised(_BAD_KEY)
+    return known
 
 
 def _caller(tenant: str, known: KnownKey) -> Caller:

@@ -14,18 +14,23 @@ from trivet.memory.budgets import budgets
 from trivet.memory.engine import Engine
 from trivet.memory.maintenance import stats
 from trivet.memory.transcript_progress import last_problem
+from trivet.secrets.seal import unseal
 from trivet.settings.address import is_file
 from trivet.types import Finding
 
 # With less free disk space a write, a backup or a rebuild may fail half way.
 LEAST_FREE_MB = 200
 MEGABYTE = 2**20
-# Sealed secrets whose keys are tried.
-MOST_SECRETS = 10_000
 
 OTHER_SYSTEM = "Its hits are missing from federated recalls."
+# Sealed secrets that are tried, and named if they do not open.
+MOST_SECRETS = 100_000
+SHOWN_SECRETS = 3
+
+DAMAGE = ("database file", "rows that can be read")
 MATTERS: Mapping[str, str] = {
     "database file": "Memories may be lost or wrong answers given.",
+    "rows that can be read": "What cannot be read cannot be recalled or exported.",
     "file in its place": "What this process writes would be lost.",
     "lexical index": "Recall by words fails or misses memories.",
     "memories missing from the lexical index": "Recall does not find them by their words.",
@@ -38,9 +43,10 @@ MATTERS: Mapping[str, str] = {
     "memories whose superseded state is off": "Recall shows an outdated memory, or hides one that is not.",
     "memories without their revision": "Their history cannot be shown, nor an earlier state restored.",
     "audit record": "It does not prove any longer who did what.",
+    "purged memories": "Who can read the files of the database can still find words of what was purged.",
     "index of many vectors": "Searches by meaning in this tenant are slow.",
     "standbys": "Recalls are answered by the primary alone.",
-    "embedder": "New memories are found by their words alone.",
+    "embedder": "New memories may be found by their words alone.",
     "jobs": "These memories are found by their words alone.",
     "reading for the graph": "The graph leg does not lead to these memories.",
     "language model for the graph": "New statements on how concepts are connected are not found.",
@@ -54,16 +60,20 @@ MATTERS: Mapping[str, str] = {
 }
 
 
-def doctor(engine: Engine) -> tuple[Finding, ...]:
+def doctor(engine: Engine, whole: bool = True) -> tuple[Finding, ...]:
+    """With `whole` every row of the store is read. Of a damaged store nothing else is asked."""
+    stored = engine.store.upkeep.findings(whole)
+    if any(not finding.ok and finding.check in DAMAGE for finding in stored):
+        return tuple(explained(finding) for finding in (*stored, *_of_the_file(engine)))
     found = (
-        *engine.store.upkeep.findings(),
+        *stored,
         _embedder(engine),
         _jobs(engine),
         _readings(engine),
         _language_model(engine),
         *_of_the_file(engine),
         _budgets(engine),
-        _keys(engine),
+        _keys(engine, whole),
         _folders(engine),
         _inbox(engine),
         _capture(engine),
@@ -86,7 +96,11 @@ def _embedder(engine: Engine) -> Finding:
         identity = engine.embedding.probe()
     except TrivetError as error:
         remedy = "Mend the embedder or choose another; recall goes on without new vectors, jobs wait."
-        return Finding(check="embedder", ok=False, detail=f"{engine.embedding.identity}: {error}", remedy=remedy)
+        asked = f"asked at {endpoint}: " if (endpoint := engine.embedding.endpoint) else ""
+        return Finding(check="embedder", ok=False, detail=f"{asked}{error}", remedy=remedy)
+    if (difference := engine.embedding.difference()) is not None:
+        remedy = "Set embedder to the store's, or run `trivet reindex --vectors` to move the store to yours."
+        return Finding(check="embedder", ok=False, detail=difference.partition(". ")[0], remedy=remedy)
     serving = engine.embedding.serving()
     if serving is None or serving.identity != identity:
         detail = f"{identity} answers, and has vectors left to make; `trivet embed` makes them now"
@@ -160,15 +174,17 @@ def _budgets(engine: Engine) -> Finding:
     return Finding(check="budgets", ok=not over, detail=detail or "within them", remedy=remedy)
 
 
-def _keys(engine: Engine) -> Finding:
-    """Tries every key that sealed something."""
-    ids = {sealed.key for _, sealed in engine.store.secrets.not_under("", MOST_SECRETS)}
+def _keys(engine: Engine, whole: bool) -> Finding:
+    """Tries every key that sealed something, and with `whole` every secret."""
+    ids = engine.store.secrets.keys_in_use()
     gone: list[str] = []
-    for id in sorted(ids):
+    for id in ids:
         try:
-            engine.guard.keys.get(id)
+            engine.guard.keys.get(id, note=False)
         except SecretError as error:
             gone.append(str(error))
+    if whole and not gone:
+        gone = _unopened(engine)
     remedy = "Bring the key back from where it was kept; `trivet config` shows where keys are looked for."
     return Finding(
         check="keys of secrets",
@@ -176,6 +192,17 @@ def _keys(engine: Engine) -> Finding:
         detail="; ".join(gone) if gone else f"{len(ids)} in use, all there",
         remedy=remedy if gone else None,
     )
+
+
+def _unopened(engine: Engine) -> list[str]:
+    """What each sealed secret that does not open says of it; nothing of what it holds."""
+    told: list[str] = []
+    for id, sealed in engine.store.secrets.not_under("", MOST_SECRETS):
+        try:
+            unseal(engine.guard.keys, id, sealed, note=False)
+        except SecretError as error:
+            told.append(str(error))
+    return told[:SHOWN_SECRETS]
 
 
 def _folders(engine: Engine) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,10 +34,14 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
+HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
+
+
 class Shared(msgspec.Struct, frozen=True):
     """What the engines of a server's tenants have in common: one of each model in memory, one set of threads."""
 
     embedder: Embedder | None
+    earlier: tuple[Embedder, ...]
     rerankers: Rerankers
     systems: Systems
     legs: ParallelLegs
@@ -47,7 +52,8 @@ class Shared(msgspec.Struct, frozen=True):
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
         legs = ParallelLegs(settings.recalls_at_once)
-        return cls(load(settings.embedder), _rerankers(settings), Systems(settings.federation), legs, server)
+        systems = Systems(settings.federation)
+        return cls(load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, server)
 
     def close(self) -> None:
         self.systems.close()
@@ -94,6 +100,16 @@ class Engine(msgspec.Struct, frozen=True):
     def viewer(self) -> str | None:
         return self.caller.user if self.caller else None
 
+    def error_for_caller(self, error: str | None) -> str | None:
+        """What last went wrong in the background. It concerns the texts of all users, so a user is told a code alone.
+
+        The owner and admins see the whole sentence.
+        """
+        if not error or self.caller is None or "admin" in self.caller.rights:
+            return error or None
+        status = HTTP_STATUS.search(error)
+        return f"a model refused (HTTP {status[1]})" if status else "background work fails; an admin sees why"
+
     def acting_as(self, caller: Caller) -> Engine:
         """The same engine for a user of a server, who sees and does what they may."""
         return msgspec.structs.replace(self, store=self.store.seen_by(caller.user), caller=caller)
@@ -118,11 +134,13 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     systems = shared.systems if shared else Systems(settings.federation)
     recipe = parse_recipe(settings.recipe, tuple(systems.declared))
     embedder = shared.embedder if shared else load(settings.embedder)
+    earlier = shared.earlier if shared else _earlier(settings)
     rerankers = shared.rerankers if shared else _rerankers(settings)
     rewriter = _rewriter(settings)
     chat = _language_model(settings)
     store = open_store(settings, shared.server if shared else None)
-    embedding = Embedding(store, settings.embedder, embedder)
+    embedding = Embedding(store, settings.embedder, embedder, earlier)
+    embedding.drop_unused()
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = UsageCounter(store.usage, settings.usage_counts)
@@ -135,13 +153,18 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         worker,
         legs,
         recipe,
-        _guard(settings),
+        _guard(settings, store),
         rerankers,
         rewriter,
         tally,
         systems,
         shares_legs=shared is not None,
     )
+
+
+def _earlier(settings: Settings) -> tuple[Embedder, ...]:
+    found = (load(spec) for spec in settings.earlier_embedders)
+    return tuple(one for one in found if one is not None)
 
 
 def _rerankers(settings: Settings) -> Rerankers:
@@ -162,10 +185,13 @@ def _rewriter(settings: Settings) -> Rewriter | None:
         raise InvalidInput(f"The setting expand_llm: {error}") from None
 
 
-def _guard(settings: Settings) -> Guard:
+def _guard(settings: Settings, store: Store) -> Guard:
     """The places of keys are looked for when one is needed: most stores never hold a secret."""
     folder = config_path().parent
-    return Guard(settings.secrets, KeyRing(lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder)))
+    keys = KeyRing(
+        lambda: places_of(settings.secrets_vault, settings.secrets_keyring, folder), lambda: store.upkeep.identity()
+    )
+    return Guard(settings.secrets, keys)
 
 
 def _language_model(settings: Settings) -> Chat | None:

@@ -1,4 +1,4 @@
-"""Export and import as JSON Lines: a header, then one memory with its history a line, then one link a line.
+"""Import of JSON Lines: an export (export_format.py says what its lines are), or plain memories.
 
 Merge rules of an import: an id that is not here is added with its history; the same content is left as it is; other
 content or another state wins if it was updated later than ours, as a new revision, and is left out otherwise. What was
@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,49 +21,16 @@ from trivet.clock import parse_time
 from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
+from trivet.memory.export_format import FORMAT, Completeness, Header, LastLine, LinkLine, MemoryLine
+from trivet.memory.guesses import note_attempt
 from trivet.memory.remember import check_memory, guard, new_memory, rewrite
+from trivet.memory.sealing import add_entries
 from trivet.memory_fields import FIELDS
 from trivet.store.records import Entry
-from trivet.types import Imported, Link, Memory, Progress, Revision
+from trivet.types import LOCAL, Imported, Link, Memory, Progress, Revision
 
-FORMAT = 1
 # One transaction each; a bad line costs only itself.
 BATCH = 200
-
-
-class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    trivet_export: int
-    memories: int
-    links: int
-    sensitive_left_out: int = 0
-
-
-class MemoryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    memory: Memory
-    history: tuple[Revision, ...] = ()
-
-
-class LinkLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    link: Link
-
-
-def export_lines(engine: Engine, include_sensitive: bool) -> Iterator[str]:
-    """The lines of an export, without line ends. Sensitive memories leave the store only if asked for."""
-    kept = {memory.id for memory in engine.store.memories.everything() if include_sensitive or not memory.sensitive}
-    links = [link for link in engine.store.links.everything() if link.source in kept and link.target in kept]
-    total = sum(engine.store.memories.stats().memories.values())
-    yield _line(Header(FORMAT, len(kept), len(links), total - len(kept)))
-    for memory in engine.store.memories.everything():
-        if memory.id not in kept:
-            continue
-        try:
-            history = engine.store.memories.revisions(memory.id)
-        except NotFound:  # purged by another process since the export began
-            continue
-        if not include_sensitive:  # a memory that is no longer sensitive may have been so before
-            history = tuple(revision for revision in history if not revision.memory.sensitive)
-        yield _line(MemoryLine(memory, history))
-    yield from (_line(LinkLine(link)) for link in links)
 
 
 def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None = None) -> Imported:
@@ -76,6 +43,7 @@ def import_lines(engine: Engine, lines: Iterable[str], progress: Progress | None
             progress(1)
     intake.flush()
     intake.add_links()  # after all memories, since a link may point forward
+    intake.check_whole()
     engine.worker.wake()
     return Imported(
         **intake.counts, links=intake.links_added, errors=tuple(intake.errors), redacted=dict(intake.redacted)
@@ -90,18 +58,25 @@ class _Intake:
         self._batch: dict[str, Entry] = {}
         self._links: list[tuple[int, Link]] = []
         self.counts = {"stored": 0, "unchanged": 0, "updated": 0, "kept": 0}
+        self._whole = Completeness()
+        self._last = 0  # the number of the line that came last
         self.links_added = 0
         self.errors: list[str] = []
         self.redacted: Counter[str] = Counter()
 
     def line(self, number: int, line: str) -> None:
+        self._last = number
         try:
             value = _decode(line)
             if "trivet_export" in value:
-                _check_header(value)
+                self._whole.header(_checked_header(value))
+            elif "trivet_export_end" in value:
+                self._end(_convert(value, LastLine))
             elif "link" in value:
+                self._whole.line(line, "links")
                 self._links.append((number, _checked_link(_convert(value, LinkLine).link)))
             elif "memory" in value:
+                self._whole.line(line, "memories")
                 entry = _convert(value, MemoryLine)
                 memory = _checked(self._engine, entry.memory)
                 self._take(memory, _checked_history(self._engine, memory, entry.history))
@@ -112,11 +87,24 @@ class _Intake:
         except TrivetError as error:
             self.errors.append(f"line {number}: {self._engine.guard.without_secrets(str(error))}")
 
+    def _end(self, last: LastLine) -> None:
+        self._whole.last_line(last)
+        if last.unreadable:
+            raise InvalidInput(
+                f"the store that was exported could not read all it had. Missing are {', '.join(last.unreadable)}"
+            )
+
+    def check_whole(self) -> None:
+        """What came before the cut is stored, since an import reads its lines once, as they come."""
+        trouble = self._whole.trouble()
+        if trouble is not None:
+            self.errors.append(f"line {self._last}: {trouble}. What came is stored; import the whole export again.")
+
     def flush(self) -> None:
         entries = list(self._batch.values())
         self._batch = {}
         if entries:
-            self._engine.store.memories.add_many(entries)
+            add_entries(self._engine, entries)
             self.counts["stored"] += len(entries)
 
     def add_links(self) -> None:
@@ -132,16 +120,26 @@ class _Intake:
         ours = self._engine.store.memories.claim(id)
         return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
+    def _held(self, id: str) -> Memory | None:
+        """One that is here and damaged is an error of this line, not of all that are stored with it."""
+        try:
+            return self._engine.store.memories.get(id)
+        except NotFound:
+            return None
+
     def _take(self, memory: Memory, history: tuple[Revision, ...] = ()) -> None:
         id = memory.id
         if id in self._batch or len(self._batch) >= BATCH:
             self.flush()  # before the guard looks for the secrets that this memory has already
         entry, redacted = guard(self._engine, memory, history)
-        ours = self._engine.store.memories.get_many([id]).get(id)
+        ours = self._held(id)
         if ours is None:
             self._batch[id] = entry
         else:
-            self.counts[_merge(self._engine, ours, entry.memory, memory)] += 1
+            done = _merge(self._engine, ours, entry.memory, memory)
+            if done == "kept" and redacted and ours.owner == self._engine.viewer:
+                note_attempt(self._engine, ours)  # of another's memory it was noted before
+            self.counts[done] += 1
         self.redacted.update(redacted)
 
 
@@ -157,18 +155,35 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
         value["source"] = source
     request = contract.check(contract.Remember, value)
     if request.id is None:  # by its content, so that the same file can be imported again
-        name = f"trivet-import:{request.scope or engine.settings.scope}:{_identifying(engine, request.content)}"
-        request = msgspec.structs.replace(request, id=str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
+        scope = request.scope or engine.settings.scope
+        request = msgspec.structs.replace(request, id=_id_by_content(engine, scope, request.content))
     memory = new_memory(engine, request)
     memory = msgspec.structs.replace(memory, updated_at=memory.created_at)
     return memory, [_plain_link(memory, link) for link in links]
 
 
-def _identifying(engine: Engine, content: str) -> str:
-    """The content, or if it holds secrets, a digest that only our key can make: an id must not help to guess them."""
+def _id_by_content(engine: Engine, scope: str, content: str) -> str:
+    """The same id for the same text of the same user.
+
+    It is made with what only this store knows, so that nobody can work out the id of a text that another user may have,
+    and see by storing something under it whether that user has it. Ids of before were made of the text alone; where
+    the caller has such a memory, it keeps its id.
+    """
+    secret, said = _identifying(engine, content)
+    earlier = str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-import:{scope}:{said}"))
+    held = engine.store.memories.get_many([earlier]).get(earlier)
+    if held is not None and engine.viewer in (None, held.owner):
+        return earlier
+    name = "\n".join(("trivet-import", engine.viewer or LOCAL, scope, said))
+    return str(uuid.UUID(bytes=hmac.digest(secret, name.encode("utf-8", "surrogatepass"), "sha256")[:16], version=5))
+
+
+def _identifying(engine: Engine, content: str) -> tuple[bytes, str]:
+    """The secret behind the id, and the content or, if it holds secrets, a digest that only our key can make."""
     if not engine.guard.spans(content):
-        return content
-    return hmac.new(engine.guard.keys.current().secret, content.encode(), hashlib.sha256).hexdigest()
+        return engine.store.upkeep.salt(), content
+    key = engine.guard.keys.current().secret
+    return key, hmac.new(key, content.encode(), hashlib.sha256).hexdigest()
 
 
 def _plain_link(memory: Memory, link: Any) -> Link:
@@ -185,10 +200,11 @@ def _checked_link(link: Link) -> Link:
     return msgspec.structs.replace(link, source=source, target=target)
 
 
-def _check_header(value: dict[str, Any]) -> None:
+def _checked_header(value: dict[str, Any]) -> Header:
     header = _convert(value, Header)
     if header.trivet_export > FORMAT:
         raise InvalidInput(f"the export has format {header.trivet_export}, this Trivet reads up to {FORMAT}")
+    return header
 
 
 def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str:
@@ -197,6 +213,7 @@ def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str
         return "unchanged"
     if theirs.updated_at <= ours.updated_at:
         return "kept"
+    engine.store.memories.get_for(ours.id, "import")
     rewrite(engine, msgspec.structs.replace(theirs, revision=ours.revision), "import")
     return "updated"
 
@@ -249,10 +266,6 @@ def _checked_history(engine: Engine, memory: Memory, history: tuple[Revision, ..
         )
         for revision in history
     )
-
-
-def _line(value: msgspec.Struct) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _decode(line: str) -> dict[str, Any]:

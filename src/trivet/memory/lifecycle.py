@@ -18,11 +18,11 @@ from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
 from trivet.memory.whole_ids import with_whole_ids
 from trivet.secrets import masked
-from trivet.types import Link, Memory, Revision
+from trivet.types import Link, Memory, Purged, Revision
 
 
 def forget(engine: Engine, request: contract.Forget) -> Memory:
-    memory = engine.store.memories.get(check_id(request.id))
+    memory = engine.store.memories.get_for(check_id(request.id), "forget")
     if memory.state == "deleted":
         return masked(memory)
     return masked(rewrite(engine, msgspec.structs.replace(memory, state="deleted"), "forget"))
@@ -30,27 +30,42 @@ def forget(engine: Engine, request: contract.Forget) -> Memory:
 
 def restore(engine: Engine, request: contract.Restore) -> Memory:
     """The last living revision of a forgotten memory, or the named one of any memory, as a new revision."""
-    current = engine.store.memories.get(check_id(request.id))
+    current = engine.store.memories.get_for(check_id(request.id), "restore")
+    restored = _restored(engine, current, request.revision)  # what is refused is refused before anything is written
     if engine.settings.secrets == "redact" and redact_one(engine, current):  # stored before the guard was there
-        current = engine.store.memories.get(current.id)
+        restored = _restored(engine, engine.store.memories.get(current.id), request.revision)
+    return masked(rewrite(engine, restored, "restore"))
+
+
+def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
     revisions = engine.store.memories.revisions(current.id)
-    if request.revision is None:
+    if revision is None:
         if current.state != "deleted":
             raise Conflict(f"Memory {current.id} is not forgotten. To go back, name the revision to restore.")
         living = (old.memory for old in reversed(revisions) if old.memory.state != "deleted")
         earlier = next(living, current)
     else:
-        earlier = _revision(revisions, request.revision).memory
+        earlier = _revision(revisions, revision).memory
     state = "archived" if earlier.state == "archived" else "active"
     # What became sensitive stays so: an old revision must not bring the text back into view.
     sensitive = earlier.sensitive or current.sensitive
-    restored = msgspec.structs.replace(earlier, state=state, sensitive=sensitive, revision=current.revision)
+    restored = msgspec.structs.replace(
+        earlier, state=state, sensitive=sensitive, revision=current.revision, owner=current.owner
+    )
     check_memory(engine, restored)
-    return masked(rewrite(engine, restored, "restore"))
+    engine.guard.check_scope(restored)
+    return restored
 
 
-def purge(engine: Engine, request: contract.Purge) -> None:
-    engine.store.memories.purge(check_id(request.id))
+def purge(engine: Engine, request: contract.Purge) -> Purged:
+    """Removes it at once from all that answers; what its files still hold is told, and erased when that can be done."""
+    id = check_id(request.id)
+    engine.store.memories.purge(id)
+    upkeep = engine.store.upkeep
+    if not engine.worker.runs:
+        return Purged(id=id, pending=upkeep.finish_erasing())
+    engine.worker.wake()
+    return Purged(id=id, pending=upkeep.pending_erasure())
 
 
 def link(engine: Engine, request: contract.LinkRequest) -> Link:

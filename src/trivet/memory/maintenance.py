@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from trivet.analyse import ANALYSER_VERSION
+from trivet.breaker import silent_endpoints
 from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.background.extraction import Extraction
+from trivet.memory.changes.reader import READER_VERSION
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
 from trivet.store.records import Backlog, Document
@@ -27,9 +29,13 @@ def stats(engine: Engine) -> Stats:
         counts,
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
-        last_error=backlog.last_error or engine.worker.last_error,
+        last_error=engine.error_for_caller(backlog.last_error or engine.worker.last_error),
         not_in_graph=engine.store.graph.backlog("rules").waiting,
         embedder=serving.identity if serving else engine.embedding.identity,
+        notes=(
+            *filter(None, (engine.embedding.difference(),)),
+            *silent_endpoints(with_systems=engine.caller is None),
+        ),
     )
 
 
@@ -41,8 +47,7 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress:
         read_now(engine)
     if not vectors:
         return 0
-    engine.embedding.renew()
-    engine.store.upkeep.rebuild_vectors()
+    engine.store.upkeep.rebuild_vectors(engine.embedding.move())
     return engine.worker.drain(progress)
 
 
@@ -52,16 +57,17 @@ def read_now(engine: Engine) -> int:
 
 
 def embed_now(engine: Engine, progress: Progress | None) -> int:
-    """Embeds everything that waits, failed jobs too, at once; then the graph's language model reads."""
+    """Embeds and compares everything that waits, failed jobs too, at once; then the graph's language model reads."""
     engine.store.jobs.retry_now()
     engine.store.graph.retry_now("rules")
     embedded = engine.worker.drain(progress)
+    engine.worker.compare()
     engine.worker.read_triples()
     return embedded
 
 
 def refresh(engine: Engine) -> None:
-    """Rebuilds what another version of the analyser or of the extraction made, since it would answer wrongly.
+    """Rebuilds what another version of the analyser, the extraction or the reader of changes made: it would be wrong.
 
     The lexical index at once, since every search needs it; the worker rebuilds the graph.
     """
@@ -72,6 +78,9 @@ def refresh(engine: Engine) -> None:
     if engine.store.upkeep.version("extraction") != EXTRACTION_VERSION:
         engine.store.upkeep.rebuild_graph()
         engine.store.upkeep.set_version("extraction", EXTRACTION_VERSION)
+    if engine.store.upkeep.version("changes") != READER_VERSION:
+        engine.store.likely_updates.compare_all()
+        engine.store.upkeep.set_version("changes", READER_VERSION)
 
 
 def rebuild_lexical(engine: Engine) -> int:

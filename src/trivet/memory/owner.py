@@ -23,6 +23,9 @@ from trivet.types import Budget, Finding, Redacted, Rotated, Stats, Tidy
 
 # The others are imported by the verb that needs them: a recall's process loads none of it.
 
+# A caller waits for the latest alone; the rest of a large import is compared in the background.
+COMPARED_AT_A_DRAIN = 64
+
 
 def count(engine: Engine, request: StatsRequest) -> Stats:
     return stats(engine)
@@ -31,7 +34,7 @@ def count(engine: Engine, request: StatsRequest) -> Stats:
 def rotate_keys(engine: Engine, request: RotateKeysRequest) -> Rotated:
     from trivet.memory.secrets import rotate
 
-    return rotate(engine, request.drop_old)
+    return rotate(engine, request.drop_old, request.drop)
 
 
 def redact(engine: Engine, request: RedactRequest) -> Redacted:
@@ -62,7 +65,7 @@ def doctor(engine: Engine, request: DoctorRequest) -> tuple[Finding, ...]:
     from trivet.memory.doctor import doctor, explained
     from trivet.memory.federation.doctor import findings
 
-    return (*doctor(engine), *(explained(finding) for finding in findings(engine)))
+    return (*doctor(engine, whole=not request.quick), *(explained(finding) for finding in findings(engine)))
 
 
 def reindex(engine: Engine, request: ReindexRequest) -> int:
@@ -70,7 +73,9 @@ def reindex(engine: Engine, request: ReindexRequest) -> int:
 
 
 def drain(engine: Engine, request: DrainRequest) -> int:
-    return engine.worker.drain(request.progress)
+    embedded = engine.worker.drain(request.progress)
+    engine.worker.compare(COMPARED_AT_A_DRAIN)
+    return embedded
 
 
 def embed(engine: Engine, request: EmbedRequest) -> int:

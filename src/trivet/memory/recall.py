@@ -28,9 +28,10 @@ from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
 from trivet.dates.cues import may_name_a_time, may_name_an_event
 from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
+from trivet.memory.answer.coarse_times import with_coarse_times
 from trivet.memory.answer.currency import later_first
 from trivet.memory.answer.decision import Decision, Pool, Retrieved
-from trivet.memory.answer.judge import Likelihood, judged, serving_identity
+from trivet.memory.answer.judge import judged
 from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
@@ -45,7 +46,7 @@ from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.relevance.features import Evidence
 from trivet.search.rerank.step import resolved
-from trivet.types import Answer, Filter, Ranking
+from trivet.types import Answer, Filter, LegHealth, Ranking
 
 if TYPE_CHECKING:
     from trivet.search.when import TimeAsked
@@ -62,7 +63,7 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
     else:
         answer, _ = follow(engine, request)
     engine.tally.note(hit.id for hit in answer.hits)
-    return answer
+    return answer if engine.caller is None else with_coarse_times(answer)
 
 
 def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple[Answer, Decision]:
@@ -129,9 +130,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             candidates, dropped = choose(store, scored, request, filter)
-        likelihood = Likelihood(engine, pool, recipe.rerank)
-        embedder, likely = serving_identity(engine), likelihood.of_scored
-        ordered = later_first(question, candidates, request, embedder, likely, names_a_time=asked is not None)
+        ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(
@@ -206,12 +205,17 @@ def search_on(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
 
 
 def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieved:
-    """The rankings of these legs, run side by side."""
-    ready = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
-    here = next((leg.name for leg in ready if leg.in_callers_thread), None)
-    searches = {leg.name: partial(leg.search, query) for leg in ready}
-    rankings, health = engine.legs.run(searches, engine.settings.leg_time_limit_ms, here)
-    return Retrieved(rankings, health)
+    """The rankings of these legs, run side by side. One that is known not to answer is not waited for."""
+    able = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
+    resting = {leg.name: reason for leg in able if (reason := leg.resting(query))}
+    ready = {leg.name: leg for leg in able if leg.name not in resting}
+    here = next((leg.name for leg in ready.values() if leg.in_callers_thread), None)
+    searches = {name: partial(leg.search, query) for name, leg in ready.items()}
+    rankings, health = engine.legs.run(
+        searches, engine.settings.leg_time_limit_ms, here, late=lambda name: ready[name].late(query)
+    )
+    left_out = [LegHealth(leg=name, answered=False, reason=reason) for name, reason in resting.items()]
+    return Retrieved(rankings, [*health, *left_out])
 
 
 class Stopwatch:

@@ -7,6 +7,7 @@ from collections import Counter
 from trivet.errors import NotFound
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
+from trivet.memory.sealing import write_sealed
 from trivet.store.records import Entry
 from trivet.types import Memory, Progress, Redacted
 
@@ -23,7 +24,7 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
         secrets.update(found)
         if progress is not None:
             progress(1)
-    return Redacted(memories=memories, secrets=dict(secrets))
+    return Redacted(memories=memories, secrets=dict(secrets), pending=engine.store.upkeep.finish_erasing())
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
@@ -35,6 +36,6 @@ def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
     if protected.memory == memory and protected.history == history:
         return Counter()
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
-    engine.store.memories.scrub(entry)
+    write_sealed(engine, [entry], lambda entries: engine.store.memories.scrub(entries[0]))
     engine.worker.wake()
     return Counter(sealed.kind for sealed in protected.secrets)

@@ -21,8 +21,10 @@ from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.ids import check_id, new_id
 from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
+from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note_attempt
 from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
@@ -44,7 +46,7 @@ def remember(engine: Engine, request: Remember) -> Remembered:
         updates = _if_it_can_be_told(lambda: possible_updates(engine, entry.memory, request.supersedes))
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
-        engine.worker.wake()  # afterwards, so that both do not ask the embedder at the same time
+        engine.worker.saved(len(entry.memory.content))  # last, so that both do not ask the embedder at the same time
 
 
 def remember_many(engine: Engine, requests: Sequence[Remember]) -> list[Remembered]:
@@ -59,12 +61,12 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
     entries = [entry for entry, _ in guarded]
     if any(request.supersedes for request in requests):
         with engine.store.together():
-            added = engine.store.memories.add_many(entries)
+            added = add_entries(engine, entries)
             for entry, request in zip(entries, requests, strict=True):
                 for old in dict.fromkeys(request.supersedes):
                     join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
     else:
-        added = engine.store.memories.add_many(entries)
+        added = add_entries(engine, entries)
     return [
         (
             entry,
@@ -90,7 +92,7 @@ def _if_it_can_be_told(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
 
 
 def edit(engine: Engine, request: Edit) -> Memory:
-    old = engine.store.memories.get(check_id(request.id))
+    old = engine.store.memories.get_for(check_id(request.id), "edit")
     if old.state == "deleted":
         raise Conflict(f"Memory {old.id} was forgotten. Restore it before you edit it.")
     if request.if_revision is not None and request.if_revision != old.revision:
@@ -114,10 +116,19 @@ def guard_all(engine: Engine, requests: Sequence[Remember]) -> list[Guarded]:
     for request in requests:
         memory = new_memory(engine, request, current)
         entry, redacted = guard(engine, memory, earlier=earlier.get(memory.id, ()), fresh=request.id is None)
+        if redacted and request.id is not None:
+            _note_wrong_guess(engine, entry.memory)
         if entry.secrets:
             earlier.setdefault(memory.id, []).extend(entry.secrets)
         guarded.append((entry, redacted))
     return guarded
+
+
+def _note_wrong_guess(engine: Engine, memory: Memory) -> None:
+    """One's own memory with other content is going to be refused, and that tells that a guess is wrong."""
+    held = known_memory(engine, memory.id)
+    if held is not None and held.owner == engine.viewer and held.content != memory.content:
+        note_attempt(engine, held)
 
 
 def guard(
@@ -130,14 +141,22 @@ def guard(
 ) -> Guarded:
     """The memory as it may be stored, and how many secrets of each kind were taken out of it.
 
-    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before.
+    A memory whose id may be known already keeps the names of its secrets, so that a retry says the same as before;
+    but not for a caller who does not own it, whom the answer would tell that a guess was right.
     """
+    held = None if fresh else known_memory(engine, memory.id)
+    is_others = held is not None and held.owner != engine.viewer
     protected = engine.guard.protect(
         memory,
         memory.revision,
         lambda: [*(() if fresh else engine.store.secrets.of(memory.id)), *earlier],
         history,
+        recognise=not is_others,
     )
+    if held is not None and protected.redacted:
+        check_attempts(engine, held)
+        if is_others:
+            note_attempt(engine, held)
     entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
     return entry, protected.redacted
 
@@ -152,13 +171,18 @@ def rewrite(engine: Engine, memory: Memory, action: str, unless: Memory | None =
         memory.revision + 1,
         lambda: engine.store.secrets.of(memory.id),
         refuse=action != "forget",
-        recognise=engine.viewer in (None, memory.owner),
+        recognise=may_reveal(engine, memory.owner),
     )
     if protected.memory == unless:
         return protected.memory
-    written = engine.store.memories.replace(protected.memory, document_of(protected.memory), action, protected.secrets)
-    engine.worker.wake()
+    entry = Entry(protected.memory, document_of(protected.memory), (), protected.secrets)
+    written = write_sealed(engine, [entry], lambda entries: _replaced(engine, entries[0], action))
+    engine.worker.saved(len(written.content))
     return written
+
+
+def _replaced(engine: Engine, entry: Entry, action: str) -> Memory:
+    return engine.store.memories.replace(entry.memory, entry.document, action, entry.secrets)
 
 
 def new_memory(engine: Engine, request: Remember, current: datetime | None = None) -> Memory:

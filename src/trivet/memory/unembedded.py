@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.background.worker import Cut, cut_job
 from trivet.memory.engine import Engine
@@ -37,23 +38,24 @@ def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrie
     serving = engine.embedding.serving()
     if dense is None or serving is None:
         return found
-    fresh = list(_fresh(engine, query, serving, dense))
+    notes = found.notes
+    try:
+        fresh = list(_fresh(engine, query, serving, dense))
+    except EmbedderError as error:  # they are estimated like all that have no vector
+        why = engine.error_for_caller(str(error))
+        fresh, notes = [], (*notes, f"What was written last could not be embedded, so its place is estimated: {why}")
     ranking = _merged(dense, fresh)
     ranking = _merged(ranking, list(_estimated(query, serving, ranking, found.rankings)))
-    if ranking is dense:
-        return found
     rankings = [ranking if one is dense else one for one in found.rankings]
-    return msgspec.structs.replace(found, rankings=rankings)
+    return msgspec.structs.replace(found, rankings=rankings, notes=notes)
 
 
 def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> Iterator[Candidate]:
     """The memories written last that are not embedded yet, as far as the caller may see them."""
-    if not engine.embedding.local:
-        return
     waiting = engine.store.jobs.newest(serving, MOST_EMBEDDED)
-    if not waiting:
+    embedder = engine.embedding.embedder_of(serving) if waiting else None
+    if embedder is None or not embedder.local:  # an earlier embedder may be a hosted one
         return
-    embedder = engine.embedding.embedder_of(serving)
     vector = engine.embedding.query_vector(serving, query.question.text)
     known = {candidate.id for candidate in dense.candidates}
     left = MOST_PASSAGES

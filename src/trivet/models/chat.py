@@ -54,7 +54,8 @@ class Chat:
             "max_tokens": most_tokens,
             "response_format": {"type": "json_object"},
         }
-        return _value(_text(post_json(self.endpoint, body, self._key, limits or self._limits, self._wait)))
+        bounds = limits or self._limits
+        return _value(_text(post_json(self.endpoint, body, self._key, bounds, self._wait, self.model)))
 
     @staticmethod
     def _is_openai(base: str) -> bool:
@@ -66,8 +67,8 @@ def convert(value: Any, kind: type[Any]) -> Any:
     """The value as what was asked for; a model that answers anything else has given a bad answer."""
     try:
         return msgspec.convert(value, kind, strict=True)
-    except msgspec.ValidationError as error:
-        raise BadAnswer(f"the answer has another shape than asked for ({error})") from None
+    except msgspec.ValidationError:  # which may quote the answer
+        raise BadAnswer("the answer has another shape than asked for") from None
 
 
 def _checked(text: str) -> Spec:

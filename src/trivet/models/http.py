@@ -4,6 +4,7 @@ import email.utils
 import http.client
 import json
 import random
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +17,22 @@ from trivet.errors import EmbedderError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
-SHOWN_CHARACTERS = 200
+# What a refusal mostly means. Its body is not shown: providers quote in it the text that they refuse, and an error is
+# seen by others than the user whose text that was.
+HINTS: Mapping[int, str] = {
+    400: "it does not take such a request: is the model's name right, and window=N small enough?",
+    401: "is the key right?",
+    403: "may this key use the model?",
+    404: "are the address and the model's name right?",
+    413: "the text is too long for it: set a smaller window=N",
+    422: "it does not take such a text: is window=N small enough?",
+    429: "it asks for fewer requests",
+}
+# Machine-readable reasons that are told as they are; any other word of an answer may be a user's.
+KNOWN_CODES = frozenset(
+    ("model_not_found", "invalid_api_key", "insufficient_quota", "context_length_exceeded", "rate_limit_exceeded")
+)
+REFUSAL_BYTES = 4096
 CHUNK_BYTES = 64 * 1024
 
 
@@ -35,15 +51,18 @@ class Limits:
 # Someone waits for a query's answer, and recall works without the dense leg; nobody waits for a document's.
 QUERY_LIMITS = Limits(seconds=5.0, deadline=8.0, attempts=2)
 DOCUMENT_LIMITS = Limits(seconds=60.0, deadline=180.0, attempts=5)
+# Whether an endpoint answers again is asked by nobody who waits, and once.
+TRIAL_LIMITS = Limits(seconds=5.0, deadline=5.0, attempts=1)
 
 
 class _Failure(Exception):
     """One attempt that failed: what to say, whether to try again, and how long the server asked us to wait."""
 
-    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None) -> None:
+    def __init__(self, reason: str, retryable: bool, asked_wait: float | None = None, fault: str | None = None) -> None:
         super().__init__(reason)
         self.retryable = retryable
         self.asked_wait = asked_wait
+        self.fault = fault  # of the endpoint; None where it answered, and refused this request
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -59,8 +78,13 @@ def post_json(
     key: str = "",
     limits: Limits = DOCUMENT_LIMITS,
     wait: Callable[[float], object] = time.sleep,
+    name: str = "the endpoint",
 ) -> Any:
-    """The decoded answer, or an EmbedderError that names the endpoint and never the key."""
+    """The decoded answer, or an EmbedderError that calls the endpoint by `name`.
+
+    The error says what went wrong as a code. It holds no word of the request or of the answer, no key and no address:
+    users of a server see it, and the text may be another user's.
+    """
     request = _request(url, body, key)
     end = time.monotonic() + limits.deadline
     for attempt in range(1, limits.attempts + 1):
@@ -69,7 +93,7 @@ def post_json(
         except _Failure as failure:
             pause = _pause(failure, attempt, limits)
             if not failure.retryable or attempt == limits.attempts or time.monotonic() + pause >= end:
-                raise EmbedderError(_redacted(f"{url}: {failure} (attempt {attempt})", key)) from None
+                raise EmbedderError(f"{name}: {failure} (attempt {attempt})", failure.fault) from None
             wait(pause)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -93,7 +117,7 @@ def _attempt(request: urllib.request.Request, limits: Limits, end: float) -> Any
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
-        raise _Failure(f"the answer is not JSON: {_shown(raw)}", retryable=False) from None
+        raise _Failure("the answer is not JSON: is the address right?", retryable=False) from None
 
 
 def _opener(host: str) -> urllib.request.OpenerDirector:
@@ -121,22 +145,42 @@ def _read(response: http.client.HTTPResponse, most_bytes: int, end: float) -> by
 
 def _refused(error: urllib.error.HTTPError) -> _Failure:
     try:
-        body = error.read(SHOWN_CHARACTERS * 4)
+        body = error.read(REFUSAL_BYTES)
     except (OSError, http.client.HTTPException):
-        body = b"(no body)"
+        body = b""
     asked = _retry_after(error.headers.get("Retry-After"))
     error.close()
-    return _Failure(f"HTTP {error.code}: {_shown(body)}", error.code in RETRYABLE, asked)
+    retryable = error.code in RETRYABLE
+    told = [f"refused (HTTP {error.code})", _known_code(body), HINTS.get(error.code, "")]
+    return _Failure(", ".join(filter(None, told)), retryable, asked, "down" if retryable else None)
+
+
+def _known_code(body: bytes) -> str:
+    """The provider's own name for what is wrong, where it is one of KNOWN_CODES."""
+    try:
+        error = json.loads(body)["error"]
+        given = (error.get("code"), error.get("type"))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return ""
+    return next((code for code in given if isinstance(code, str) and code in KNOWN_CODES), "")
 
 
 def _unreachable(error: Exception, timeout: float) -> _Failure:
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
-        return _Failure(f"no answer within {timeout:g} s", retryable=True)
+        return _Failure(f"no answer within {timeout:g} s", retryable=True, fault="hung")
     if isinstance(cause, ConnectionRefusedError):
-        return _Failure("the connection was refused: is the server running?", retryable=False)
+        return _Failure("the connection was refused: is the server running?", retryable=False, fault="down")
     broken = isinstance(cause, ConnectionError | http.client.HTTPException)
-    return _Failure(f"cannot be reached: {cause}", retryable=broken)
+    return _Failure(f"cannot be reached ({_cause(cause)})", retryable=broken, fault="down")
+
+
+def _cause(cause: object) -> str:
+    """What broke, without what an exception quotes: a line of the answer, or the name of a host."""
+    known = cause.strerror if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) else None
+    if isinstance(cause, ssl.SSLError):
+        known = cause.reason
+    return known or type(cause).__name__
 
 
 def _pause(failure: _Failure, attempt: int, limits: Limits) -> float:
@@ -157,12 +201,3 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None
-
-
-def _shown(raw: bytes) -> str:
-    return " ".join(raw.decode("utf-8", "replace").split())[:SHOWN_CHARACTERS]
-
-
-def _redacted(message: str, key: str) -> str:
-    """A server may echo the key it refused."""
-    return message.replace(key, "[key]") if key else message

@@ -1,39 +1,56 @@
-"""Which embedder makes vectors now, which ones answer, and the change from one to another while recalls go on."""
+"""Which embedder makes a store's vectors, which ones answer, and the move from one to another while recalls go on."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trivet.models.embed.batching import batched
-from trivet.models.embed.registry import load_maker
+import msgspec
+
+from trivet.bounded_cache import MIB, BoundedCache, cached
+from trivet.errors import EmbedderError
+from trivet.models.embed.batching import batched, start_anew
+from trivet.models.embed.registry import SHIPPED, shipped, succeeds
+from trivet.models.embed.spec import without_address
 from trivet.store.records import Model
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.breaker import Breaker
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
 # `why_not` and a repeated recall ask for the same vector again.
-QUERIES_KEPT = 256
+QUERIES_BYTES = 4 * MIB
 # Memories that were just written and are recalled before the worker has stored their vectors.
-DOCUMENTS_KEPT = 64
+DOCUMENTS_BYTES = 4 * MIB
+
+
+# Names come out of a file that may be anybody's, and are shown in terminals.
+LONGEST_NAME = 200
 
 
 class Embedding:
-    """The configured embedder and, while the store moves to it, the one whose vectors still answer."""
+    """The store's vectors and the embedders of the settings.
 
-    def __init__(self, store: Store, spec: str, configured: Embedder | None) -> None:
+    A store names the model of its vectors. Whom this process asks comes from its settings alone: the configured
+    embedder, the earlier ones that the user lists, and the models that come with Trivet. A store whose model is none of
+    these is read by words, and nothing is sent anywhere.
+
+    A process whose embedder is another than the store's writes no vectors of its own into it; the owner moves a store
+    on purpose (`move`). While it moves, the vectors of the model before it answer.
+    """
+
+    def __init__(self, store: Store, spec: str, configured: Embedder | None, earlier: Sequence[Embedder] = ()) -> None:
         self._store = store
         self._spec = spec
         self._configured = configured
-        self._others: dict[str, Embedder] = {}
-        self._queries: OrderedDict[tuple[str, str], NDArray[np.float32]] = OrderedDict()
-        self._documents: OrderedDict[tuple[str, str, int], NDArray[np.float32]] = OrderedDict()
+        self._others: dict[str, Embedder] = {one.identity: one for one in earlier}
+        self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
+        self._documents: BoundedCache[tuple[str, str, int], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
         self._lock = threading.Lock()
 
     @property
@@ -48,20 +65,56 @@ class Embedding:
     def local(self) -> bool:
         return self._configured is not None and self._configured.local
 
+    @property
+    def endpoint(self) -> str | None:
+        """Where the configured embedder is asked; None for one that runs inside this process. For the owner alone."""
+        return getattr(self._configured, "endpoint", None)
+
     def adopt(self) -> None:
-        """Makes the configured model known to the store, which asks for every memory's vectors if it is new.
+        """Makes the configured model the store's where the store has none yet, or only what a release has outdated.
 
         A hosted model may have to be asked for its dimension, so this is the worker's business and never a caller's.
         """
-        if self._configured is not None and self._known() is None:
-            self._store.vectors.adopt(self._configured.identity, self._spec, self._configured.dimension)
+        if self._configured is None or self._known() is not None:
+            return
+        self.drop_unused()
+        serving = self.serving()
+        if serving is None or succeeds(self._spec, serving.spec, serving.identity):
+            self._enter()
 
-    def renew(self) -> None:
-        """As `adopt`, but a known model whose vectors have another width by now is dropped and adopted anew."""
-        known = self._known()
-        if self._configured is not None and known is not None and known.dimension != self._configured.dimension:
-            self._store.vectors.remove(known)
-        self.adopt()
+    def drop_unused(self) -> None:
+        """A store without any memory to embed is nobody's yet: it takes the embedder of the first who fills it."""
+        serving = self.serving()
+        if self._configured is None or serving is None or self._known() is not None:
+            return
+        if self._store.vectors.is_unused(serving):
+            self._store.vectors.remove(serving)
+
+    def move(self) -> Model | None:
+        """Has the store move to the configured model, because its owner said so; None without an embedder.
+
+        A known model whose vectors have another width by now is dropped and entered anew, and so is a move to a third
+        model that was not finished.
+        """
+        if self._configured is None:
+            return None
+        for model in self.models():
+            outgrown = model.identity == self.identity and model.dimension != self._configured.dimension
+            if outgrown or not (model.serving or model.identity == self.identity):
+                self._store.vectors.remove(model)
+        if self._known() is None:
+            self._enter()
+        return self._known()
+
+    def difference(self) -> str | None:
+        """What to tell where the store's vectors are of another model than the configured one; None if they agree."""
+        serving = self.serving()
+        if self._configured is None or serving is None or self._known() is not None:
+            return None
+        return (
+            f"the vectors of this store are of {serving.identity}, and the setting embedder names {self.identity}, "
+            "which writes none into it. Set embedder to the store's, or move the store: `trivet reindex --vectors`"
+        )
 
     def probe(self) -> str:
         """Asks the configured embedder for a vector and returns its identity, or raises what it raised."""
@@ -80,53 +133,85 @@ class Embedding:
 
     def serving(self) -> Model | None:
         """The model whose vectors answer. None before the first vector, or with no embedder."""
-        return next((model for model in self._store.vectors.models() if model.serving), None)
+        return next((model for model in self.models() if model.serving), None)
 
     def models(self) -> tuple[Model, ...]:
-        return self._store.vectors.models()
+        return tuple(_as_shown(model) for model in self._store.vectors.models())
 
     def embedder_of(self, model: Model) -> Embedder:
-        """The embedder that made a model's vectors; an earlier one is loaded by the name it was stored with."""
+        """Who makes a model's vectors: an embedder of the settings or one that comes with Trivet, and nobody else."""
         if self._configured is not None and model.identity == self._configured.identity:
             return self._configured
         with self._lock:
             if model.identity not in self._others:
-                self._others[model.identity] = load_maker(model.spec, model.identity)
+                found = shipped(model.identity)
+                if found is None:
+                    raise EmbedderError(
+                        f"the vectors of this store are of {model.identity}, which neither your settings name nor "
+                        "Trivet brings along, so it is not asked. Name it in the setting embedder or "
+                        "earlier_embedders, or move the store to yours: `trivet reindex --vectors`"
+                    )
+                self._others[model.identity] = found
             return self._others[model.identity]
+
+    def resting(self, text: str) -> str | None:
+        """Why no vector of this query can be had now; None if it can, or is known already."""
+        serving = self.serving()
+        if serving is None or self._queries.get((serving.identity, text)) is not None:
+            return None
+        breaker = self._breaker(serving)
+        return breaker.refusal() if breaker else None
+
+    def late(self) -> None:
+        """A recall has waited for a query's vector as long as it may."""
+        serving = self.serving()
+        breaker = self._breaker(serving) if serving else None
+        if serving and breaker:
+            breaker.late()
+            start_anew(self.embedder_of(serving))
+
+    def _breaker(self, model: Model) -> Breaker | None:
+        """Of the endpoint that makes a model's vectors; None where that is no endpoint, or cannot be loaded."""
+        try:
+            found: Breaker | None = getattr(self.embedder_of(model), "breaker", None)
+        except EmbedderError:  # the leg meets it too, and tells it
+            return None
+        return found
 
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
         name = (model.identity, text)
-        with self._lock:
-            if name in self._queries:
-                self._queries.move_to_end(name)
-                return self._queries[name]
-        vector = batched(self.embedder_of(model)).embed_query(text)
-        with self._lock:
-            self._queries[name] = vector
-            while len(self._queries) > QUERIES_KEPT:
-                self._queries.popitem(last=False)
+        vector = self._queries.get(name)
+        if vector is None:
+            vector = batched(self.embedder_of(model)).embed_query(text)
+            self._queries.put(name, vector)
         return vector
 
     def document_vectors(self, model: Model, name: tuple[str, int], texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of a memory's passages, made now. `name` is its id and revision: recalls in a row ask again."""
         key = (model.identity, *name)
-        with self._lock:
-            if key in self._documents:
-                return self._documents[key]
-        vectors = self.embedder_of(model).embed_documents(texts)
-        with self._lock:
-            self._documents[key] = vectors
-            while len(self._documents) > DOCUMENTS_KEPT:
-                self._documents.popitem(last=False)
+        vectors = self._documents.get(key)
+        if vectors is None:
+            vectors = self.embedder_of(model).embed_documents(texts)
+            self._documents.put(key, vectors)
         return vectors
 
     def promote(self) -> None:
-        """Once the configured model has a vector for everything, it answers, and the others go."""
+        """Once the model that the store moves to has a vector for everything, it answers, and the others go."""
         configured = self._known()
-        if configured is None or (configured.serving and len(self._store.vectors.models()) == 1):
-            return
-        if self._store.jobs.backlog(configured).waiting == 0:
+        if configured is not None and not configured.serving and not self._store.jobs.backlog(configured).waiting:
             self._store.vectors.serve(configured)
 
     def _known(self) -> Model | None:
-        return next((model for model in self._store.vectors.models() if model.identity == self.identity), None)
+        return next((model for model in self.models() if model.identity == self.identity), None)
+
+    def _enter(self) -> None:
+        assert self._configured is not None
+        identity = self._configured.identity
+        name = self._spec if self._spec in SHIPPED else identity  # never an address or a path
+        self._store.vectors.adopt(identity, name, self._configured.dimension)
+
+
+@cached(MIB // 4)  # asked several times a recall
+def _as_shown(model: Model) -> Model:
+    name = "".join(filter(str.isprintable, without_address(model.identity)))[:LONGEST_NAME]
+    return msgspec.structs.replace(model, identity=name)

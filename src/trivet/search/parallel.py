@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
 from functools import partial
 
+from trivet.errors import TrivetError
 from trivet.search.fuse import check
 from trivet.types import LegHealth, Ranking
 
@@ -69,12 +70,17 @@ class ParallelLegs:
         self._threads: dict[str, _Threads] = {}
 
     def run(
-        self, legs: Mapping[str, Search], time_limit_ms: int, here: str | None
+        self,
+        legs: Mapping[str, Search],
+        time_limit_ms: int,
+        here: str | None,
+        late: Callable[[str], None] = lambda name: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
         """The rankings of the legs that answered in time, and the health of all.
 
         `here` names the leg that runs in the caller's thread while the others run in theirs: it should be one that
-        cannot hang, and the others ones that mostly wait or compute outside the interpreter.
+        cannot hang, and the others ones that mostly wait or compute outside the interpreter. `late` is told each that
+        did not answer in time.
         """
         started = time.perf_counter()
         # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
@@ -82,12 +88,12 @@ class ParallelLegs:
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
         if here is not None and here in legs:
             futures[here] = _done(legs[here])
-        outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms) for name in legs}
+        outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
         return rankings, [health for _, health in outcomes.values()]
 
     def _outcome(
-        self, name: str, future: Future[Timed], started: float, time_limit_ms: int
+        self, name: str, future: Future[Timed], started: float, time_limit_ms: int, late: Callable[[str], None]
     ) -> tuple[Ranking | None, LegHealth]:
         left = started + time_limit_ms / 1000 - time.perf_counter()
         try:
@@ -96,10 +102,11 @@ class ParallelLegs:
                 raise FutureTimeout
         except FutureTimeout:
             future.cancel()
+            late(name)
             return None, _silent(name, f"no answer within {time_limit_ms} ms", time_limit_ms)
         except Exception as error:  # noqa: BLE001 - any failure of a leg is that leg's alone, and is reported
             took_ms = (time.perf_counter() - started) * 1000
-            return None, _silent(name, f"{type(error).__name__}: {error}", took_ms)
+            return None, _silent(name, _reason(error), took_ms)
         count = len(ranking.candidates)
         return ranking, LegHealth(leg=name, answered=True, candidates=count, took_ms=round(took_ms, 3))
 
@@ -129,6 +136,12 @@ def _timed(leg: Search) -> Timed:
     ranking = leg()
     check(ranking)  # here, so that a leg that breaks its promises fails alone and not the whole answer
     return ranking, (time.perf_counter() - started) * 1000
+
+
+def _reason(error: Exception) -> str:
+    """An error of ours tells what to do. Any other only its kind: it may quote texts that are not the caller's."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, TrivetError) else f"an unexpected {kind}"
 
 
 def _silent(name: str, reason: str, took_ms: float) -> LegHealth:

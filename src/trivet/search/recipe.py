@@ -7,11 +7,11 @@ seven corpora, each tested on what won on the others: docs/decisions/0006.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
+from trivet.bounded_cache import MIB, cached
 from trivet.errors import InvalidInput
 from trivet.graph.walk import Walk
 from trivet.models.rerank.spec import DEEPEST as DEEPEST_RERANK
@@ -27,6 +27,8 @@ Match = Literal["any", "all-then-any"]
 DEFAULT_LEGS: tuple[str, ...] = ("lexical", "dense", "graph")
 MATCHES: tuple[Match, ...] = ("any", "all-then-any")
 DEEPEST = 1_000
+# For the recipes that recalls follow, as text and as values: a store has a few, a search for a better one hundreds.
+RECIPES_BYTES = 2 * MIB
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ def _rerank_call(step: Rerank) -> Call:
     return Call("rerank", (step.model,) if step.model else (), options)
 
 
-@lru_cache(maxsize=256)
+@cached(RECIPES_BYTES)
 def _printed(recipe: Recipe) -> str:
     return print_pipeline(recipe.calls())
 
@@ -86,7 +88,7 @@ def parse_recipe(text: str, members: tuple[str, ...] = ()) -> Recipe:
     return _parsed(text, members, leg_names())
 
 
-@lru_cache(maxsize=256)
+@cached(RECIPES_BYTES)
 def _parsed(text: str, members: tuple[str, ...], legs: tuple[str, ...]) -> Recipe:
     """Kept, since most recalls follow the same recipe. `legs` is there so that a new leg is known at once."""
     if text.strip() == "default":

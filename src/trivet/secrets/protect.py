@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from trivet.errors import InvalidInput
+from trivet.errors import InvalidInput, SecretError
 from trivet.secrets.detect import SecretSpan, find
 from trivet.secrets.keys import KeyRing
 from trivet.secrets.placeholder import PRIVATE, Name, filled, names_in, placeholder
@@ -54,19 +54,23 @@ class Guard:
         Without `recognise` a value that is sealed already is sealed once more under a new name: for a writer who must
         not learn from the name of a placeholder that a guess was right.
         """
-        if refuse and self.mode != "off" and find(memory.scope):
-            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+        if refuse:
+            self.check_scope(memory)
         spans = self._spans_by_text([*(old.memory for old in history), memory])
         if not spans:
             return Protected(memory, history)
         if refuse and self.mode == "refuse":
             _refuse(memory, spans)
-        redaction = _Redaction(self, memory.id, spans, known_secrets(), recognise)
+        redaction = _Redaction(self, memory.id, spans, known_secrets, recognise)
         cleaned = [redaction.clean(old.memory, old.revision) for old in history]
         redaction.counts.clear()
         protected = redaction.clean(memory, revision)
         past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
         return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
+
+    def check_scope(self, memory: Memory) -> None:
+        if self.mode != "off" and find(memory.scope):
+            raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Everything in a text that must not be stored as it is, from left to right."""
@@ -90,12 +94,23 @@ class Guard:
             text = f"{text[: found.start]}{instead}{text[found.stop :]}"
         return text, dict(counts)
 
-    def revealed(self, memory: Memory, secrets: Sequence[Sealed]) -> Memory:
+    def revealed(self, memory: Memory, secrets: Callable[[], Sequence[Sealed]]) -> Memory:
         """The memory with its secrets back in their places."""
-        values = self.opened(memory.id, secrets)
+        _, values = self.opened(memory.id, secrets)
         return _map_texts(memory, lambda _, text: filled(text, values))
 
-    def opened(self, memory: str, secrets: Sequence[Sealed]) -> dict[Name, str]:
+    def opened(self, memory: str, secrets: Callable[[], Sequence[Sealed]]) -> tuple[Sequence[Sealed], dict[Name, str]]:
+        """The secrets and what they say. Read again if one does not open: a rotation may just have sealed it anew."""
+        held = secrets()
+        try:
+            return held, self._values(memory, held)
+        except SecretError:
+            again = secrets()
+            if again == held:
+                raise
+            return again, self._values(memory, again)
+
+    def _values(self, memory: str, secrets: Sequence[Sealed]) -> dict[Name, str]:
         return {(sealed.kind, sealed.number): unseal(self.keys, memory, sealed) for sealed in secrets}
 
     def _spans_by_text(self, memories: Sequence[Memory]) -> dict[str, list[SecretSpan]]:
@@ -141,16 +156,16 @@ class _Redaction:
         guard: Guard,
         memory: str,
         spans: Mapping[str, Sequence[SecretSpan]],
-        known_secrets: Sequence[Sealed],
+        known_secrets: Callable[[], Sequence[Sealed]],
         recognise: bool,
     ) -> None:
         self._keys = guard.keys
         self._memory = memory
         self._spans = spans
-        known = guard.opened(memory, known_secrets) if recognise else {}
+        held, known = guard.opened(memory, known_secrets) if recognise else (known_secrets(), {})
         # A value that was sealed twice goes by its first name.
         self._names = {(name[0], known[name]): name for name in sorted(known, reverse=True)}
-        self._used = {(sealed.kind, sealed.number) for sealed in known_secrets}
+        self._used = {(sealed.kind, sealed.number) for sealed in held}
         self.new: list[Sealed] = []
         self.counts: Counter[str] = Counter()
 

@@ -26,10 +26,11 @@ def seal(key: Key, memory: str, revision: int, field: str, kind: str, number: in
     return msgspec.structs.replace(bare, sealed=text)
 
 
-def unseal(keys: KeyRing, memory: str, sealed: Sealed) -> str:
+def unseal(keys: KeyRing, memory: str, sealed: Sealed, note: bool = True) -> str:
+    """With `note` the store is noted as a user of the key."""
     from cryptography.exceptions import InvalidTag
 
-    cipher = _cipher(keys.get(sealed.key))
+    cipher = _cipher(keys.get(sealed.key, note))
     try:
         return cipher.decrypt(sealed.nonce, sealed.sealed, _place_of(memory, sealed)).decode()
     except InvalidTag:

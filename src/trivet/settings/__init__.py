@@ -34,7 +34,7 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 # In an environment variable these are names with commas between them,
-LISTS = frozenset(("categories", "replica_urls", "server_hosts"))
+LISTS = frozenset(("categories", "earlier_embedders", "replica_urls", "server_hosts"))
 # and these are JSON.
 TABLES = frozenset(("federation",))
 # Secrets: never shown or logged, and sent only to the server or proxy they are for.
@@ -56,6 +56,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled, stock or openai:MODEL@URL.")] = (
         "bundled"
     )
+    earlier_embedders: Annotated[
+        tuple[str, ...],
+        Meta(description="Embedders that made a store's vectors before, which answer while it moves to another."),
+    ] = ()
     recipe: Annotated[str, Meta(description="How recall retrieves and fuses.")] = "default"
     rerank: Annotated[
         str,
@@ -157,7 +161,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         int, Meta(ge=1, le=10_000, description="Server: most requests at the same time; more are told to come back.")
     ] = 64
     server_threads: Annotated[
-        int, Meta(ge=1, le=1024, description="Server: how many requests are worked on while the others wait.")
+        int,
+        Meta(ge=1, le=1024, description="Server: how many reads are worked on at the same time, and as many writes."),
     ] = 8
     server_request_bytes: Annotated[
         int, Meta(ge=1024, le=2**30, description="Server: the largest body that is read, but for imports.")

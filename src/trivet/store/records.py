@@ -10,7 +10,7 @@ import msgspec
 from trivet.types import Key, LinkKind, Memory, Revision, Role, Sealed, Usefulness
 
 # What made the derived data of a store; another version of it makes them anew.
-Maker = Literal["analyser", "extraction"]
+Maker = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -35,6 +35,22 @@ class Entry(msgspec.Struct, frozen=True):
     document: Document
     history: tuple[Revision, ...] = ()
     secrets: tuple[Sealed, ...] = ()
+
+
+class Uncompared(NamedTuple):
+    """A memory that is not yet compared with its neighbours."""
+
+    key: int
+    id: str
+    revision: int
+
+
+class LikelyUpdate(NamedTuple):
+    """The newer memory seems to make the older one outdated."""
+
+    newer: str
+    older: str
+    probability: float
 
 
 class KnownKey(NamedTuple):
@@ -98,10 +114,14 @@ class Added(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request that was sent before; None while it is being worked on."""
+    """The answer to a request that was sent before; None while it is being worked on.
+
+    `acted`: it was not there before, and this call has made it.
+    """
 
     request: bytes
     answer: bytes | None = None
+    acted: bool = False
 
 
 class Bm25(msgspec.Struct, frozen=True):

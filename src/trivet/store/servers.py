@@ -21,6 +21,10 @@ class DatabaseServer(Protocol):
     def name(self) -> str:
         """Where it is, without the password."""
 
+    @property
+    def schema(self) -> int:
+        """The version of its tables."""
+
     def store(self, tenant: str, closes_server: bool = False) -> Store:
         """The store of one tenant, which with `closes_server` closes the server with itself."""
 

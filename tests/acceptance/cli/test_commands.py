@@ -162,7 +162,7 @@ def test_purge_asks_or_is_told(trivet: CommandLine, staging: str) -> None:
     refused = trivet("purge", staging)
     assert refused.status == 2
     assert "--yes" in refused.err
-    assert trivet.json("purge", staging, "--yes") == {"id": staging, "status": "purged"}
+    assert trivet.json("purge", staging, "--yes") == {"id": staging, "status": "purged", "pending": None}
     assert trivet("get", staging).status == 3
 
 

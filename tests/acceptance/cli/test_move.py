@@ -16,7 +16,7 @@ def test_export_and_import_are_a_round_trip(trivet: CommandLine, staging: str, t
     trivet("link", other, "see-also", staging)
     exported = trivet("export").out
     file = tmp_path / "out.jsonl"
-    assert trivet.json("export", "--output", str(file)) == {"path": str(file), "lines": 4}
+    assert trivet.json("export", "--output", str(file)) == {"path": str(file), "lines": 5}
     assert file.read_text(encoding="utf-8") == exported
     assert file.stat().st_mode & 0o077 == 0
     elsewhere = ("--path", str(tmp_path / "elsewhere.db"))
@@ -38,6 +38,27 @@ def test_import_names_bad_lines_and_takes_the_rest(trivet: CommandLine) -> None:
     assert result.status == 2
     assert result.json()["stored"] == 2
     assert [error.split(":")[0] for error in result.json()["errors"]] == ["line 2", "line 3"]
+
+
+def test_a_damaged_memory_is_left_out_of_an_export_and_named(
+    trivet: CommandLine, staging: str, store: Path, tmp_path: Path
+) -> None:
+    good = trivet.json("remember", "Lunch is at noon.")["id"]
+    folder = tmp_path / "notes"
+    assert trivet("export", "--markdown", str(folder)).status == 0
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE memory SET tags = '[' WHERE id = ?", (staging,))
+    for where in ((), ("--output", str(tmp_path / "out.jsonl")), ("--markdown", str(folder))):
+        result = trivet("export", *where)
+        assert result.status == 5
+        assert staging in result.err
+        assert "Traceback" not in result.err
+    assert good in (tmp_path / "out.jsonl").read_text()
+    assert len(list(folder.rglob("*.md"))) == 2, "what cannot be read keeps its file"
+    cut = (tmp_path / "out.jsonl").read_text().splitlines()[:-1]
+    imported = trivet("--path", str(tmp_path / "new.db"), "import", "-", stdin="\n".join(cut).encode())
+    assert imported.status == 2
+    assert f"line {len(cut)}: the export is cut off here" in imported.out
 
 
 def test_a_failed_export_leaves_the_old_file(

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 
+import httpx2
 import pytest
 
 from support.opened import write_and_recall_at_once
-from trivet import StoreError, Trivet
-from trivet.client.attempts import MOST_ATTEMPTS
+from trivet import Settings, StoreError, Trivet, TrivetError, UnknownFate
+from trivet.client import attempts as client_attempts
+from trivet.client.attempts import MOST_ATTEMPTS, MOST_QUESTIONS, Attempts
+from trivet.client.call import Call
 
 from .between import Wire
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between attempts."""
+    monkeypatch.setattr(client_attempts, "FIRST_PAUSE", 0.0)
 
 
 def test_one_connection_serves_many_calls(trivet: Trivet, between: Wire) -> None:
@@ -113,18 +123,74 @@ def test_reading_a_secret_is_not_repeated_behind_ones_back(trivet: Trivet, betwe
     assert [entry.act for entry in trivet.audit()].count("reveal") == 1
 
 
+@pytest.mark.usefixtures("_at_once")
+def test_it_asks_for_longer_what_became_of_a_write(trivet: Trivet, between: Wire) -> None:
+    id = trivet.remember("zebra text").id
+    between.lose_answers = MOST_QUESTIONS - 1
+    assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
+    assert len(trivet.history(id)) == 2
+
+
+@pytest.mark.usefixtures("_at_once")
 def test_it_gives_up_and_says_what_is_not_known(trivet: Trivet, between: Wire) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = 2 * MOST_ATTEMPTS
+    between.lose_answers = MOST_QUESTIONS + MOST_ATTEMPTS
     before = len(between.requests)
-    with pytest.raises(StoreError, match=r"broke off.*not known whether") as caught:
+    with pytest.raises(UnknownFate, match=r"broke off.*not known whether") as caught:
         trivet.forget(id)
     assert between.address in str(caught.value)
-    assert len(between.requests) == before + MOST_ATTEMPTS
-    with pytest.raises(StoreError, match="broke off") as caught:
+    assert len(between.requests) == before + MOST_QUESTIONS
+    with pytest.raises(StoreError, match="broke off") as of_a_read:
         trivet.recall("zebra")
-    assert "not known" not in str(caught.value)
+    assert "not known" not in str(of_a_read.value)
     assert trivet.get(id).state == "deleted", "and it works again by itself"
+
+
+LOST = httpx2.ReadError("reset")
+AWAY = httpx2.ConnectError("refused")
+
+
+def tried(call: Call, *met: httpx2.RequestError | int) -> str:
+    """What a caller hears whose attempts meet these losses and answers, the last one again and again."""
+    attempts = Attempts(call, "http://server")
+    settings = Settings(path="http://server")
+    for one in (*met, *met[-1:] * MOST_QUESTIONS):
+        try:
+            if isinstance(one, httpx2.RequestError):
+                attempts.after_loss(one)
+            elif attempts.after_answer(one, {}) is None:
+                attempts.checked(httpx2.Response(one, request=httpx2.Request("POST", "http://server")), settings)
+                return "done"
+        except StoreError as error:
+            return f"{type(error).__name__}: {error}"
+        except TrivetError as error:
+            return type(error).__name__
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize(
+    ("met", "heard"),
+    [
+        ((LOST, AWAY), "UnknownFate: .*cannot be reached.*not known whether.*has the id 0199"),
+        ((AWAY, LOST, AWAY), "UnknownFate"),
+        ((LOST, 429), "UnknownFate"),
+        ((LOST, 503), "UnknownFate"),
+        ((LOST, 401), "UnknownFate"),
+        ((502, AWAY), "UnknownFate"),
+        ((504, AWAY), "UnknownFate"),
+        ((LOST, AWAY, 200), "done"),
+        ((LOST, AWAY, 409), "UnknownFate"),
+        ((LOST, 422), "InvalidInput"),
+        ((AWAY,), "StoreError: .*cannot be reached"),
+        ((429,), "TooMany"),
+        ((503,), "StoreError"),
+    ],
+)
+def test_what_is_not_known_stays_so_through_all_attempts(
+    met: tuple[httpx2.RequestError | int, ...], heard: str
+) -> None:
+    call = Call(method="POST", path="/v1/memories", writes=True, once="key", id="0199")
+    assert re.match(heard, tried(call, *met))
 
 
 def test_nobody_there(key: str) -> None:
@@ -170,3 +236,17 @@ def test_an_export_that_breaks_off_says_so(trivet: Trivet, between: Wire) -> Non
     between.lose_answers = 1
     with pytest.raises(StoreError, match="not whole"):
         list(lines)
+
+
+def test_an_export_that_is_ended_early_as_if_it_were_whole_says_so(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a proxy does it whose server has gone away."""
+    trivet.remember("zebra text")
+    whole = list(trivet.export())
+    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter(whole[:-1]))
+    with pytest.raises(StoreError, match="not whole"):
+        list(trivet.export())
+    before = whole[0].replace('"trivet_export":2', '"trivet_export":1')
+    monkeypatch.setattr("trivet.memory.export.export_lines", lambda engine, sensitive: iter([before, *whole[1:-1]]))
+    assert list(trivet.export())[1:] == whole[1:-1], "an older server has no last line"

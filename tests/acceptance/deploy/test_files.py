@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ import pytest
 import typer
 import yaml
 
+from support.command_line import CommandLine
 from support.postgres_server import PostgresServer
-from trivet import Settings, StoreError
+from trivet import Settings, StoreError, Trivet
 from trivet.cli.app import root_command
 from trivet.contract import VERBS
 from trivet.settings import load_settings
+from trivet.store.postgres import Server
+from trivet.store.postgres.migrate import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
@@ -94,15 +98,17 @@ def commands_told() -> Iterator[tuple[str, ...]]:
     yield tuple(container()["args"])
 
 
+@cache
 def root_names() -> list[str]:
     root = root_command()
     return list(root.list_commands(typer.Context(root)))
 
 
 def test_every_command_and_option_is_one() -> None:
-    seen = set()
+    seen, root = set(), root_command()
+    context = typer.Context(root, info_name="trivet")
     for words in commands_told():
-        command, context = root_command(), typer.Context(root_command(), info_name="trivet")
+        command: Any = root
         rest, name = list(words), ""
         while rest and hasattr(command, "list_commands") and rest[0] in command.list_commands(context):
             name = rest.pop(0)
@@ -145,13 +151,18 @@ def test_compose_fits_together() -> None:
     value = compose()
     services = value["services"]
     for service in services.values():
-        for volume in service["volumes"]:
+        for volume in service.get("volumes", ()):
             source = volume.partition(":")[0]
             assert (DEPLOY / source).exists() if source.startswith(".") else source in value["volumes"]
     trivet = services["trivet"]
     assert (DEPLOY / trivet["build"]["context"] / trivet["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
     assert trivet["environment"]["TRIVET_PATH"] == "postgresql://trivet@database:5432/trivet"
     assert set(trivet["depends_on"]) < set(services)
+    migrate = services["migrate"]
+    assert trivet["depends_on"]["migrate"]["condition"] == "service_completed_successfully"
+    assert migrate["command"] == ["migrate", "postgresql://trivet_owner@database:5432/trivet"]
+    assert "OWNER_PASSWORD" in migrate["environment"]["PGPASSWORD"]
+    assert "OWNER_PASSWORD" not in str(trivet["environment"]), "the server cannot be the owner"
     assert trivet["read_only"]
     assert trivet["ports"] == ["127.0.0.1:7373:7373"], "nobody else reaches it without TLS"
     assert "ports" not in services["database"]
@@ -177,8 +188,12 @@ def test_kubernetes_fits_together() -> None:
     assert found["Service"]["spec"]["selector"] == labels
     assert found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
     assert found["PodDisruptionBudget"]["spec"]["minAvailable"] < deployment["replicas"]
-    keys = {one["valueFrom"]["secretKeyRef"]["key"] for one in container()["env"]}
-    assert keys == set(found["Secret"]["stringData"])
+    (first,) = deployment["template"]["spec"]["initContainers"]
+    keys, owner = ({one["valueFrom"]["secretKeyRef"]["key"] for one in of["env"]} for of in (container(), first))
+    assert keys | owner == set(found["Secret"]["stringData"])
+    assert owner == {"owner-password"}, "the server cannot be the owner"
+    assert first["image"] == container()["image"]
+    assert first["args"][0] == "migrate"
     assert {mount["name"] for mount in container()["volumeMounts"]} == {
         volume["name"] for volume in deployment["template"]["spec"]["volumes"]
     }
@@ -219,40 +234,104 @@ def test_the_unit_and_the_guide_agree_on_places() -> None:
     assert re.findall(r"^EnvironmentFile=-(\S+)$", unit, re.MULTILINE)[0] in guide
 
 
-def prepare(postgres: PostgresServer, password: str) -> None:
-    """Runs database.sql as the image of PostgreSQL does."""
+def run_sql(postgres: PostgresServer, file: str) -> None:
+    """As the image of PostgreSQL does."""
     from support.postgres_server import _BIN
 
     statement = ["psql", "--no-psqlrc", "--quiet", "--dbname", postgres.url("postgres", "postgres")]
     subprocess.run(
-        [str(_BIN / statement[0]), *statement[1:], "--file", str(DEPLOY / "database.sql")],
-        env={**os.environ, "DATABASE_PASSWORD": password},
+        [str(_BIN / statement[0]), *statement[1:], "--file", str(DEPLOY / file)],
+        env={**os.environ, "DATABASE_PASSWORD": 'it\'s "quoted" \\ and $odd', "OWNER_PASSWORD": "it's the owner's"},
         check=True,
     )
 
 
-def test_the_database_is_prepared_for_a_plain_role() -> None:
-    """On a server of its own, since it makes the role that the other tests have already."""
-    from trivet.store.postgres.server import Server
+# Ways to get past row-level security.
+UNBINDING = (
+    "ALTER TABLE memory DISABLE ROW LEVEL SECURITY",
+    "ALTER TABLE memory NO FORCE ROW LEVEL SECURITY",
+    "DROP POLICY one_tenant ON memory",
+    "CREATE POLICY mine ON memory USING (true)",
+    "CREATE VIEW everything AS SELECT * FROM memory",
+    "SET ROLE trivet_owner",
+    "DROP TABLE memory",
+)
 
-    postgres = PostgresServer()
-    try:
-        with postgres.administrator() as connection:
-            connection.execute("DROP ROLE trivet")
-        prepare(postgres, 'it\'s "quoted" \\ and $odd')
-        server = Server(postgres.url("trivet"))
-        server.close()
-        with postgres.administrator("trivet") as connection:
-            row = connection.execute(
-                "SELECT rolsuper, rolbypassrls, rolcreatedb, rolpassword LIKE 'SCRAM-SHA-256$%' "
-                "FROM pg_authid WHERE rolname = 'trivet'"
-            ).fetchone()
-            assert row == (False, False, False, True)
-        with pytest.raises(StoreError, match="row-level security"):
-            Server(postgres.url("trivet", "postgres"))
-        with postgres.administrator() as connection:
-            connection.execute("CREATE ROLE stranger LOGIN")
-        with pytest.raises(psycopg.OperationalError, match="permission denied"):
-            psycopg.connect(postgres.url("trivet", "stranger"))
-    finally:
-        postgres.remove()
+
+def refused(url: str) -> list[str]:
+    """Those that the role of the address may not go."""
+    found = []
+    for statement in UNBINDING:
+        with psycopg.connect(url) as connection:
+            try:
+                connection.execute(statement)
+            except psycopg.errors.InsufficientPrivilege:
+                found.append(statement)
+            connection.rollback()
+    return found
+
+
+def live(url: str) -> str:
+    """Does what a server does, and gives what doctor says of the roles."""
+    with Trivet.open(url, embedder="stock", background=False) as trivet:
+        id = trivet.remember("the heron nests behind Clara's boathouse", tags=["birds"]).id
+        trivet.drain()
+        assert [hit.id for hit in trivet.recall("heron boathouse").hits] == [id]
+        trivet.edit(id, content="the heron has moved")
+        trivet.purge(id)
+        store = trivet.engine.store
+        store.vectors.remove(store.vectors.models()[0])
+        findings = trivet.doctor()
+    assert [finding for finding in findings if not finding.ok] == []
+    return next(finding.detail for finding in findings if finding.check == "roles of the database")
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[PostgresServer]:
+    """A server of its own, since the files make the role that the other tests have already."""
+    server = PostgresServer()
+    with server.administrator() as connection:
+        connection.execute("DROP ROLE trivet")
+    yield server
+    server.remove()
+
+
+def test_the_database_is_prepared_for_two_plain_roles(bare: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_sql(bare, "database.sql")
+    url, owner = bare.url("trivet"), bare.url("trivet", "trivet_owner")
+    with pytest.raises(StoreError, match=r"may not make any\. Run `trivet migrate"):
+        Server(url)
+    assert CommandLine(monkeypatch).json("migrate", owner)["schema"] == SCHEMA_VERSION
+    assert live(url).startswith("two: the tables belong to trivet_owner")
+    assert refused(url) == list(UNBINDING)
+    with psycopg.connect(owner) as connection:
+        connection.execute("UPDATE schema_version SET version = 8")
+    with pytest.raises(StoreError, match=r"needs \d+, and the tables belong to the role trivet_owner"):
+        Server(url)
+    with pytest.raises(StoreError, match="row-level security"):
+        Server(bare.url("trivet", "postgres"))
+    with bare.administrator() as connection:
+        rows = connection.execute(
+            "SELECT rolsuper, rolbypassrls, rolcreatedb, rolpassword LIKE 'SCRAM-SHA-256$%' "
+            "FROM pg_authid WHERE rolname IN ('trivet', 'trivet_owner')"
+        ).fetchall()
+        assert rows == [(False, False, False, True)] * 2
+        connection.execute("CREATE ROLE stranger LOGIN")
+    with pytest.raises(psycopg.OperationalError, match="permission denied"):
+        psycopg.connect(bare.url("trivet", "stranger"))
+
+
+def test_one_role_works_and_is_called_weaker_until_it_is_separated(bare: PostgresServer) -> None:
+    with bare.administrator() as connection:
+        connection.execute("DROP DATABASE IF EXISTS trivet WITH (FORCE)")
+        for role in ("trivet", "trivet_owner"):
+            connection.execute(f"DROP ROLE IF EXISTS {role}")
+        connection.execute("CREATE ROLE trivet LOGIN")
+        connection.execute("CREATE DATABASE trivet OWNER trivet")
+    with bare.administrator("trivet") as connection:
+        connection.execute("CREATE EXTENSION vector")
+    url = bare.url("trivet")
+    assert live(url).startswith("weaker than two: this one can act as trivet")
+    run_sql(bare, "separate-roles.sql")
+    assert live(url).startswith("two: the tables belong to trivet_owner")
+    assert refused(url) == list(UNBINDING)

@@ -172,7 +172,8 @@ def test_a_program_that_fails_says_why(federation: Opened) -> None:
     assert "no index here" not in repr(answer)  # its words are for people, not for agents
     findings = {finding.check: finding.detail for finding in memory.doctor()}
     assert "it says: no index here" in findings["federation failing"]
-    assert "/no/such/program cannot be started" in (health_of(answer, "missing").reason or "")
+    assert "its program cannot be started" in (health_of(answer, "missing").reason or "")
+    assert "/no/such/program" in findings["federation missing"]
     again = memory.recall("x", federated=True)
     assert "3 of 3 times" in (health_of(again, "failing").reason or "")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +79,40 @@ def test_a_second_head_that_does_not_come(small: Served, monkeypatch: pytest.Mon
 
 
 def test_more_connections_than_there_is_room_for(small: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are idle make room, the oldest first; one that is being answered stays, and then there is none."""
+    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(connection, "CLOSED_TOGETHER", 1)
+    ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Raw(small.address) as first, Raw(small.address) as second, Raw(small.address) as third:
+        assert first.closed()
+        for one in (second, third):
+            one.socket.sendall(ask)
+            assert one.status() == 200
     monkeypatch.setattr(connection, "MOST_CONNECTIONS", 1)
-    with Raw(small.address) as first, Raw(small.address) as second:
-        assert second.closed()
-        first.socket.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert first.status() == 200
+    with Raw(small.address) as busy:
+        headers = {"Content_Type": "application/json", "Content_Length": 10, "Expect": "100-continue"}
+        busy.head("POST", "/v1/memories", small.key(), **headers)
+        assert busy.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
+        with Raw(small.address) as late:
+            assert late.closed()
+
+
+def test_a_crowd_of_idle_connections_locks_nobody_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 20)
+    with served(settings_for(path)) as server, ExitStack() as crowd:
+        ana = server.client()
+        for _ in range(60):
+            crowd.enter_context(Raw(server.address))
+        assert ana("GET", "/v1/stats").status_code == 200
+
+
+def test_an_answer_that_is_not_read_does_not_stay(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.05)
+    with served(settings_for(path, server_request_seconds=3600.0)) as server, Raw(server.address) as raw:
+        asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with contextlib.suppress(ConnectionError):
+            while True:  # until the buffers of both sides are full, and the server has had enough
+                raw.socket.sendall(asked)
 
 
 class Held:
@@ -125,17 +156,18 @@ def test_work_that_takes_too_long(small: Served, monkeypatch: pytest.MonkeyPatch
     assert ana("GET", "/v1/stats").status_code == 200
 
 
-def test_work_that_never_got_its_turn_is_not_done(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_that_hang_hold_up_reads_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = {"server_threads": 1, "server_request_seconds": 0.3}
     with served(settings_for(path, **narrow)) as small:
         held, ana = Held(monkeypatch), small.client()
-        ana.refused(504, "GET", "/v1/recall?query=x")  # it has the only thread
-        said = ana.refused(503, "POST", "/v1/memories", json={"content": "x"})
-        assert "Nothing was done" in said
+        ana.refused(504, "GET", "/v1/recall?query=x")  # it has the only thread that reads
+        assert "Nothing was done" in ana.refused(503, "GET", "/v1/memories")
+        assert ana("GET", "/readyz").status_code == 200
+        ana.done("POST", "/v1/memories", json={"content": "x"})  # no write waits behind it
         held.gate.set()
         while (answer := ana("GET", "/v1/memories")).status_code == 503:
             pass
-        assert answer.json()["total"] == 0
+        assert answer.json()["total"] == 1
 
 
 def test_a_key_that_asks_too_often(path: Path) -> None:

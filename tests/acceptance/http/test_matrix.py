@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,18 +21,25 @@ from trivet.serve.mcp.tools import agent_tools
 TEXT = "the heron nests behind Clara's boathouse"
 WORDS = "heron nests boathouse"
 NOBODY = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+# What a private part and a password are guessed to be. NUMBER makes each memory another one.
+SEALED = "the <private>heron4711</private> of NUMBER, password=kX9-heron4711-tR2"
+RIGHT, WRONG = "heron4711", "stork4812"
+NDJSON = {"content-type": "application/x-ndjson"}
+KEPT = "memory revision memory_tag link secret share tag_share proposal feedback account api_key".split()
 ACTORS = ("owner", "writer", "reader", "stranger", "anonymous")
 
 
 class Town:
     """A memory of ana's, shared with some, in a server with others."""
 
-    def __init__(self, server: Served) -> None:
+    def __init__(self, server: Served, path: Path) -> None:
         self.server = server
+        self.path = path
         users = {"owner": "ana", "writer": "wim", "reader": "rea", "stranger": "sam"}
         self.clients = {actor: server.client(user, "writer") for actor, user in users.items()}
         self.clients["anonymous"] = server.with_key(None)
         server.client("zoe", "reader")
+        self.made = 0
         self.id = self.new_memory()
 
     def new_memory(self) -> str:
@@ -46,11 +56,31 @@ class Town:
         self.other = other
         return str(one)
 
+    def sealed_for(self, actor: str) -> tuple[str, Client, str]:
+        """A new user, who stands to a new memory with sealed parts as the actor does: name, client and its id."""
+        self.made += 1
+        user = actor + f"{self.made:03}".translate(str.maketrans("0123456789", "abcdefghij"))  # a digit may match words
+        client, owner = self.server.client(user, "writer"), self.clients["owner"]
+        content = SEALED.replace("NUMBER", user)
+        owner.done("POST", "/v1/import", content=json.dumps({"content": content}), headers=NDJSON)
+        [held] = owner.done("GET", "/v1/memories?limit=1")["memories"]
+        assert held["content"].startswith("the [private] of")
+        if actor != "stranger":
+            permission = "write" if actor == "writer" else "read"
+            owner.done("POST", "/v1/shares", json={"user": user, "id": held["id"], "permission": permission})
+        return user, client, held["id"]
+
+    def rows(self) -> list[list[tuple[object, ...]]]:
+        """What is kept of what users did, but for the record of it."""
+        with closing(sqlite3.connect(self.path)) as connection:
+            return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in KEPT]
+
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    with served(settings_for(tmp_path_factory.mktemp("town") / "memory.db")) as server:
-        yield Town(server)
+    path = tmp_path_factory.mktemp("town") / "memory.db"
+    with served(settings_for(path)) as server:
+        yield Town(server, path)
 
 
 def request(client: Client, template: str, id: str, other: str) -> httpx2.Response:
@@ -72,6 +102,8 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'PATCH /v1/memories/ID {"title": "herons"}': (200, 200, 403, 404, 401),
     'PATCH /v1/memories/ID {"tags": ["mine"]}': (200, 403, 403, 404, 401),
     'PATCH /v1/memories/ID {"sensitive": true}': (200, 403, 403, 404, 401),
+    'PATCH /v1/memories/ID {"state": "archived"}': (200, 403, 403, 404, 401),
+    'PATCH /v1/memories/ID {"valid_to": "2001-01-01"}': (200, 403, 403, 404, 401),
     "POST /v1/memories/ID/reveal {}": (200, 403, 403, 404, 401),
     "PUT /v1/memories/ID/links/see-also/OTHER": (200, 404, 404, 404, 401),
     "DELETE /v1/memories/ID/links/see-also/OTHER": (204, 404, 404, 404, 401),
@@ -85,8 +117,9 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
     'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
-    "POST /v1/memories/ID/restore {}": (409, 409, 409, 404, 401),
-    "POST /v1/memories/ID/purge {}": (204, 403, 403, 404, 401),
+    "POST /v1/memories/ID/restore {}": (409, 403, 403, 404, 401),
+    'POST /v1/memories/ID/restore {"revision": 1}': (200, 403, 403, 404, 401),
+    "POST /v1/memories/ID/purge {}": (200, 403, 403, 404, 401),
 }
 # And of those that name none, whether the memory's words are in the answer.
 ON_ALL: dict[str, tuple[bool, ...]] = {
@@ -131,11 +164,13 @@ def _route(template: str) -> tuple[str, str]:
 def test_on_a_memory(town: Town, template: str, actor: str) -> None:
     id = town.new_memory()
     other = town.other
+    before = town.rows()
     answer = request(town.clients[actor], template, id, other)
     assert answer.status_code == ON_A_MEMORY[template][ACTORS.index(actor)], answer.text
     if actor in ("stranger", "anonymous"):
         _tells_nothing(town, answer, template, actor, id)
     if not answer.is_success:
+        assert town.rows() == before
         _is_as_it_was(town, id)
 
 
@@ -245,6 +280,55 @@ def call(client: Client, tool: str, arguments: dict[str, Any]) -> httpx2.Respons
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
     return client("POST", "/mcp", json=message, headers=headers)
+
+
+# Ways to ask whether a guess is right, where TEXT is the whole text of the memory with the guess in it.
+GUESSES = (
+    'POST /v1/memories {"content": "TEXT", "id": "ID"}',
+    'POST /v1/memories {"content": "TEXT"}',
+    'POST /v1/memories/batch {"memories": [{"content": "TEXT", "id": "ID"}]}',
+    'POST /v1/import {"content": "TEXT", "id": "ID"}',
+    'POST /v1/import {"content": "TEXT", "id": "ID", "created_at": "2999-01-01"}',
+    'POST /v1/import {"content": "TEXT"}',
+    'POST /v1/inbox {"content": "TEXT"}',
+    'POST /v1/inbox {"content": "TEXT", "action": "update", "memory": "ID"}',
+    'POST /v1/recall {"query": "TEXT"}',
+    'POST /v1/why-not {"query": "TEXT", "id": "ID"}',
+    'PUT /v1/memories/ID/feedback {"verdict": "useful", "query": "TEXT"}',
+    'PATCH /v1/memories/ID {"content": "TEXT"}',
+    'PATCH /v1/memories/ID {"title": "TEXT", "tags": ["TEXT"]}',
+    'POST /mcp {"name": "memory_store", "arguments": {"content": "TEXT", "more": {"id": "ID"}}}',
+    'POST /mcp {"name": "memory_recall", "arguments": {"query": "TEXT"}}',
+)
+
+
+@pytest.mark.parametrize("template", GUESSES)
+def test_no_answer_tells_whether_a_guess_is_right(town: Town, template: str) -> None:
+    for actor in ("writer", "reader", "stranger"):
+        told = []
+        for guess in (RIGHT, WRONG):
+            user, client, id = town.sealed_for(actor)
+            text = SEALED.replace("NUMBER", user).replace(RIGHT, guess)
+            told.append(_steadied(ask(client, template.replace("TEXT", text).replace("ID", id)), user, guess))
+        assert told[0] == told[1], actor
+
+
+def ask(client: Client, template: str) -> httpx2.Response:
+    if not template.startswith("POST /mcp"):
+        return request(client, template, "", "")
+    given = json.loads(template.removeprefix("POST /mcp "))
+    return call(client, given["name"], given["arguments"])
+
+
+# Times, durations, and the mark that each answer to an agent has of its own.
+_PASSING = r'\d{4}-\d\d-\d\dT[\d:.]+Z|\w*ms":(?:[-\d.e]+|{[^}]*})|nonce\W{1,4}[0-9a-f]{12}'
+
+
+def _steadied(answer: httpx2.Response, user: str, guess: str) -> tuple[object, ...]:
+    """Without what differs from one memory, request or moment to the next."""
+    text = re.sub(_PASSING, "PASSING", _without_ids(answer.text))
+    lasting = {name for name in answer.headers if name not in ("date", "x-request-id", "content-length")}
+    return answer.status_code, text.replace(user, "USER").replace(guess, "GUESS"), sorted(lasting)
 
 
 # Arguments of each tool, where ID is the memory; and what owner, writer, reader and stranger get: done or not.

@@ -12,6 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import happened, result_of
+from trivet.breaker import breaker_of
+from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import batched
 from trivet.models.embed.onnx import OnnxEmbedder
@@ -54,6 +56,23 @@ def test_requests_are_counted_by_their_address_and_status(server: Served, ana: C
     text = ana("GET", "/metrics").text
     for word in (id, "ana", "pelican", "PELICAN", "nothing"):
         assert word not in text
+
+
+def test_an_endpoint_that_fell_silent_is_counted_without_its_address(server: Served, ana: Client) -> None:
+    endpoint = breaker_of("reranker", "http://10.1.2.3/v1", "reader", lambda: None)
+
+    def hang() -> None:
+        raise EmbedderError("no answer", "hung")
+
+    for _ in range(3):
+        with pytest.raises(EmbedderError):
+            endpoint.call(hang)
+    numbers, names = counted(ana), labelled(purpose="reranker", model="reader")
+    assert numbers["trivet_endpoint_silent", names] == 1
+    assert numbers["trivet_endpoint_fell_silent_total", names] == 1
+    assert numbers["trivet_endpoint_not_asked_total", names] == 2
+    assert "10.1.2.3" not in ana("GET", "/metrics").text
+    assert "the reranker does not answer" in str(ana.done("GET", "/v1/stats")["notes"])
 
 
 def test_the_refused_by_rate_are_counted(path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_life_over_two_processes(two: tuple[Served, Served]) -> None:
     assert one("PATCH", f"/v1/memories/{id}", json={"title": "Crane"}, headers={"If-Match": tag}).status_code == 200
     assert other("DELETE", f"/v1/memories/{id}", headers={"If-Match": tag}).status_code == 412
     exported = one("GET", "/v1/export").content
-    assert exported.count(b"\n") == 2
+    assert exported.count(b"\n") == 3  # header, memory, last line
     assert other.done("POST", "/v1/import", content=exported, headers={"Content-Type": "application/x-ndjson"})[
         "unchanged"
     ]

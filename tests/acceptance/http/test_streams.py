@@ -9,14 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import msgspec
 import pytest
 
 from support.http_server import Client, Served, served, settings_for
 from support.waiting import happened
 from trivet import Trivet
-from trivet.serve.http import connection, streams
+from trivet.serve.http import connection, endpoint, streams
 from trivet.serve.http.streams import CHUNK_BYTES, CHUNKS_AHEAD, STREAMS_AT_ONCE, STREAMS_OF_A_USER, Outflow
+from trivet.types import Caller
 
 from .raw import Raw
 
@@ -131,7 +133,7 @@ def test_an_export_waits_for_its_reader() -> None:
     endless = Endless()
 
     async def read() -> int:
-        outflow = Outflow(endless.lines)
+        outflow = Outflow(endless.lines, lambda: None)
         thread = threading.Thread(target=outflow.make)
         thread.start()
         chunks = outflow.chunks()
@@ -152,6 +154,79 @@ def test_an_export_whose_client_goes_away_ends(ana: Client, server: Served, monk
         assert len(next(answer.iter_bytes(1000))) == 1000
         assert not endless.ended.is_set()
     happened(endless.ended)
+
+
+def revoke(server: Served, key: str) -> None:
+    """As `trivet key revoke` does it, in another process or not."""
+    server.house._first().engine.store.accounts.revoke(key.split(".")[2])
+
+
+def test_a_revoked_key_ends_its_running_export(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless, key = Endless(), server.key()
+    monkeypatch.setattr(Trivet, "export", lambda memory, **given: endless.lines())
+    with server.with_key(key).http.stream("GET", "/v1/export") as answer:
+        pieces = answer.iter_bytes(CHUNK_BYTES)
+        next(pieces)
+        revoke(server, key)
+        with pytest.raises(httpx2.RemoteProtocolError):  # cut off, so that no client takes it for whole
+            for _ in pieces:
+                pass
+    happened(endless.ended)
+
+
+def let_in(server: Served, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when the server has looked at the key of the next request."""
+    known, look = threading.Event(), server.house.caller
+
+    def caller(key: str) -> Caller:
+        found = look(key)
+        known.set()
+        return found
+
+    monkeypatch.setattr(server.house, "caller", caller)
+    return known
+
+
+def test_a_revoked_key_ends_its_running_import(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, known = server.key("cleo", "writer"), let_in(server, monkeypatch)
+
+    def lines() -> Iterator[bytes]:
+        yield b'{"content": "before"}\n'
+        happened(known)
+        revoke(server, key)
+        yield b'{"content": "after"}\n'
+
+    said = server.with_key(key).refused(401, "POST", "/v1/import", content=lines(), headers=NDJSON)
+    assert "revoked" in said
+    cleo = server.client("cleo", "writer")
+    assert [one["content"] for one in cleo.done("GET", "/v1/memories")["memories"]] in ([], ["before"])
+
+
+def test_a_key_that_is_revoked_while_its_request_arrives_does_nothing(
+    server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "KEY_GOOD_SECONDS", 0)  # every request is a slow one
+    for path in ("/v1/memories", "/v1/memories/batch", "/mcp"):
+        key = server.key("dora", "writer")
+        body: dict[str, Any] = {"content": "late"} if path == "/v1/memories" else {"memories": [{"content": "late"}]}
+        if path == "/mcp":
+            call = {"name": "memory_store", "arguments": {"content": "late"}}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+
+        known = let_in(server, monkeypatch)
+
+        def pieces(
+            whole: bytes = msgspec.json.encode(body), key: str = key, known: threading.Event = known
+        ) -> Iterator[bytes]:
+            yield whole[:5]
+            happened(known)
+            revoke(server, key)
+            yield whole[5:]
+
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        answer = server.with_key(key)("POST", path, content=pieces(), headers=headers)
+        assert answer.status_code == 401 or answer.json()["result"]["isError"], answer.text
+    assert server.client("dora", "writer").done("GET", "/v1/memories")["total"] == 0
 
 
 def test_an_export_whose_client_takes_nothing_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

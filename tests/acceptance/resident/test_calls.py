@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ import trivet
 from support.command_line import CommandLine
 from support.resident_home import Home
 from support.waiting import ended
-from trivet import InvalidInput, NotFound, Settings, Trivet
+from trivet import InvalidInput, NotFound, Settings, Trivet, UnknownFate
 from trivet.cli.resident_control import asked_status
-from trivet.serve.resident import hook_client
+from trivet.serve.resident import calls, hook_client
 from trivet.serve.resident.calls import surroundings
 from trivet.serve.resident.client import Resident, is_older
 from trivet.settings.systems import OtherSystem
@@ -207,10 +208,13 @@ def test_nonsense_on_the_socket_ends_nothing(warm: Home, message: bytes) -> None
     assert warm.status().pid
 
 
+Answering = tuple[bytes, ...] | Callable[[list[bytes]], tuple[bytes, ...]]
+
+
 @contextmanager
-def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[bytes]]]:
+def impostor(home: Home, *answers: Answering) -> Iterator[list[list[bytes]]]:
     """Something on the socket that answers as told, and leaves without a word where it has nothing to say."""
-    home.socket.parent.mkdir(mode=0o700)
+    home.socket.parent.mkdir(mode=0o700, exist_ok=True)
     asked: list[list[bytes]] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(home.socket))
@@ -221,8 +225,9 @@ def impostor(home: Home, *answers: tuple[bytes, ...]) -> Iterator[list[list[byte
                 connection, _ = listener.accept()
                 with connection:
                     asked.append(hook_client.received(connection))
-                    if answer:
-                        connection.sendall(hook_client.packed(answer))
+                    told = answer(asked[-1]) if callable(answer) else answer
+                    if told:
+                        connection.sendall(hook_client.packed(told))
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -238,6 +243,40 @@ def test_a_write_that_it_took_along_when_it_died_is_done_once(home: Home) -> Non
         assert sent["request"]["id"] == stored.id
         assert own.get(stored.id).content == PORT
         assert own.remember(PORT, id=stored.id).status == "unchanged"
+
+
+def test_a_write_that_it_did_before_it_died_is_answered_as_done(home: Home) -> None:
+    """The answer is in the store beside the write. Done again, each of these would be refused or be a second one."""
+
+    def does_it_and_dies(parts: list[bytes]) -> tuple[bytes, ...]:
+        calls.perform(own, msgspec.json.decode(parts[2], type=calls.Call))
+        return ()
+
+    def with_a_dying_one(act: Callable[[Trivet], Any]) -> Any:
+        home.socket.unlink(missing_ok=True)
+        with impostor(home, does_it_and_dies), home.memory() as memory:
+            return act(memory)
+
+    with Trivet.open() as own:
+        id, other = own.remember(PORT).id, own.remember("It moved to port 7654.").id
+        assert with_a_dying_one(lambda memory: memory.remember("Stored once.")).status == "stored"
+        assert with_a_dying_one(lambda memory: memory.edit(id, title="Staging", if_revision=1)).revision == 2
+        own.forget(id)
+        assert with_a_dying_one(lambda memory: memory.restore(id)).revision == 4
+        assert with_a_dying_one(lambda memory: memory.link(other, "supersedes", id)).kind == "supersedes"
+        assert with_a_dying_one(lambda memory: memory.unlink(other, "supersedes", id)) is None
+        assert with_a_dying_one(lambda memory: memory.purge(other)).id == other
+        assert [one.action for one in own.history(id)] == ["remember", "edit", "forget", "restore"]
+
+
+def test_what_it_holds_on_to_when_it_dies_is_not_known(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_BUSY_TIME_LIMIT_MS", "50")
+    with Trivet.open() as own:
+        id = own.remember(PORT).id
+        with impostor(home, ()), home.memory() as memory, closing(sqlite3.connect(home.store)) as holding:
+            holding.execute("BEGIN IMMEDIATE")
+            with pytest.raises(UnknownFate, match="not known"):
+                memory.edit(id, title="Staging")
 
 
 @pytest.mark.parametrize(("version", "ends"), [("0.0.1", True), ("999.0.0", False)])

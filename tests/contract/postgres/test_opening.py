@@ -164,3 +164,14 @@ def test_a_memory_is_stored_with_what_it_supersedes_or_not_at_all(url: str) -> N
         new = memory.remember("A ticket costs 5 euros.", supersedes=[old]).id
         assert memory.get(old).state == "superseded"
         assert [hit.id for hit in memory.recall("ticket").hits] == [new]
+
+
+def test_a_value_that_the_server_refuses_is_not_repeated(url: str) -> None:
+    store = PostgresStore(url)
+    database = store._database
+    try:
+        with pytest.raises(StoreError, match="InvalidTextRepresentation 22P02") as refused, database.errors():
+            database.read().execute("SELECT 'my diagnosis'::int")
+    finally:
+        store.close()
+    assert "diagnosis" not in str(refused.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from support.postgres_server import PostgresServer
@@ -12,6 +13,7 @@ from support.stores import add, found, memory
 from support.waiting import ended
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.postgres.connection import Transaction
 
 
 @pytest.fixture
@@ -51,6 +53,32 @@ def test_a_write_cut_off_says_so_and_leaves_nothing(own_server: PostgresServer) 
     add(store, one)
     assert found(store, "relay") == [one.id]
     store.close()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_commit_whose_answer_is_lost_is_asked_for(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, done: bool
+) -> None:
+    url = postgres.database()
+    store, one = PostgresStore(url), memory("relay")
+    commit = Transaction.commit
+
+    def lose_the_answer(self: Transaction, tells_position: bool) -> int:
+        monkeypatch.setattr(Transaction, "commit", commit)
+        if done:
+            commit(self, tells_position)
+        self._connection.close()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(Transaction, "commit", lose_the_answer)
+    if done:
+        add(store, one)
+    else:
+        with pytest.raises(StoreError, match="Nothing was written"):
+            add(store, one)
+    assert found(store, "relay") == ([one.id] if done else [])
+    store.close()
+    postgres.drop(url)
 
 
 def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -> None:

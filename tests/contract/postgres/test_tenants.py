@@ -142,17 +142,38 @@ def test_a_role_above_the_rules_is_refused(postgres: PostgresServer, url: str) -
 def test_a_query_without_where_sees_what_its_user_may(server: Server, url: str) -> None:
     store = PostgresStore(server, "a")
     ana, bo = store.seen_by("ana"), store.seen_by("bo")
-    one, two = memory("the word of ana", owner="ana", tags=("trip",)), memory("a second word", owner="ana")
+    one = memory("the word of ana", owner="ana", tags=("trip",))
+    two = memory("a second word", owner="ana", tags=("private plans",))
     his = memory("what bo says", owner="bo")
     add(ana, one, two)
     add(bo, his)
     ana.links.add(link(one, "see-also", two))
     ana.shares.share_tag("trip", "bo", "read")
     store.accounts.add_user("ana", "writer")
-    seen_by_bo = {"memory": 2, "revision": 2, "lexical": 2, "link": 0, "audit": 1, "account": 0, "api_key": 0}
+    ana.shares.share_tag("trip", "cleo", "read")
+    ana.shares.share_memory(two.id, "cleo", "read")
+    store.usage.note({one.id: 1, two.id: 1})
+    store.vaults.keep(KnownVault("notes", "/notes", "{}"))
+    store.upkeep.salt()
+    store.idempotency.begin(b"name", b"request", 60)
+    # What bo sees, whom ana shows a tag and cleo another memory, and ana herself.
+    rows_seen = {
+        "memory": (2, 2),
+        "revision": (2, 2),
+        "lexical": (2, 2),
+        "memory_tag": (1, 2),
+        "usage": (1, 2),
+        "link": (0, 1),
+        "tag_share": (1, 2),
+        "share": (0, 0),
+        "audit": (1, 6),
+        **dict.fromkeys(("account", "api_key", "vault", "once"), (0, 0)),
+    }
     with psycopg.connect(url) as connection:
-        for table, rows in seen_by_bo.items():
-            for viewer, expected in (("bo", rows), ("eve", 0)):
+        for table, (by_bo, by_ana) in rows_seen.items():
+            for viewer, expected in (("bo", by_bo), ("eve", 0), ("ana", by_ana)):
                 connection.execute("SELECT set_config('trivet.tenant', 'a', true)")
                 connection.execute("SELECT set_config('trivet.viewer', %s, true)", (viewer,))
                 assert len(connection.execute(f"SELECT * FROM {table}").fetchall()) == expected, (table, viewer)
+        assert connection.execute("SELECT count(*) FROM meta WHERE name = 'salt'").fetchone() == (0,)
+    assert {share.user for share in ana.shares.all()} == {"bo", "cleo"}

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.hubs import FILTERS_KEPT, HUB, Hubs, HubsByFilter
+from trivet.graph.hubs import COUNTS_BYTES, FILTERS_BYTES, HUB, Hubs, HubsByFilter
 from trivet.types import Filter
 
 from .test_network import built
@@ -47,7 +47,7 @@ def test_each_filter_has_its_own_and_another_network_starts_anew() -> None:
     first = by_filter.of(network, Filter(scope="a"))
     assert by_filter.of(network, Filter(scope="a")) is first
     assert by_filter.of(network, Filter(scope="b")) is not first
-    for number in range(FILTERS_KEPT):
+    for number in range(FILTERS_BYTES // COUNTS_BYTES):
         by_filter.of(network, Filter(scope=f"other/{number}"))
     assert by_filter.of(network, Filter(scope="a")) is not first
     kept = by_filter.of(network, Filter())

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any, get_args
 
 import pytest
 
+from support.opened import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
+from trivet.clock import clock_set_to
 from trivet.contract import VERBS
-from trivet.errors import Forbidden, TrivetError, Unauthorised
+from trivet.errors import Forbidden, TooMany, TrivetError, Unauthorised
 from trivet.memory.accounts import RIGHTS, caller_of, make_key, tenant_of
+from trivet.memory.answer.coarse_times import STEP_MS
+from trivet.memory.guesses import ACT, MOST_ATTEMPTS
 from trivet.secrets import MASK
-from trivet.types import Caller, Right
+from trivet.types import Caller, Permission, Right
 
 EVERY_RIGHT: frozenset[Right] = frozenset(get_args(Right))
 SECRET = "the deploy token is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -33,6 +39,18 @@ def ana(trivet: Trivet) -> Trivet:
 def bo(trivet: Trivet) -> Trivet:
     trivet.engine.store.accounts.add_user("bo", "writer")
     return trivet.acting_as(caller("bo", frozenset(("read", "write", "share", "reveal"))))
+
+
+def test_users_are_told_times_in_steps_and_the_owner_exactly(trivet: Trivet, ana: Trivet) -> None:
+    """A word that is stored is found a little more slowly than one that is not, and the store is shared."""
+    ana.remember("zebra relay")
+    told = ana.recall("zebra relay")
+    times = [told.took_ms, *told.stages_ms.values(), *(leg.took_ms for leg in told.health.legs)]
+    assert told.took_ms > 0
+    assert {took % STEP_MS for took in times} == {0.0}
+    exact = trivet.recall("zebra relay")
+    assert exact.took_ms % STEP_MS
+    assert any(leg.took_ms % STEP_MS for leg in exact.health.legs)
 
 
 def raised(call: Callable[[Trivet], Any], it: Trivet) -> TrivetError | None:
@@ -257,6 +275,165 @@ def test_who_may_write_cannot_guess_a_secret_by_the_name_of_its_placeholder(ana:
     assert "[secret:github-token:2]" in guessed
     assert "[secret:github-token:3]" in other
     assert "[secret:github-token:1]" in ana.edit(id, content=SECRET).content
+
+
+def outcome(call: Callable[[], Any]) -> str:
+    try:
+        return str(call())
+    except TrivetError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+PRIVATE = "the safe opens with <private>4711</private>"
+# What a sharee may send of a memory of ana's to learn what is sealed in it. Each takes the memory's id and the guess.
+GUESSES: dict[str, Callable[[Trivet, str, str], Any]] = {
+    "remember": lambda it, id, guess: it.remember(guess, id=id),
+    "remember_many": lambda it, id, guess: it.remember_many([{"content": guess, "id": id}]),
+    "import": lambda it, id, guess: it.import_([json.dumps({"content": guess, "id": id})]),
+    "import later": lambda it, id, guess: it.import_([json.dumps({"content": guess, "id": id, "created_at": "2999"})]),
+    "import of an export": lambda it, id, guess: it.import_(
+        [row.replace(it.get(id).content, guess) for row in it.export() if id in row]
+    ),
+}
+
+
+@pytest.mark.parametrize("permission", ["read", "write"])
+@pytest.mark.parametrize("name", GUESSES)
+@pytest.mark.parametrize("text", [SECRET, PRIVATE], ids=["secret", "private"])
+def test_no_answer_depends_on_what_is_sealed(
+    trivet: Trivet, ana: Trivet, bo: Trivet, name: str, permission: Permission, text: str
+) -> None:
+    id = ana.remember(text).id
+    ana.share("bo", id=id, permission=permission)
+    wrong = text.replace("a1B2", "z9Y8").replace("4711", "4712")
+    assert wrong != text
+    told = [outcome(partial(GUESSES[name], bo, id, guess)) for guess in (text, wrong)]
+    assert told[0] == told[1]
+    assert "unchanged=1" not in told[0]
+    assert ana.remember(text, id=id).status == "unchanged", "a retry of the owner's is still recognised"
+    noted = [entry for entry in trivet.audit() if entry.actor == "bo"]
+    assert [(entry.act, entry.memory) for entry in noted] == [(ACT, id)] * 2
+    assert ana.reveal(id).content == text
+
+
+def test_guesses_are_limited(trivet: Trivet, ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember(PRIVATE).id
+    ana.share("bo", id=id)
+    lines = [json.dumps({"content": PRIVATE.replace("4711", f"{n:04}"), "id": id}) for n in range(MOST_ATTEMPTS + 5)]
+    errors = bo.import_(lines).errors
+    assert len([one for one in errors if "within an hour" in one]) == 5
+    with pytest.raises(TooMany):
+        bo.remember(PRIVATE, id=id)
+    assert len([entry for entry in trivet.audit(limit=100) if entry.act == ACT]) == MOST_ATTEMPTS
+    assert bo.remember(PRIVATE).status == "stored", "of his own he may store what he wants"
+    with clock_set_to("2999-01-01"), pytest.raises(Conflict):
+        bo.remember(PRIVATE, id=id)
+
+
+def test_a_key_that_does_not_reveal_cannot_guess_for_long(trivet: Trivet, ana: Trivet) -> None:
+    agent = trivet.acting_as(caller("ana", frozenset(("read", "write"))))
+    id = agent.remember(PRIVATE).id
+    wrong = PRIVATE.replace("4711", "4712")
+    assert agent.remember(PRIVATE, id=id).status == "unchanged"
+    for _ in range(MOST_ATTEMPTS // 2):
+        with pytest.raises(Conflict):
+            agent.remember(wrong, id=id)
+        assert agent.import_([json.dumps({"content": wrong, "id": id, "created_at": "2001"})]).kept == 1
+    for guess in (wrong, PRIVATE):
+        with pytest.raises(TooMany):
+            agent.remember(guess, id=id)
+    assert agent.import_([json.dumps({"content": PRIVATE, "id": id})]).unchanged == 0
+    with pytest.raises(Conflict):
+        ana.remember(wrong, id=id)
+    assert "[private:2]" in agent.edit(id, content=PRIVATE).content
+    assert len([entry for entry in trivet.audit(limit=100) if entry.act == ACT]) == MOST_ATTEMPTS
+
+
+def test_what_was_sensitive_before_is_not_exported_to_others(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember("my diagnosis", sensitive=True).id
+    ana.edit(id, content="all is well", sensitive=False)
+    ana.share("bo", id=id)
+    assert any("diagnosis" in line for line in ana.export(include_sensitive=True))
+    assert not any("diagnosis" in line for line in bo.export(include_sensitive=True))
+    assert bo.import_(list(bo.export(include_sensitive=True))).errors == ()
+
+
+@pytest.mark.parametrize("text", ["the heron nests here", SECRET], ids=["plain", "secret"])
+def test_the_id_of_an_imported_text_does_not_tell_who_else_has_it(
+    trivet: Trivet, ana: Trivet, bo: Trivet, text: str
+) -> None:
+    line = json.dumps({"content": text})
+    ana.import_([line])
+    [hers] = ana.list().memories
+    ana.share("bo", id=hers.id)
+    assert bo.import_([line]).stored == 1
+    assert len({memory.id for memory in bo.list().memories}) == 2
+    assert [bo.import_([line]).unchanged, ana.import_([line]).unchanged] == [1, 1]
+    assert trivet.import_([line]).stored == 1
+    guess = str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-import:default:{text}"))
+    assert bo.remember("mine", id=guess).id == guess, "nobody has the id that can be worked out"
+
+
+def test_what_was_imported_before_keeps_its_id(ana: Trivet) -> None:
+    """Ids were once made of the text alone."""
+    id = str(uuid.uuid5(uuid.NAMESPACE_URL, "trivet-import:default:one fact"))
+    ana.remember("one fact", id=id)
+    assert ana.import_(['{"content": "one fact"}']).unchanged == 1
+
+
+def test_a_refused_restore_has_written_nothing(open_trivet: Opened) -> None:
+    before = open_trivet(secrets="off")
+    before.engine.store.accounts.add_user("bo", "writer")
+    ana = before.acting_as(caller("ana"))
+    id = ana.remember(SECRET).id
+    odd = ana.remember(f"odd {SECRET}", category="events").id
+    for one in (id, odd):
+        ana.edit(one, title="now", category="facts")
+        ana.share("bo", id=one, permission="write")
+    before.close()
+    trivet = open_trivet(categories=("facts",))
+    ana, bo = (trivet.acting_as(caller(user)) for user in ("ana", "bo"))
+    refusals: list[tuple[type[TrivetError], Callable[[], Any]]] = [
+        (Forbidden, lambda: bo.restore(id, revision=1)),
+        (Forbidden, lambda: bo.restore(id)),
+        (Conflict, lambda: ana.restore(id)),
+        (NotFound, lambda: ana.restore(id, revision=9)),
+        (InvalidInput, lambda: ana.restore(odd, revision=1)),
+    ]
+    stored, noted = list(trivet.export()), trivet.audit()
+    for error, call in refusals:
+        with pytest.raises(error):
+            call()
+    assert (list(trivet.export()), trivet.audit()) == (stored, noted)
+    assert "[secret:github-token:1]" in ana.restore(id, revision=1).content
+    assert [entry.act for entry in ana.audit()][:2] == ["restore", "redact"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": "archived"},
+        {"valid_to": "2001-01-01"},
+        {"valid_from": "2999-01-01"},
+        {"tags": ["mine"]},
+        {"scope": "elsewhere"},
+        {"sensitive": True},
+    ],
+)
+def test_who_may_write_cannot_hide_what_is_anothers(ana: Trivet, bo: Trivet, fields: dict[str, Any]) -> None:
+    id = ana.remember("draft").id
+    ana.share("bo", id=id, permission="write")
+    with pytest.raises(Forbidden, match="Its owner ana alone"):
+        bo.edit(id, **fields)
+    assert ana.get(id) == ana.history(id)[0].memory
+    assert ana.edit(id, **fields).revision == 2
+
+
+def test_who_may_only_read_is_refused_an_edit_that_changes_nothing(ana: Trivet, bo: Trivet) -> None:
+    id = ana.remember("draft").id
+    ana.share("bo", id=id)
+    with pytest.raises(Forbidden, match="for reading"):
+        bo.edit(id, content="draft")
 
 
 @pytest.mark.parametrize(

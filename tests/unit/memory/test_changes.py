@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
-from trivet.memory.changes.verdict import change_model, may_update
+from trivet.errors import RerankerError
+from trivet.memory.changes import verdict
+from trivet.memory.changes.verdict import Older, change_model, verdicts
 
 OLD = "Unlocking a bike costs CHF 1.00."
 NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
@@ -24,7 +27,7 @@ LAST_YEAR = "2025-03-01"
     ],
 )
 def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> None:
-    assert may_update(new, old).probability >= change_model().told
+    assert verdicts(new, [Older(old)])[0].probability >= change_model().told
 
 
 @pytest.mark.parametrize(
@@ -38,7 +41,7 @@ def test_another_value_of_the_same_thing_is_an_update(old: str, new: str) -> Non
     ],
 )
 def test_the_same_of_another_thing_is_none(old: str, new: str) -> None:
-    assert may_update(new, old).probability < change_model().told
+    assert verdicts(new, [Older(old)])[0].probability < change_model().told
 
 
 def test_what_a_memory_may_update_is_told_and_not_linked(trivet: Trivet) -> None:
@@ -138,3 +141,48 @@ def test_opposites_are_both_shown_the_later_first(trivet: Trivet) -> None:
 )
 def test_which_questions_ask_about_the_past(query: str, past: bool) -> None:
     assert asks_about_past(query) is past
+
+
+TREASURER = "Treasurer of the choir is Wilfried Opitz."
+ELECTED = "The general meeting elected Samira Haddad as treasurer of the choir instead of Wilfried Opitz."
+
+
+@pytest.fixture
+def bundled(open_trivet: Opened) -> Trivet:
+    return open_trivet(embedder="bundled", rerank="off")
+
+
+def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None:
+    """Also where the later came in first."""
+    (new,) = bundled.remember_many([{"content": ELECTED, "created_at": "2026-05-01"}])
+    (old,) = bundled.remember_many([{"content": TREASURER, "created_at": LAST_YEAR}])
+    bundled.drain()
+    assert bundled.engine.store.likely_updates.pending() == 0
+    first, second = bundled.recall("who is the treasurer of the choir").hits
+    assert (first.id, second.id, second.why.older_than) == (new.id, old.id, new.id)
+
+
+def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet) -> None:
+    old = bundled.remember(TREASURER, created_at=LAST_YEAR).id
+    bundled.remember_many({"content": f"Choir rehearsal {number}: we sang."} for number in range(70))
+    new = bundled.remember("Samira Haddad now looks after the money.").id
+    bundled.drain()
+    store = bundled.engine.store
+    by_id = store.memories.get_many([old, new])
+    store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.95)])
+    found = [hit.id for hit in bundled.recall("who is treasurer of the choir", limit=3).hits]
+    assert found[:2] == [new, old]
+    narrowed = bundled.recall("who is treasurer of the choir", limit=3, created_before="2026-01-01").hits
+    assert new not in [hit.id for hit in narrowed]
+
+
+def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
+    bundled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RerankerError("its file is gone")
+
+    monkeypatch.setattr(verdict, "read", broken)
+    bundled.remember(OLD, created_at=LAST_YEAR)
+    assert bundled.remember(NEW).may_update
+    assert bundled.stats().last_error == "its file is gone"

@@ -113,7 +113,7 @@ def test_what_is_forgotten_or_sensitive_leaves_no_concept(trivet: Trivet) -> Non
 
 def test_what_waits_to_be_read_is_told(trivet: Trivet) -> None:
     assert trivet.concepts().not_in_graph == 0
-    trivet.remember("We met Sandra in Lima.")
+    trivet.remember_many([{"content": "We met Sandra in Lima."}])  # many are left to the worker
     page = trivet.concepts()
     assert (page.not_in_graph, trivet.stats().not_in_graph) == (1, 1)
     assert trivet.recall("Lima").health.not_in_graph == 1

@@ -11,12 +11,14 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
-from trivet import Trivet, TrivetError
+from trivet import Trivet, TrivetError, breaker
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
+from trivet.types import Caller
 
 # A hanging leg is waited for so long; the lexical leg needs a few milliseconds of it, also on a busy machine.
 LONG_FOR_WORDS_MS = 500
+LONGER_THAN_A_TEST = 1e6
 
 
 def retry_now(trivet: Trivet) -> None:
@@ -44,6 +46,30 @@ def test_a_hanging_leg_is_left_out_and_the_answer_says_so(open_trivet: Opened, e
     assert f"{LONG_FOR_WORDS_MS} ms" in (dense.reason or "")
     assert "dense" not in answer.hits[0].why.legs
     embedder.answering.set()
+
+
+def test_a_hung_endpoint_is_waited_for_once_and_its_leg_returns_by_itself(
+    open_trivet: Opened, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker, "FIRST_PAUSE_SECONDS", LONGER_THAN_A_TEST)
+    trivet = open_trivet(embedder=embedder.spec(), leg_time_limit_ms=LONG_FOR_WORDS_MS)
+    trivet.remember("zebra relay")
+    trivet.drain()
+    embedder.answering.clear()
+    asked = len(embedder.texts)
+    assert leg(trivet, "zebra first", "dense") == (False, f"no answer within {LONG_FOR_WORDS_MS} ms")
+    for number in range(10):
+        answered, reason = leg(trivet, f"zebra later{number}", "dense")
+        assert (answered, "is not waited for" in (reason or "")) == (False, True)
+        assert "http" not in (reason or ""), "where it is, is not for everyone to know"
+    assert len(trivet.recall("zebra").hits) == 1
+    trivet.remember("another zebra")
+    trivet.engine.worker.drain(insists=False)
+    assert len(embedder.texts) == asked + 1, "nobody else waited, nor did the worker"
+    assert (trivet.stats().not_embedded, trivet.stats().failing_jobs) == (1, 0)
+    embedder.answering.set()
+    assert trivet.drain() == 1, "who insists has it asked"
+    assert leg(trivet, "zebra again", "dense") == (True, None)
 
 
 def test_a_leg_that_hangs_for_ever_does_not_use_up_the_others(open_trivet: Opened, embedder: WordEmbedder) -> None:
@@ -132,6 +158,30 @@ def test_one_refused_text_does_not_hold_up_the_others(open_trivet: Opened, embed
     assert "refused" in (trivet.recall("one").health.last_error or "")
 
 
+def test_a_refused_text_is_told_to_nobody(open_trivet: Opened, embedder: WordEmbedder) -> None:
+    """The provider's answer quotes it. Users get a code, the owner an error that says what to do, nobody the text."""
+    trivet = open_trivet(embedder=embedder.spec())
+    for name in ("ana", "bo"):
+        trivet.engine.store.accounts.add_user(name, "writer")
+    embedder.refused = "diagnosis"
+    ana, bo = (trivet.acting_as(user(name)) for name in ("ana", "bo"))
+    ana.remember("My diagnosis is measles.")
+    trivet.drain()
+    seen = [str((it.stats(), it.recall("what is there").health)) for it in (bo, ana, trivet)]
+    seen.append(str(trivet.doctor()))
+    seen.append(str(trivet.engine.store.jobs.backlog(trivet.engine.embedding.models()[0])))
+    assert [text for text in seen if "diagnosis" in text or "measles" in text] == []
+    assert bo.stats().last_error == "a model refused (HTTP 400)"
+    assert [text for text in seen[:3] if str(embedder.port) in text] == [], "the address is for the owner alone"
+    assert "window=N" in (trivet.stats().last_error or "")
+    embedder.refused = "is anybody there"
+    assert str(embedder.port) in str([finding for finding in trivet.doctor() if finding.check == "embedder"])
+
+
+def user(name: str) -> Caller:
+    return Caller(tenant="default", user=name, role="writer", key="k", rights=frozenset(("read", "write")))
+
+
 def test_many_jobs_behind_a_refused_one_are_embedded(open_trivet: Opened, embedder: WordEmbedder) -> None:
     trivet = open_trivet(embedder=embedder.spec())
     embedder.refused = "poison"
@@ -215,15 +265,14 @@ def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
     first.remember("Gardens need water.")
     first.drain()
     old = first.stats().embedder
-    wider.stop()
 
-    second = open_trivet(embedder=wider.spec("wide"))
-    assert second.drain() == 0
+    second = open_trivet(embedder=wider.spec("wide"), earlier_embedders=[embedder.spec()])
+    assert second.drain() == 0, "nothing moves by itself"
     hit = second.recall("automobile", recipe="legs(dense)").hits[0]
     assert (hit.id, second.stats().embedder) == (id, old)
 
-    wider.start()
     wider.refused = "Gardens"
+    second.reindex(lexical=False, graph=False)
     third = second.remember("A car park.").id
     retry_now(second)
     second.drain()
@@ -242,7 +291,9 @@ def test_switching_keeps_the_old_vectors_answering_until_the_new_are_there(
     assert answer.health.notes == ()
     assert second.stats().passages == 3
     assert all(finding.ok for finding in second.doctor())
-    assert first.recall("automobile", recipe="legs(dense)").hits[0].id in {id, third}, "an older process goes on"
+    answer = first.recall("car")
+    assert answer.hits[0].id in {id, third}, "a process with the old settings goes on by words,"
+    assert any("openai:wide" in note and "reindex --vectors" in note for note in answer.health.notes), "and is told"
 
 
 def test_going_back_before_the_new_model_is_filled(
@@ -252,14 +303,45 @@ def test_going_back_before_the_new_model_is_filled(
     first.remember("The car is red.")
     first.drain()
     wider.refused = "car"
-    second = open_trivet(embedder=wider.spec("wide"))
-    second.drain()
+    open_trivet(embedder=wider.spec("wide")).reindex()
     again = open_trivet(embedder=embedder.spec())
     again.drain()
+    assert any("moving to openai:wide" in note for note in again.recall("car").health.notes), "it is another's move"
+    again.reindex()
     answer = again.recall("car")
     assert answer.health.notes == ()
     assert not answer.health.degraded
     assert again.stats().passages == 1
+
+
+def test_two_processes_with_different_embedders_leave_each_others_vectors_alone(
+    open_trivet: Opened, embedder: WordEmbedder, wider: WordEmbedder
+) -> None:
+    ours, theirs = open_trivet(embedder=embedder.spec()), open_trivet(embedder=wider.spec("wide"))
+    for trivet in (ours, theirs) * 3:
+        trivet.remember(f"fact number {trivet.stats().revisions}")
+        trivet.drain()
+    ours.drain()
+    assert [text for text in wider.texts if "fact" in text] == []
+    assert sorted(text for text in embedder.texts if "fact" in text) == [f"fact number {number}" for number in range(6)]
+    assert (ours.stats().embedder, ours.stats().notes, ours.stats().not_embedded) == ("openai:words", (), 0)
+    (note,) = theirs.stats().notes
+    assert "openai:words" in note
+    assert "openai:wide" in note
+    assert note in theirs.recall("fact").health.notes
+    finding = {finding.check: finding for finding in theirs.doctor()}["embedder"]
+    assert "reindex --vectors" in (finding.remedy or "")
+    assert not finding.ok
+
+
+def test_a_store_without_memories_takes_the_embedder_of_whoever_opens_it(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
+    open_trivet(embedder="bundled")
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember("zebra relay")
+    assert trivet.drain() == 1
+    assert (trivet.stats().embedder, trivet.stats().notes) == ("openai:words", ())
 
 
 def test_another_dimension_behind_the_same_name_is_an_error_and_reindex_mends_it(
@@ -338,7 +420,7 @@ def test_embed_retries_at_once_what_had_failed(open_trivet: Opened, embedder: Wo
 
 
 def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
-    open_trivet(embedder="bundled").remember("a fact")
+    open_trivet().remember("a fact")
     silent = embedder.spec()
     embedder.stop()
     trivet = open_trivet(embedder=silent)

@@ -131,9 +131,9 @@ def test_a_query_of_quoted_words_alone_stays_with_what_holds_them(either: Trivet
     assert ids["city"] not in {hit.id for hit in either.recall('"no such phrase"').hits[:1]}
 
 
-def test_what_was_just_written_is_not_in_the_graph_and_says_so(trivet: Trivet) -> None:
+def test_what_was_written_with_many_is_not_in_the_graph_and_says_so(trivet: Trivet) -> None:
     fill(trivet)
-    trivet.remember("The harbour of Rostock belongs to Umbrella Works.")
+    trivet.remember_many([{"content": "The harbour of Rostock belongs to Umbrella Works."}])
     assert trivet.recall(QUESTION).health.not_in_graph == 1
     trivet.drain()
     assert trivet.recall(QUESTION).health.not_in_graph == 0
@@ -241,7 +241,8 @@ def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeyp
     assert trivet.stats().not_in_graph == 1
     (finding,) = [one for one in trivet.doctor() if one.check == "reading for the graph"]
     assert not finding.ok
-    assert "too deep" in finding.detail
+    assert "RecursionError at" in finding.detail
+    assert "too deep" not in finding.detail, "an exception may quote the text it failed on"
     monkeypatch.undo()
     trivet.embed()
     assert trivet.stats().not_in_graph == 0

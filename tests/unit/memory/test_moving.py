@@ -61,8 +61,12 @@ def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arri
     trivet.drain()
     assert (trivet.stats().embedder or "").startswith("trivet-embedder/")
     stock = open_trivet(embedder="stock")
-    stock.drain()
+    assert stock.drain() == 0, "never back again by itself"
+    assert (stock.stats().embedder or "").startswith("trivet-embedder/")
+    assert stock.reindex() == len(NOTES)
     assert "MiniLM" in (stock.stats().embedder or "")
+    assert trivet.drain() == 0
+    assert "MiniLM" in (trivet.stats().embedder or ""), "nor forward again, where the owner has chosen it by name"
 
 
 def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
@@ -122,6 +126,6 @@ def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trive
     answer = trivet.recall("staging port")
     assert answer.hits[0].content == NOTES[0]
     dense = {leg.leg: leg for leg in answer.health.legs}["dense"]
-    assert "not here any more" in (dense.reason or "")
-    trivet.drain()
+    assert "is not asked" in (dense.reason or "")
+    trivet.reindex(lexical=False, graph=False)
     assert not trivet.recall("staging port").health.degraded

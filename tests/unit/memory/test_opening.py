@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from support.opened import Opened, write_and_recall_at_once
+from support.stores import add, memory
 from trivet import InvalidInput, Settings, StoreError, Trivet
+from trivet.store.sqlite import SqliteStore
 
 
 def test_the_folder_and_file_are_made_for_the_owner_alone(open_trivet: Opened, tmp_path: Path) -> None:
@@ -123,6 +126,28 @@ def test_an_address_that_is_none_makes_no_file(address: str, tmp_path: Path, mon
     with pytest.raises(InvalidInput, match="looks like an address"):
         Trivet.open(address, embedder="none")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_deleted_while_open_takes_no_more_writes_and_loses_none(
+    open_trivet: Opened, path: Path, suffix: str
+) -> None:
+    trivet = open_trivet()
+    id = trivet.remember("before").id
+    path.with_name(path.name + suffix).unlink()
+    with pytest.raises(StoreError, match=f"{suffix} was deleted or replaced"):
+        trivet.remember("after")
+    [found] = [finding for finding in trivet.doctor() if finding.check == "file in its place"]
+    assert not found.ok
+    assert [memory.id for memory in open_trivet().list().memories] == [id]
+
+
+def test_a_thread_that_ends_takes_no_log_with_it(path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        store = pool.submit(SqliteStore, path).result()
+    add(store, memory("from another thread"))
+    add(store, memory("and once more"))
+    store.close()
 
 
 def test_a_store_deleted_while_open_takes_no_more_writes(open_trivet: Opened, path: Path) -> None:

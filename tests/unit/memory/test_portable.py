@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from support.opened import Opened
 from trivet import Trivet
 from trivet.clock import moment
+from trivet.errors import StoreError
 from trivet.ids import new_id
 
 
@@ -55,6 +57,11 @@ def full(trivet: Trivet) -> Trivet:
 
 def whole(trivet: Trivet) -> list[Any]:
     return sorted((json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps)
+
+
+def version_1(lines: list[str]) -> list[str]:
+    """The same export as a Trivet made it that wrote no last line."""
+    return [lines[0].replace('"trivet_export":2', '"trivet_export":1'), *lines[1:-1]]
 
 
 def test_a_round_trip_loses_nothing(full: Trivet, other: Trivet) -> None:
@@ -273,3 +280,78 @@ def test_links_that_are_known_are_not_counted_again(trivet: Trivet, open_trivet:
     lines = list(trivet.export())
     other = open_trivet(path.with_name("other.db"))
     assert [other.import_(lines).links, other.import_(lines).links] == [1, 0]
+
+
+def test_an_export_that_was_cut_off_is_noticed(full: Trivet, other: Trivet) -> None:
+    whole_export = list(full.export())
+    for lines in (whole_export, version_1(whole_export)):
+        for lost in (1, 3, len(lines) - 1):
+            [error] = other.import_(lines[:-lost]).errors
+            assert error.startswith(f"line {len(lines) - lost}: the export is ")
+            assert "import the whole export again" in error
+        assert other.import_(lines).errors == ()
+
+
+def test_an_export_whose_lines_were_changed_is_noticed(full: Trivet, other: Trivet) -> None:
+    lines = [line.replace("Archived thing", "Another thing") for line in full.export()]
+    [error] = other.import_(lines).errors
+    assert "checksum" in error
+    lines[2] = "{"
+    assert [one.partition(":")[0] for one in other.import_(lines).errors] == ["line 3", f"line {len(lines)}"]
+
+
+def test_exports_one_after_the_other_are_each_looked_at(full: Trivet, trivet: Trivet, other: Trivet) -> None:
+    lines = list(full.export())
+    assert other.import_([*lines, *lines]).errors == ()
+    assert other.import_([*version_1(lines), *lines]).errors == ()
+    assert len(other.import_([*lines, *lines[:-1]]).errors) == 1
+    assert len(other.import_([*lines[:2], *lines[3:], *lines]).errors) == 1
+
+
+def damage(path: Path, sql: str, *values: Any) -> None:
+    """As a bad disk does it, behind the store's back."""
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(sql, values).rowcount == 1
+
+
+BAD_ROWS = (
+    "UPDATE memory SET content = CAST(x'ff' || 'heron' AS TEXT) WHERE id = ?",
+    "UPDATE memory SET tags = '[[' WHERE id = ?",
+    "UPDATE memory SET created_at = 'the heron' WHERE id = ?",
+)
+
+
+def test_an_unreadable_memory_costs_an_export_only_itself(trivet: Trivet, other: Trivet, path: Path) -> None:
+    ids = [trivet.remember(f"memory number {number}").id for number in range(6)]
+    for one, two in ((0, 1), (4, 5)):
+        trivet.link(ids[one], "see-also", ids[two])
+    for id, sql in zip(ids[1:4], BAD_ROWS, strict=True):
+        damage(path, sql, id)
+    lines = list(trivet.export())
+    assert sorted(json.loads(lines[-1])["unreadable"]) == ids[1:4]
+    report = other.import_(lines)
+    assert (report.stored, report.links) == (3, 1)
+    [error] = report.errors
+    assert error.startswith(f"line {len(lines)}:")
+    assert all(id in error for id in ids[1:4])
+    assert {hit.id for hit in trivet.recall("memory number", collapse=False).hits} == {ids[0], *ids[4:]}
+    again = trivet.import_([json.dumps({"content": "anew", "id": id}) for id in ids[1:5]])
+    assert [error.partition(":")[0] for error in again.errors] == ["line 1", "line 2", "line 3"]
+    for id in ids[1:4]:
+        with pytest.raises(StoreError, match="damaged") as raised:
+            trivet.get(id)
+        assert "heron" not in str(raised.value)
+
+
+def test_an_unreadable_revision_or_link_costs_an_export_only_itself(trivet: Trivet, other: Trivet, path: Path) -> None:
+    one, two = trivet.remember("the first").id, trivet.remember("the second").id
+    trivet.edit(one, content="the first, changed")
+    trivet.link(one, "see-also", two)
+    trivet.link(one, "part-of", two)
+    damage(path, "UPDATE revision SET snapshot = '{' WHERE revision = 1 AND snapshot LIKE '%first%'")
+    damage(path, "UPDATE link SET created_at = 'never' WHERE kind = 'see-also'")
+    lines = list(trivet.export())
+    assert json.loads(lines[-1])["unreadable"] == [f"a link of {one}", f"the history of {one}"]
+    report = other.import_(lines)
+    assert (report.stored, report.links, len(report.errors)) == (2, 1, 1)
+    assert other.get(one).content == "the first, changed"

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from trivet import Trivet
+from trivet.errors import EmbedderError
+from trivet.search.embedding import Embedding
 
 SERVICES = tuple(f"Service {name} listens on port 80{place} behind the proxy." for place, name in enumerate("abcdef"))
 QUESTION = "where does our billing stand-in answer?"
@@ -44,3 +46,29 @@ def test_a_sensitive_memory_is_unknown_to_the_dense_leg_and_not_last_in_it(memor
     assert first.why.legs["dense"].estimated
     plain = memory.recall("service a port").hits[0]
     assert not plain.why.legs["dense"].estimated
+
+
+def test_what_was_just_remembered_is_in_the_graph_at_once(memory: Trivet) -> None:
+    memory.remember("Priya Raman keeps the keys of the Lindenhof workshop.")
+    memory.remember("The Lindenhof workshop has a new kiln.")
+    answer = memory.recall("What does Priya Raman keep the keys of, and what is new there?")
+    assert all("graph" in hit.why.legs for hit in answer.hits[:2])
+    id = memory.remember("Something about Oslo.").id
+    memory.edit(id, content="Something about Bergen.")
+    assert memory.concepts("bergen").concepts
+    assert not memory.concepts("oslo").concepts
+
+
+def test_a_failing_embedder_costs_what_is_fresh_a_note_and_not_the_recall(
+    memory: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = memory.remember(TARGET).id
+
+    def broken(*_: object) -> None:
+        raise EmbedderError("the model's file is gone")
+
+    monkeypatch.setattr(Embedding, "document_vectors", broken)
+    answer = memory.recall("fake invoice server port")
+    assert answer.hits[0].id == id
+    assert answer.hits[0].why.legs["dense"].estimated
+    assert any("the model's file is gone" in note for note in answer.health.notes)

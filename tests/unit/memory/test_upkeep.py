@@ -127,3 +127,34 @@ def test_a_backup_opens_as_a_store(hybrid: Trivet, open_trivet: Opened, tmp_path
     assert all(finding.ok for finding in copy.doctor())
     with pytest.raises(StoreError, match="exists"):
         hybrid.backup(tmp_path / "copy.db")
+
+
+DAMAGE = {
+    "no UTF-8": "UPDATE memory SET content = CAST(x'7a65ff6272' AS TEXT) WHERE id = :id",
+    "no UTF-8 in a tag": "UPDATE memory_tag SET tag = CAST(x'ff' AS TEXT)",
+    "a flipped letter": "UPDATE memory SET content = replace(content, 'zebra', 'zebrb') WHERE id = :id",
+    "no number": "UPDATE memory SET importance = 'high' WHERE id = :id",
+    "no list": "UPDATE memory SET tags = '[\"a\"' WHERE id = :id",
+    "no time": "UPDATE memory SET created_at = 'yesterdax' WHERE id = :id",
+    "no revision": "UPDATE revision SET snapshot = substr(snapshot, 2)",
+    "a revision of nothing": "DELETE FROM memory",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_doctor_finds_every_row_that_cannot_be_read(trivet: Trivet, path: Path, damage: str) -> None:
+    id = trivet.remember("zebra text", tags=["a"]).id
+    assert all(finding.ok for finding in trivet.doctor())
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(damage, {"id": id} if ":id" in damage else {})
+    problems = [finding for finding in trivet.doctor() if not finding.ok]
+    assert [finding.check for finding in problems] == ["rows that can be read"]
+    assert problems[0].matters
+
+
+def test_a_quick_doctor_does_not_read_every_row(trivet: Trivet, path: Path) -> None:
+    id = trivet.remember("zebra text").id
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(DAMAGE["a flipped letter"], {"id": id})
+    assert all(finding.ok for finding in trivet.doctor(quick=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 from itertools import pairwise
 
@@ -139,3 +140,8 @@ def test_a_placeholder_is_no_secret() -> None:
     assert find("password = [secret:password:1]") == ()
     (found,) = find(f"password = [secret:password:1] and the token {token}")
     assert found.kind == "github-token"
+
+
+def test_the_head_of_a_token_may_be_nested_as_deep_as_it_likes() -> None:
+    head = base64.urlsafe_b64encode(b'{"a":' + b"[" * 20_000).decode().rstrip("=")
+    assert find(f"token {head}.{'ab3' * 20}.{'xY9' * 20} end") == ()

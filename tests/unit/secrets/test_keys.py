@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -10,15 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keyring
+import msgspec
 import pytest
 from keyring.backend import KeyringBackend
 
 from support.invented_secrets import github
 from support.opened import Opened
 from trivet import InvalidInput, Trivet
+from trivet.cli.restore_backup import put_back
+from trivet.contract import Remember, check
 from trivet.errors import SecretError
+from trivet.memory.remember import guard, new_memory
+from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets.keys import KeyRing, places_of
-from trivet.secrets.keys.document import EMPTY
+from trivet.secrets.keys.document import EMPTY, MORE, MOST_USERS, UNNOTED
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.vault import VaultPlace
 
@@ -118,13 +124,64 @@ def test_rotation_seals_everything_anew_and_keeps_the_old_key(trivet: Trivet, pa
     assert [trivet.reveal(id).content for id in ids] == [github(str(number)) for number in range(5)]
     with Trivet.open(backup, embedder="none", background=False) as old:
         assert old.reveal(ids[0]).content == github("0")
-    dropped = trivet.rotate_keys(drop_old=True).dropped
-    assert dropped == 2
+    again = trivet.rotate_keys(drop_old=True)
+    [(oldest, users)] = again.kept.items()
+    assert again.dropped == 1
+    assert "backup.db" in users[0], "the copy was opened, so the key that it needs stays"
+    assert trivet.rotate_keys(drop_old=True, drop=(oldest,)).dropped == 2
     keys = json.loads((configuration / "secret-keys.json").read_text())
     assert list(keys["keys"]) == [keys["current"]]
     assert trivet.reveal(ids[0]).content == github("0")
     with Trivet.open(backup, embedder="none", background=False) as old, pytest.raises(SecretError, match="is not in"):
         old.reveal(ids[0])
+
+
+def test_a_secret_that_was_sealed_before_a_rotation_and_written_after_it_is_sealed_anew(
+    trivet: Trivet, open_trivet: Opened
+) -> None:
+    writer = open_trivet().engine
+    id = trivet.remember(github("before")).id
+    edited, _ = guard(writer, msgspec.structs.replace(writer.store.memories.get(id), content=github("edited")))
+    new, _ = guard(writer, new_memory(writer, check(Remember, {"content": github("new")})))
+    assert trivet.rotate_keys(drop_old=True).dropped == 1
+    add_entries(writer, [new])
+    replace = writer.store.memories.replace
+    write_sealed(writer, [edited], lambda one: replace(one[0].memory, one[0].document, "edit", one[0].secrets))
+    with Trivet.open(trivet.settings.path, embedder="none", background=False) as later:
+        assert [later.reveal(one).content for one in (id, new.memory.id)] == [github("edited"), github("new")]
+
+
+def test_a_rotation_of_one_store_leaves_the_key_that_another_needs(trivet: Trivet, path: Path) -> None:
+    trivet.remember(github("a"))
+    with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
+        id = other.remember(github("b")).id
+        rotated = trivet.rotate_keys(drop_old=True)
+        [[user]] = rotated.kept.values()
+        assert user.startswith(f"{other.settings.path} [")
+    with Trivet.open(path.with_name("other.db"), embedder="none", background=False) as other:
+        assert other.reveal(id).content == github("b")
+        theirs = other.rotate_keys(drop_old=True)
+        assert (theirs.key, theirs.resumed, theirs.dropped, theirs.kept) == (rotated.key, True, 1, {})
+        assert other.reveal(id).content == github("b")
+
+
+def test_a_restored_backup_is_noted_as_a_user_of_its_keys(trivet: Trivet, path: Path) -> None:
+    trivet.remember(github("a"))
+    trivet.backup(path.with_name("backup.db"))
+    trivet.rotate_keys()
+    assert put_back(path.with_name("backup.db"), path.with_name("restored.db"), force=False) is None
+    [[user]] = trivet.rotate_keys(drop_old=True).kept.values()
+    assert user.startswith(f"{path.with_name('restored.db')} [")
+
+
+def test_a_key_from_before_users_were_noted_stays_until_it_is_named(trivet: Trivet, configuration: Path) -> None:
+    trivet.remember(github("a"))
+    file = configuration / "secret-keys.json"
+    old = json.loads(file.read_text())
+    file.write_text(json.dumps({"current": old["current"], "keys": old["keys"]}))
+    rotated = trivet.rotate_keys(drop_old=True)
+    assert (rotated.dropped, rotated.kept) == (0, {old["current"]: (UNNOTED,)})
+    assert trivet.rotate_keys(drop_old=True, drop=(old["current"],)).dropped == 2
 
 
 def test_another_process_seals_with_the_rotated_key(trivet: Trivet, open_trivet: Opened) -> None:
@@ -180,9 +237,21 @@ def test_the_keyring_comes_before_the_file(
     trivet = open_trivet(secrets_keyring=True)
     id = trivet.remember(github("a")).id
     assert list(own_keyring.entries) == [("trivet", "secret-keys")]
-    assert not configuration.exists()
+    assert not (configuration / "secret-keys.json").exists()
     trivet.rotate_keys()
     assert trivet.reveal(id).content == github("a")
+
+
+def test_many_at_once_make_one_key_in_a_keyring(own_keyring: MemoryKeyring, tmp_path: Path) -> None:
+    def made(number: int) -> str:
+        one = KeyRing(lambda: places_of("", True, tmp_path), lambda: f"store {number}")
+        return one.current().id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(made, range(24)))) == 1
+    [document] = own_keyring.entries.values()
+    [users] = json.loads(document)["users"].values()
+    assert sorted(users) == sorted(f"store {number}" for number in range(24))
 
 
 def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(
@@ -192,9 +261,35 @@ def test_a_key_in_the_file_is_still_found_when_there_is_a_keyring(
     assert open_trivet(secrets_keyring=True).reveal(id).content == github("a")
 
 
+def test_the_list_of_users_has_an_end_and_then_the_key_stays() -> None:
+    keys = EMPTY.with_new()
+    for number in range(1_000):
+        keys = keys.used(keys.current, f"store {number}")
+    users = keys.users_of(keys.current)
+    assert len(users) == MOST_USERS + 1
+    for number in range(1_000):
+        keys = keys.let_go([keys.current], f"store {number}")
+    assert keys.users_of(keys.current) == (MORE,)
+
+
 def test_a_file_changes_only_from_what_was_read(tmp_path: Path) -> None:
     place = FilePlace(tmp_path / "keys")
     one, two = EMPTY.with_new(), EMPTY.with_new()
     assert place.write(EMPTY, one)
     assert not place.write(EMPTY, two)
     assert place.read() == one
+
+
+def test_a_vault_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trivet.secrets.keys.vault.SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = VaultPlace(f"http://127.0.0.1:{silent.getsockname()[1]}/secret/trivet", "token")
+        with pytest.raises(SecretError, match="does not answer"):
+            place.read()
+        for _ in range(5):
+            with pytest.raises(SecretError, match="is not waited for"):
+                place.read()
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()

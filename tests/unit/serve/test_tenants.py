@@ -86,6 +86,21 @@ def test_an_idle_tenant_is_closed_and_opened_again(
     assert len(house.trivet(caller).recall("kept").hits) == 1
 
 
+def test_no_more_are_open_than_there_is_room_for_but_those_in_use(
+    house: Tenants, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trivet.serve.http.tenants.MOST_OPEN", 3)
+    callers = {name: house.caller(key_of(settings, name)) for name in ("acme", "birch", "cedar", "dune")}
+    with house.using(callers["acme"]) as acme, house.using(callers["birch"]):
+        for name in ("cedar", "dune", "cedar"):
+            house.trivet(callers[name])
+            assert house._tenants.keys() == {"default", "acme", "birch"}
+        acme.remember("kept")
+    house.trivet(callers["cedar"])
+    assert house._tenants.keys() == {"default", "acme", "cedar"}, "birch is unused for longest"
+    assert len(house.trivet(callers["acme"]).recall("kept").hits) == 1
+
+
 def test_one_model_serves_all_tenants(settings: Settings) -> None:
     import msgspec
 

@@ -62,8 +62,10 @@ def purge(session: Session, request: Purge, yes: bool) -> int:
     if not yes and not _confirmed(memory):
         typer.echo("Nothing was purged.", err=True)
         return 1
-    session.memory.perform(request)
-    session.show({"id": memory.id, "status": "purged"}, lambda: [line("Purged: ", (memory.id, "cyan"))])
+    purged = session.memory.perform(request)
+    pending = [line(f"Still to be done: {purged.pending}")] if purged.pending else []
+    value = {"id": memory.id, "status": "purged", "pending": purged.pending}
+    session.show(value, lambda: [line("Purged: ", (memory.id, "cyan")), *pending])
     return 0
 
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from trivet.cli.command import command
-from trivet.cli.failure import INVALID
+from trivet.cli.export_rows import ExportRows
+from trivet.cli.failure import INVALID, TROUBLED_STORE, warn
 from trivet.cli.output import line, write_text
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
@@ -23,9 +24,11 @@ from trivet.sources.other_memories.foreign import SystemName
     "export",
     "Write the whole store as lines of JSON, or as a folder of Markdown files.",
     more="The lines hold every memory with its history, then the links. Sensitive memories stay in the store unless "
-    "you ask for them. With --output the file appears only when it is whole, and only you may read it. With --markdown "
-    "each memory is a file, its fields as front matter; done again, files are renewed, and go with their memories. A "
-    "file that you have edited is left alone until `trivet ingest` has taken it in.",
+    "you ask for them. With --output the file appears only when it is whole, and only you may read it. The last line "
+    "has counts and a checksum, by which an import notices what was cut off. A damaged memory is left out and named, "
+    "and the exit status is 5. With --markdown each memory is a file, its fields as front matter; done again, files "
+    "are renewed, and go with their memories. A file that you have edited is left alone until `trivet ingest` has "
+    "taken it in.",
     example="trivet export --output memories.jsonl\ntrivet export | gzip > memories.jsonl.gz\n"
     "trivet export --markdown ~/memories",
 )
@@ -43,9 +46,17 @@ def export(
 ) -> int:
     if markdown is not None and output is not None:
         raise InvalidInput("--output is for lines of JSON. With --markdown, name the folder alone.")
-    rows = session.memory.export(include_sensitive=include_sensitive)
+    rows = ExportRows(session.memory.export(include_sensitive=include_sensitive))
     if markdown is not None:
-        return _mirror(session, rows, markdown.expanduser())
+        status = _mirror(session, iter(rows), markdown.expanduser())
+    else:
+        status = _write_lines(session, rows, output)
+    for what in rows.unreadable():
+        warn(f"It is damaged and was left out: {what}. `trivet doctor` says more.")
+    return TROUBLED_STORE if rows.unreadable() else status
+
+
+def _write_lines(session: Session, rows: ExportRows, output: Path | None) -> int:
     if output is None or str(output) == "-":
         for row in rows:
             write_text(f"{row}\n")
@@ -74,8 +85,8 @@ def _mirror(session: Session, rows: Iterator[str], folder: Path) -> int:
     "Take in an export, plain lines of JSON with at least a `content`, or what another memory keeps.",
     more="Nothing that is here is deleted. The same content is left as it is; other content under the same id wins if "
     "it was changed later, as a new revision. A bad line costs only itself: the rest is taken in, the bad ones are "
-    "named, and the exit status is 2. With --from, FILE is another program's own file or folder, which is only read; "
-    "docs/import.md says where each keeps it.",
+    "named, and the exit status is 2. So it is where an export was cut off or changed on its way. With --from, FILE is "
+    "another program's own file or folder, which is only read; docs/import.md says where each keeps it.",
     example="trivet import memories.jsonl\nzcat memories.jsonl.gz | trivet import -\n"
     "trivet import --from claude-mem ~/.claude-mem/claude-mem.db --dry-run",
     creates=True,
@@ -169,3 +180,29 @@ def move(
     shown = without_password(target)
     value = {"path": str(file), "target": shown, "tenant": settings.tenant, "memories": count}
     session.show(value, lambda: [line(f"{count} memories of {file} are at {shown} (tenant {settings.tenant}).")])
+
+
+@command(
+    "migrate",
+    "Bring the tables of a PostgreSQL database up to date, as the role that owns them.",
+    more="A server whose role owns the tables does this by itself when it starts. Where it is to have fewer rights, "
+    "two roles share the work: the owner's is used by this command alone, before a new version of the server starts; "
+    "the server's own reads and writes. It also builds the index of a tenant with very many vectors, the one that "
+    "--tenant or the settings name. Keep the password out of the command line: PGPASSWORD or ~/.pgpass may hold it.",
+    example="trivet migrate postgresql://trivet_owner@db.example/trivet",
+    uses_store=False,
+)
+def migrate(
+    session: Session,
+    target: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="postgresql://OWNER@HOST/DATABASE", show_default=False)
+    ],
+    tenant: Annotated[str | None, typer.Option("--tenant", metavar="NAME", help="Whose vectors are indexed.")] = None,
+) -> None:
+    from trivet import load_settings
+    from trivet.cli.move_store import migrate_server
+    from trivet.settings.address import without_password
+
+    schema = migrate_server(load_settings(path=target, tenant=tenant))
+    shown = without_password(target)
+    session.show({"target": shown, "schema": schema}, lambda: [line(f"{shown} is at schema {schema:04}.")])

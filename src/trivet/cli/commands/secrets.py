@@ -13,6 +13,7 @@ from trivet.cli.session import Session
 from trivet.cli.views import memories as views
 from trivet.clock import stamp
 from trivet.contract import AuditRequest, RevealRequest
+from trivet.types import Rotated
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
 
@@ -37,7 +38,9 @@ def redact(session: Session) -> None:
     with LateProgress("reading", lambda _: None) as progress:
         redacted = session.memory.redact(progress=progress)
     found = ", ".join(f"{kind} {count}" for kind, count in redacted.secrets.items()) or "nothing"
-    session.show(redacted, lambda: [line(f"Encrypted, and replaced in {redacted.memories} memories: {found}.")])
+    pending = [line(f"Still to be done: {redacted.pending}")] if redacted.pending else []
+    said = f"Encrypted, and replaced in {redacted.memories} memories: {found}."
+    session.show(redacted, lambda: [line(said), *pending])
     session.embed_waiting()
 
 
@@ -59,14 +62,31 @@ def audit(session: Session, request: AuditRequest) -> None:
 @command(
     "rotate-keys",
     "Seal every secret of this store with a new key.",
-    more="If it is interrupted, nothing is lost: run it again. The old keys stay, since backups and other stores may "
-    "need them; --drop-old removes them, after which those secrets cannot be read. Stop what else writes to the store.",
-    example="trivet rotate-keys",
+    more="Others may go on writing meanwhile. If it is interrupted, nothing is lost: run it again, and it goes on. The "
+    "old keys stay, since backups need them; --drop-old removes those that no store was noted to use any longer, and "
+    "names the others with their stores. Rotate the keys there too, or name a key with --drop if its store is gone.",
+    example="trivet rotate-keys\ntrivet rotate-keys --drop-old",
 )
 def rotate_keys(
     session: Session,
-    drop_old: Annotated[bool, typer.Option("--drop-old", help="Remove the old keys when all is sealed anew.")] = False,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Remove the old keys that no store needs, when all is sealed anew.")
+    ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="KEY", help="Remove this old key, even if another store was noted to use it."),
+    ] = None,
 ) -> None:
-    rotated = session.memory.rotate_keys(drop_old=drop_old)
-    said = f"{rotated.resealed} secrets are sealed with the new key {rotated.key}; {rotated.dropped} old keys dropped."
-    session.show(rotated, lambda: [line(said)])
+    rotated = session.memory.rotate_keys(drop_old=drop_old, drop=tuple(drop or ()))
+    session.show(rotated, lambda: [line(text) for text in _of_rotation(rotated)])
+
+
+def _of_rotation(rotated: Rotated) -> list[str]:
+    which = "the key of an unfinished rotation" if rotated.resumed else "the new key"
+    said = [f"{rotated.resealed} secrets are sealed with {which} {rotated.key}; {rotated.dropped} old keys dropped."]
+    if rotated.resumed:
+        said.append("Run it again for a new key.")
+    said += [f"Kept: {key}, which may be needed by {', '.join(users)}." for key, users in rotated.kept.items()]
+    if rotated.kept:
+        said.append("Run `trivet rotate-keys` on these stores, then --drop-old again; --drop KEY drops one regardless.")
+    return said

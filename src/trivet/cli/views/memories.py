@@ -142,7 +142,11 @@ def stats(stats: Stats) -> Iterator[Line]:
         "concepts": f"{stats.concepts} with {stats.mentions} mentions and {stats.statements} statements",
         "not in graph": f"{stats.not_in_graph} waiting to be read",
     }
+    if stats.notes:
+        facts["notes"] = "; ".join(stats.notes)
     yield from _table(facts)
+    for note in stats.notes:
+        yield line((f"{note[:1].upper()}{note[1:]}.", "yellow"))
 
 
 def _counts(counts: Mapping[str, int], most: int | None = None) -> str:

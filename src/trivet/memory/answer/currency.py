@@ -1,101 +1,71 @@
 """Of two hits on the same matter the later stands first, unless the question asks about the past.
 
-Nothing is dropped: the later takes the earlier's place, the earlier follows it, and says so where that is sure enough.
+Which memory seems to update which was found out when they were written (memory/changes). Nothing is dropped: the later
+takes the earlier's place, the earlier follows it, and says so where that is sure enough. A later memory that the legs
+did not find at all comes along with the one it surely updates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from importlib.resources import files
-from itertools import combinations
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import Question, analyse, analyse_query
+from trivet.analyse import Question, analyse_query
 from trivet.clock import local_now
 from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
-from trivet.errors import TrivetError
 from trivet.memory.answer.decision import Scored
-from trivet.memory.changes.contrast import BUILT_ALIKE, contrast
-from trivet.memory.changes.statement import Statement, statement
-from trivet.memory.changes.verdict import Linear, change_model
-from trivet.search.legs.dense import NAME as DENSE
-from trivet.types import Memory
+from trivet.memory.changes.verdict import change_model
+from trivet.types import Filter, Memory
 
-# Candidates compared with each other: those shown, and some behind them, among which a later fact may stand.
+if TYPE_CHECKING:
+    from trivet.store import Store
+
+# Candidates looked at: those shown, and some behind them, among which a later fact may stand.
 BEHIND = 5
 COMPARED = 12
-# Of two hits on one matter the second was at most two places behind the first in 99 of 100 cases.
-FARTHEST = 3
-# A later hit that is less likely by itself than this share of the earlier one is about another matter.
-AS_LIKELY = 0.3
-# From this verdict on the two texts alone make it so clear that little is asked of the later one.
-CERTAIN = 0.7
-AS_LIKELY_IF_CERTAIN = 0.03
-# Share of the shorter text's terms from which two texts are compared in full; the first two always are.
-COMMON = 0.3
-# Stems that two texts have in common at least, where nothing but words can be compared.
-SHARED = 2
-
-
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-
-
-Likely = Callable[[Scored], float]
-
-
-class LaterModel(msgspec.Struct, frozen=True):
-    """How likely a later hit is to be the present answer where an earlier one stands above it.
-
-    A cosine of one embedder means nothing for another, so there is a model only for those known by name; for others
-    the verdict on the two texts decides.
-    """
-
-    embedders: Mapping[str, Linear]
-    lifted: float
-    lifted_if_sure: float  # the texts alone say that the later may update the earlier
-    manifest: Mapping[str, object]
-
-
-@cache
-def later_model() -> LaterModel:
-    try:
-        return msgspec.json.decode((files("trivet.memory.answer") / "later.json").read_bytes(), type=LaterModel)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise TrivetError(f"later.json cannot be used ({error}): is the installation whole?") from None
+# From this verdict on the later takes the earlier's place: nearly all updates behind it are lifted so, and every
+# seventh look-alike. A wrong order costs less than an outdated answer: both are shown.
+LIFTED = 0.3
+# From this one on it comes along though no leg found it: there nine of ten are updates.
+BROUGHT = 0.75
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two candidates on the same matter. `sure`: the texts alone say so; `certain`: they leave hardly a doubt."""
+    """Two candidates on the same matter, and how likely the later makes the earlier outdated."""
 
     later: Memory
     earlier: Memory
-    sure: bool
-    certain: bool = False
+    probability: float
+
+    @property
+    def sure(self) -> bool:
+        return self.probability >= change_model().told
 
 
 def later_first(
+    store: Store,
     question: Question,
     candidates: Sequence[Scored],
     request: Recall,
-    embedder: str | None,
-    likely: Likely,
+    filter: Filter,
     names_a_time: bool = False,
 ) -> Sequence[Scored]:
-    """The candidates in their new order, with what was found out about them. `likely`: how relevant a hit is alone."""
+    """The candidates in their new order, with what was found out about them."""
     # The words of a time ("on Friday") are no longer among those of the question, but they were asked.
     if len(analyse_query(question.text).words) < ASKED_WORDS:
         return candidates
-    compared = candidates[: min(request.limit + BEHIND, COMPARED)]
-    places = combinations(range(len(compared)), 2)
-    found = (_pair(question, compared, upper, lower, embedder) for upper, lower in places)
-    pairs = [pair for pair in found if pair is not None and _answers_as_well(pair, compared, likely)]
-    if not pairs:
+    found = _pairs(store, candidates[: min(request.limit + BEHIND, COMPARED)], filter)
+    if not found:
         return candidates
+    places = {hit.memory.id: place for place, hit in enumerate(candidates)}
+    pairs = [pair for pair in found if _is_current(pair, candidates, places)]
+    candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
     if request.as_of is not None or (past and names_a_time):  # the time was weighed already
@@ -109,13 +79,6 @@ def later_first(
     return marked
 
 
-def _answers_as_well(pair: Pair, hits: Sequence[Scored], likely: Likely) -> bool:
-    """Whether the later is about as relevant by itself: what has replaced an answer answers the same question."""
-    by_id = {hit.memory.id: hit for hit in hits}
-    earlier, later = by_id[pair.earlier.id], by_id[pair.later.id]
-    return likely(later) >= (AS_LIKELY_IF_CERTAIN if pair.certain else AS_LIKELY) * likely(earlier)
-
-
 def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
     """A later hit on the same matter is at least as relevant as the earlier: what is outdated must not come alone."""
     known = {hit.memory.id: hit.relevance for hit in hits}
@@ -127,80 +90,40 @@ def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
     )
 
 
-def _pair(question: Question, hits: Sequence[Scored], upper: int, lower: int, embedder: str | None) -> Pair | None:
-    earlier, later = hits[upper], hits[lower]
-    above = earlier.memory.created_at > later.memory.created_at  # the later stands first already
-    if above:
-        earlier, later = later, earlier
-    if lower - upper > FARTHEST or not _comparable(earlier.memory, later.memory):
-        return None
-    if not above and earlier.exactness > later.exactness:
-        return None  # it holds the query's words or identifiers as they stand, and the later does not
-    if lower > 1 and not _share_words(earlier.memory, later.memory):
-        return None
-    old, new = statement(earlier.memory.content), statement(later.memory.content)
-    features = contrast(new, old).features
-    verdict = change_model().words.probability(features)
-    sure, certain = verdict >= change_model().told, verdict >= CERTAIN
-    if above:
-        return Pair(later.memory, earlier.memory, True, certain) if sure else None
-    asked = frozenset(question.terms)
-    linear = later_model().embedders.get((embedder or "").partition("/")[0])
-    beside = beside_features(asked, old, new, features["ratio"], earlier, later, upper, lower)
-    if linear is not None and beside is not None:
-        likely = linear.probability({**features, **beside})
-        of_a_kind = earlier.memory.category == later.memory.category
-        lifted = likely >= (later_model().lifted_if_sure if sure else later_model().lifted) and (sure or of_a_kind)
-    else:
-        lifted = sure and _words_agree(asked, old, new)
-    return Pair(later.memory, earlier.memory, sure, certain) if lifted else None
+def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
+    """What is known of the hits, each as the earlier one; the later may be no hit."""
+    earlier = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
+    rows = store.likely_updates.of_older(sorted(earlier))
+    known = {hit.memory.id: hit.memory for hit in hits}
+    absent = [row.newer for row in rows if row.newer not in known and row.probability >= BROUGHT]
+    visible = [id for id in dict.fromkeys(absent) if store.memories.is_visible(id, filter)]
+    known |= store.memories.get_many(visible) if visible else {}
+    return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
 
 
-def _share_words(one: Memory, other: Memory) -> bool:
-    """A cheap look before the full one; the analyser has the terms of the hits at hand."""
-    ours, theirs = set(analyse(one.content)), set(analyse(other.content))
-    return len(ours & theirs) >= COMMON * min(len(ours), len(theirs))
+def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -> bool:
+    """Whether the later is to stand before the earlier."""
+    upper, lower = places[pair.earlier.id], places.get(pair.later.id)
+    if lower is None:
+        return pair.probability >= BROUGHT
+    if lower < upper:
+        return pair.sure
+    # What holds the query's words or identifiers as they stand keeps its place before what does not.
+    return pair.probability >= LIFTED and hits[upper].exactness <= hits[lower].exactness
 
 
-def _words_agree(asked: frozenset[str], old: Statement, new: Statement) -> bool:
-    """Without vectors only the words tell whether the later text answers as well: it has all that the earlier has."""
-    return len(old.held & new.held) >= SHARED and not asked & (old.held - new.held)
-
-
-def beside_features(
-    asked: frozenset[str], old: Statement, new: Statement, ratio: float,
-    earlier: Scored, later: Scored, upper: int, lower: int,
-) -> dict[str, float] | None:  # fmt: skip
-    """What the question and the ranking say of an earlier hit above a later one. None without vectors."""
-    near_old, near_new = _cosine(earlier), _cosine(later)
-    if near_old is None or near_new is None:
-        return None
-    only_old = float(bool(asked & (old.held - new.held)))
-    return {
-        "near_old": near_old,
-        "near_new": near_new,
-        "behind": float(min(5, lower - upper) - 1),
-        "at_the_top": float(upper == 0),
-        "score_gap": earlier.score - later.score,
-        "only_old_asked": only_old,
-        "only_new_asked": float(bool(asked & (new.held - old.held))),
-        "only_old_alike": only_old * float(ratio >= BUILT_ALIKE),
-        "both_asked": float(bool(asked & new.held & old.held)),
-    }
-
-
-def _cosine(hit: Scored) -> float | None:
-    """Of the query and the hit."""
-    return next((part.score for part in hit.fused.contributions if part.leg == DENSE and part.rank is not None), None)
-
-
-def _comparable(earlier: Memory, later: Memory) -> bool:
-    if earlier.created_at == later.created_at or earlier.scope != later.scope or earlier.owner != later.owner:
-        return False
-    if earlier.sensitive or later.sensitive:  # likeness would reveal them
-        return False
-    # Parts of one source stand side by side.
-    return not (earlier.source is not None and later.source is not None and earlier.source.uri == later.source.uri)
+def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:
+    """Behind the earlier hit, with what earned that one its place; `_moved` puts it in front."""
+    brought: dict[str, list[Memory]] = {}
+    for pair in pairs:
+        known = [one for those in brought.values() for one in those]
+        if pair.later.id not in places and pair.later not in known:
+            brought.setdefault(pair.earlier.id, []).append(pair.later)
+    return [
+        one
+        for hit in hits
+        for one in (hit, *(msgspec.structs.replace(hit, memory=later) for later in brought.get(hit.memory.id, ())))
+    ]
 
 
 def _marked(hit: Scored, sure: Sequence[Pair]) -> Scored:

@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from trivet.analyse import Question
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Pool
 from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
 from trivet.models.chat import BadAnswer, Chat, convert
-from trivet.models.http import Limits
+from trivet.models.http import TRIAL_LIMITS, Limits
 from trivet.search.asking import ask
 from trivet.search.fuse import fuse
 from trivet.search.recipe import Recipe
@@ -118,11 +120,18 @@ class Rewriter:
     def __init__(self, language_model: str, time_limit_ms: int) -> None:
         seconds = time_limit_ms / 1000
         self._chat = Chat(language_model, Limits(seconds=seconds, deadline=seconds, attempts=1, most_bytes=MOST_BYTES))
+        self._breaker = breaker_of("language model", self._chat.endpoint, self._chat.model, self._try)
 
     def rewrites(self, query: str, sent: str) -> tuple[str, ...]:
         """Other ways to ask `query`. `sent` is the query without what must not leave this process."""
-        found: _Rewrites = convert(self._chat.ask(INSTRUCTION, {"question": sent}, MOST_TOKENS), _Rewrites)
+        answer = self._breaker.call(lambda: self._chat.ask(INSTRUCTION, {"question": sent}, MOST_TOKENS))
+        found: _Rewrites = convert(answer, _Rewrites)
         return _distinct(query, found.queries)
+
+    def _try(self) -> None:
+        """Asks something short, to see whether the endpoint answers again."""
+        with suppress(BadAnswer):  # which is an answer
+            self._chat.ask(INSTRUCTION, {"question": TRIAL_TEXT}, MOST_TOKENS, TRIAL_LIMITS)
 
 
 def _distinct(query: str, rewrites: tuple[str, ...]) -> tuple[str, ...]:

@@ -144,8 +144,10 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
     memories = engine.store.memories.visible_count(decision.filter)
     backlog, not_in_graph = _backlog(engine, serving, memories)
     legs, said = decision.pool.health, list(decision.pool.notes)
-    if engine.embedding.enabled and engine.embedding.identity not in {model.identity for model in models}:
+    if engine.embedding.enabled and not models:
         said.append(f"{engine.embedding.identity} has not answered yet; `trivet doctor` tells why")
+    if (difference := engine.embedding.difference()) is not None:
+        said.append(difference)
     if filling is not None:
         waiting = engine.store.jobs.backlog(filling).waiting
         said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
@@ -159,7 +161,7 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
         not_embedded=backlog.waiting,
         failing_jobs=backlog.failing,
         not_in_graph=not_in_graph,
-        last_error=(backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR] or None,
+        last_error=engine.error_for_caller((backlog.last_error or engine.worker.last_error or "")[:LONGEST_ERROR]),
         notes=tuple(said),
     )
 

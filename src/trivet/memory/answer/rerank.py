@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -54,7 +55,13 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     def read() -> Ranking:
         return reading_of(engine, step.model, question, readable, rankings, deadline)
 
-    found, (health,) = engine.legs.run({RERANK: read}, engine.settings.rerank_time_limit_ms, here=None)
+    resting = engine.rerankers.resting(step.model)
+    if resting:
+        engine.rerankers.note(False)
+        silent = LegHealth(leg=RERANK, answered=False, reason=resting)
+        return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, silent)])
+    limit, late = engine.settings.rerank_time_limit_ms, partial(engine.rerankers.late, step.model)
+    found, (health,) = engine.legs.run({RERANK: read}, limit, here=None, late=lambda _: late())
     engine.rerankers.note(health.answered)
     if not found:
         return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, health)])

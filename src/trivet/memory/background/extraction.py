@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
@@ -18,14 +20,22 @@ if TYPE_CHECKING:
 # Memories read and stored at a time; each batch is one transaction of some tens of milliseconds.
 READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
+# What was just saved is read on the caller's time if no more waits: some milliseconds at most.
+READ_ON_SAVE = 4
 # A text that the rules failed on fails again until the rules change.
-UNREADABLE_RETRY_SECONDS = 86_400.0
+UNREADABLE_RETRY_SECONDS = 3_000.0
 
 
 def _mentions(reading: Reading) -> tuple[Mention, ...]:
     title = without_placeholders(reading.title) if reading.title else None
     tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
     return extract(title, without_placeholders(reading.content), tags)
+
+
+def _place(error: Exception) -> str:
+    """The kind of the error and the line of ours that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
 
 
 class Extraction:
@@ -39,23 +49,35 @@ class Extraction:
         """Reads everything that waits by the rules, and returns how many memories that were."""
         done = 0
         while not stop.is_set():
-            readings = self._store.graph.lease("rules", READ_AT_ONCE, LEASE_SECONDS)
-            if not readings:
+            few = self._read_some(READ_AT_ONCE)
+            if not few:
                 break
-            try:
-                self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
-            except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
-                self._store.graph.release("rules", readings)
-                raise
-            done += len(readings)
+            done += few
         return done
+
+    def read_what_was_saved(self) -> None:
+        """Unless many wait: then the worker is at it, and a save does not do its work."""
+        if self._store.graph.backlog("rules").waiting <= READ_ON_SAVE:
+            self._read_some(READ_ON_SAVE)
+
+    def _read_some(self, most: int) -> int:
+        readings = self._store.graph.lease("rules", most, LEASE_SECONDS)
+        if not readings:
+            return 0
+        try:
+            self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
+        except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
+            self._store.graph.release("rules", readings)
+            raise
+        return len(readings)
 
     def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
         """The rules should read any text; if they fail on one, the others are read all the same."""
         try:
             return [(reading, _mentions(reading))]
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
-            self._store.graph.fail("rules", [reading], f"{type(error).__name__}: {error}", UNREADABLE_RETRY_SECONDS)
+            # Where and what, but not its words: an exception quotes the text it failed on.
+            self._store.graph.fail("rules", [reading], _place(error), UNREADABLE_RETRY_SECONDS)
             return []
 
     def drain_triples(self, stop: threading.Event) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -22,20 +23,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trivet.breaker import Breaker
     from trivet.memory.background.triples.reader import Triples
     from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
-# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon.
+# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon, and so
+# that a short text is stored before a long one beside it is embedded.
 LEASED = 64
-PASSAGES_AT_ONCE = 64
-# Longer than a lease needs (64 memories of 32 KiB take two minutes); if the process dies, another continues then.
+PASSAGES_AT_ONCE = 32
+# So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
+LOCAL_CHARACTERS = 16_384
+# About two full requests to a hosted one.
+HOSTED_CHARACTERS = 131_072
+# The rules read a text of so many characters in two milliseconds.
+SHORT_TEXT = 4_000
+# Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
 LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 LONGEST_RETRY_SECONDS = 600.0
 # How often a background worker looks for jobs of other processes.
 POLL_SECONDS = 5.0
+# Between two attempts to erase from the files what was purged: a vacuum, or a log that nobody writes to meanwhile.
+ERASE_PAUSE_SECONDS = 30.0
 # After so many failures the embedder counts as down; the remaining jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
@@ -61,6 +72,7 @@ class Worker:
         self._draining = threading.Lock()
         self._error: str | None = None
         self._triples_error: str | None = None
+        self._erase_after = 0.0
 
     @property
     def last_error(self) -> str | None:
@@ -74,9 +86,29 @@ class Worker:
         if self._extraction.triples is not None:
             self._start("trivet-triples", self._read_in_background, 1.0)
 
+    @property
+    def runs(self) -> bool:
+        """Whether it works in the background."""
+        return bool(self._threads)
+
     def wake(self) -> None:
         for event in self._wakes:
             event.set()
+
+    def saved(self, characters: int) -> None:
+        """After a save: a short text is read for the graph at once, so that it is found as it will be a minute later;
+        the rest is left to the worker, who is woken."""
+        if characters <= SHORT_TEXT:
+            try:
+                self._extraction.read_what_was_saved()
+            except TrivetError as error:  # the memory is stored; its reading waits, and the worker tries it again
+                self._error = str(error)
+        self.wake()
+
+    def note(self, trouble: str | None) -> None:
+        """What went wrong on a caller's time and cost the caller nothing; told as the last error."""
+        if trouble is not None:
+            self._error = trouble
 
     def stop(self) -> None:
         self._stop.set()
@@ -99,8 +131,11 @@ class Worker:
         self._extraction.triples.wake()
         return self._extraction.drain_triples(self._stop)
 
-    def drain(self, progress: Progress | None = None) -> int:
-        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest."""
+    def drain(self, progress: Progress | None = None, insists: bool = True) -> int:
+        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest.
+
+        A caller who insists has an endpoint asked that is left alone otherwise, since it did not answer lately.
+        """
         with self._draining:
             self._extraction.drain(self._stop)
             try:
@@ -109,24 +144,36 @@ class Worker:
                 self._error = str(error)
                 return 0
             models = self._embedding.models() if self._embedding.enabled else ()
-            done = sum(self._drain_model(model, progress) for model in models)
+            done = sum(self._drain_model(model, progress, insists) for model in models)
             self._embedding.promote()
             return done
 
-    def _drain_model(self, model: Model, progress: Progress | None) -> int:
+    def compare(self, most: int | None = None) -> None:
+        """Compares what came in numbers with its neighbours, after everything that an answer needs more."""
+        from trivet.memory.changes.compare import Comparison
+
+        comparison = Comparison(self._store, self._embedding)
+        comparison.drain(self._stop, most)
+        self.note(comparison.trouble)
+
+    def _drain_model(self, model: Model, progress: Progress | None, insists: bool) -> int:
         try:
             embedder = self._embedding.embedder_of(model)
         except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
         lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
+        breaker: Breaker | None = getattr(embedder, "breaker", None)
+        if breaker and insists:
+            breaker.try_again()
+        most = LOCAL_CHARACTERS if embedder.local else HOSTED_CHARACTERS
         done = failures = 0
-        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW:
-            jobs = self._store.jobs.lease(model, LEASED, lease)
+        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW and not _rests(breaker):
+            jobs = self._store.jobs.lease(model, LEASED, lease, most)
             if not jobs:
                 break
             for batch in _batches([cut_job(job, embedder) for job in jobs]):
-                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW:
+                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW or _rests(breaker):
                     self._store.jobs.release([piece.job for piece in batch])
                 elif self._embed(model, embedder, batch):
                     failures = 0
@@ -171,9 +218,18 @@ class Worker:
         if self._usage is not None:
             self._usage.write_down()
         try:
-            self.drain()
+            self._finish_erasing()
+            self.drain(insists=False)
+            self.compare()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
+
+    def _finish_erasing(self) -> None:
+        """What a purge left in the files. Seldom, since many are often purged one after the other."""
+        moment = time.monotonic()
+        if moment >= self._erase_after and self._store.upkeep.pending_erasure():
+            self._erase_after = moment + ERASE_PAUSE_SECONDS
+            self._store.upkeep.finish_erasing()
 
     def _read_in_background(self) -> None:
         try:
@@ -181,6 +237,11 @@ class Worker:
             self._triples_error = None
         except TrivetError as error:
             self._triples_error = str(error)
+
+
+def _rests(breaker: Breaker | None) -> bool:
+    """Whether the endpoint is left alone for now: jobs then wait as they are, and no attempt is counted."""
+    return breaker is not None and breaker.refusal() is not None
 
 
 class Cut(msgspec.Struct, frozen=True):

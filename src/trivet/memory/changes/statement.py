@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import msgspec
 
 from trivet.analyse import STOP_WORDS, analyse, fold, tokens_of
+from trivet.bounded_cache import MIB, cached
 from trivet.memory.changes import words
 
 # What a memory states, it states at its beginning; more would make each comparison slower.
 CHARACTERS_READ = 600
 WORDS_READ = 60
-# The latest so many statements are kept: an answer compares the same few again and again.
-KEPT = 2_048
-WORDS_KEPT = 20_000
+# For the latest statements, some thousand: an answer compares the same few again and again.
+STATEMENTS_BYTES = 16 * MIB
+SENSES_BYTES = 4 * MIB
 # Before what the user said, in captured memories.
 SPEAKER = "User: "
 # A subject without a verb behind it.
@@ -57,9 +57,12 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
         return self.held - self.subject
 
 
-@lru_cache(maxsize=KEPT)
 def statement(text: str) -> Statement:
-    text = text.removeprefix(SPEAKER)[:CHARACTERS_READ]
+    return _statement(text.removeprefix(SPEAKER)[:CHARACTERS_READ])
+
+
+@cached(STATEMENTS_BYTES)
+def _statement(text: str) -> Statement:
     tokens = tokens_of(text)[:WORDS_READ]
     folded = fold(text).replace("'", "")
     written = [fold(token).replace("'", "") for token in tokens]
@@ -103,7 +106,7 @@ def _senses(written: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-@lru_cache(maxsize=WORDS_KEPT)
+@cached(SENSES_BYTES)
 def _senses_of(phrase: str) -> tuple[str, ...]:
     return tuple(sense for sense, pattern in words.SENSES.items() if pattern.fullmatch(phrase))
 

@@ -1,8 +1,12 @@
-"""Whether a newer statement may update an older one: a small linear model over named features, and the reason told."""
+"""Whether a newer statement may update an older one, and the reason told.
+
+A first look goes over named features of the two texts (contrast.py) and, where both have vectors, their cosine. Where
+that leaves a chance, a small model reads both; a linear model weighs what it says together with the features.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -10,30 +14,48 @@ import msgspec
 
 from trivet.errors import TrivetError
 from trivet.memory.changes.contrast import Contrast, contrast
+from trivet.memory.changes.reader import read
 from trivet.memory.changes.statement import statement
 from trivet.search.relevance.model import probability
 
 DIGITS = 3
 # Words named on each side of a reason.
 NAMED = 3
+SEEN, READ = "seen", "read"
 
 
 class Linear(msgspec.Struct, frozen=True):
     bias: float
     weights: Mapping[str, float]
 
+    def logit(self, features: Mapping[str, float]) -> float:
+        return self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+
     def probability(self, features: Mapping[str, float]) -> float:
-        return probability(self.bias + sum(weight * features[name] for name, weight in self.weights.items()))
+        return probability(self.logit(features))
 
 
-class ChangeModel(msgspec.Struct, frozen=True):
-    """`embedders` holds a model for each embedder whose cosines are known; `words` does without cosines.
-
-    From the probability `told` on, a saved memory is said to update another one.
-    """
+class Models(msgspec.Struct, frozen=True):
+    """`embedders` holds a model for each embedder whose cosines are known; `words` does without cosines."""
 
     embedders: Mapping[str, Linear]
     words: Linear
+
+    def of(self, cosine: float | None, embedder: str | None) -> Linear:
+        known = self.embedders.get((embedder or "").partition("/")[0])
+        return self.words if cosine is None or known is None else known
+
+
+class ChangeModel(msgspec.Struct, frozen=True):
+    """From the probability `told` on, a saved memory is said to update another one.
+
+    What has a chance below `read_from` at first sight is not read; for the rest `read` weighs that sight and what the
+    reader says.
+    """
+
+    unread: Models
+    read: Linear
+    read_from: float
     told: float
     manifest: Mapping[str, object]
 
@@ -45,6 +67,22 @@ class Verdict(msgspec.Struct, frozen=True):
     why: str
 
 
+class Older(msgspec.Struct, frozen=True):
+    """What a new statement is compared with: a text and, if there are vectors, the cosine of the two."""
+
+    text: str
+    cosine: float | None = None
+
+
+class _Look(msgspec.Struct, frozen=True):
+    found: Contrast
+    logit: float
+
+    @property
+    def probability(self) -> float:
+        return probability(self.logit)
+
+
 @cache
 def change_model() -> ChangeModel:
     """The model that comes with Trivet; its manifest says how it came to be."""
@@ -54,15 +92,39 @@ def change_model() -> ChangeModel:
         raise TrivetError(f"changes.json cannot be used ({error}): is the installation whole?") from None
 
 
-def may_update(new: str, old: str, cosine: float | None = None, embedder: str | None = None) -> Verdict:
-    """`cosine` is that of the two texts' vectors, if there are any, and `embedder` the identity of what made them."""
+def verdicts(new: str, olds: Sequence[Older], embedder: str | None = None) -> list[Verdict]:
+    """One for each older text. `embedder` is the identity of what made the vectors. Raises RerankerError."""
     model = change_model()
-    linear = model.embedders.get((embedder or "").partition("/")[0]) if cosine is not None else None
-    found = contrast(statement(new), statement(old))
-    if linear is None:
-        return Verdict(round(model.words.probability(found.features), DIGITS), _why(found))
-    features = {**found.features, **of_cosine(cosine or 0.0)}
-    return Verdict(round(linear.probability(features), DIGITS), _why(found))
+    looks = [_look(new, old, embedder) for old in olds]
+    likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
+    said = dict(zip(likely, read(new, [olds[place].text for place in likely]) if likely else (), strict=True))
+    return [
+        _verdict(
+            look, model.read.probability({SEEN: look.logit, READ: said[place]}) if place in said else look.probability
+        )
+        for place, look in enumerate(looks)
+    ]
+
+
+def at_first_sight(new: str, olds: Sequence[Older], embedder: str | None = None) -> list[Verdict]:
+    """As `verdicts`, without the model that reads: for where it cannot."""
+    looks = [_look(new, old, embedder) for old in olds]
+    return [_verdict(look, look.probability) for look in looks]
+
+
+def features_of(new: str, old: Older) -> tuple[Contrast, dict[str, float]]:
+    found = contrast(statement(new), statement(old.text))
+    return found, {**found.features, **(of_cosine(old.cosine) if old.cosine is not None else {})}
+
+
+def _look(new: str, old: Older, embedder: str | None) -> _Look:
+    found, features = features_of(new, old)
+    linear = change_model().unread.of(old.cosine, embedder)
+    return _Look(found, linear.logit(features))
+
+
+def _verdict(look: _Look, chance: float) -> Verdict:
+    return Verdict(round(chance, DIGITS), _why(look.found))
 
 
 # Below this cosine two texts are hardly on one matter; above it more means little: look-alikes are the most alike.

@@ -9,9 +9,9 @@ import msgspec
 
 from trivet.clock import moment, now
 from trivet.contract import InboxPropose
-from trivet.errors import Conflict, InvalidInput
+from trivet.errors import Conflict, InvalidInput, RerankerError
 from trivet.ids import check_id, new_id
-from trivet.memory.changes.verdict import change_model, may_update
+from trivet.memory.changes.verdict import Older, at_first_sight, change_model, verdicts
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.similar import NearMemory, near, replaces, says_the_same
 from trivet.memory.likeness import essence
@@ -111,7 +111,13 @@ def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tup
     """The memory that the statement may update, and why: the one with most words in common, else the likeliest."""
     serving = engine.embedding.serving()
     identity = serving.identity if serving else None
-    judged = [(one, may_update(content, one.memory.content, one.cosine, identity)) for one in near_by]
+    olds = [Older(one.memory.content, one.cosine) for one in near_by]
+    try:
+        said = verdicts(content, olds, identity)
+    except RerankerError as error:
+        engine.worker.note(str(error))
+        said = at_first_sight(content, olds, identity)
+    judged = list(zip(near_by, said, strict=True))
     for one, verdict in judged:
         if replaces(content, one.memory.content):
             return one.memory, verdict.why

@@ -30,12 +30,12 @@ class _Asked:
 class BatchedQueries:
     """The queries of one embedder, from any number of threads. `sizes` counts the batches by their size."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, sizes: Counter[int] | None = None) -> None:
         self._embedder = embedder
         self._guard = threading.Lock()
         self._waiting: list[_Asked] = []
         self._running = False
-        self.sizes: Counter[int] = Counter()
+        self.sizes: Counter[int] = Counter() if sizes is None else sizes
 
     def embed_query(self, text: str) -> Vectors:
         asked = _Asked(text)
@@ -95,6 +95,14 @@ def batched(embedder: Embedder) -> BatchedQueries:
         if found is None:
             found = _known[embedder] = BatchedQueries(embedder)
         return found
+
+
+def start_anew(embedder: Embedder) -> None:
+    """The batch under way hangs: queries that come from now on do not wait for it, and count on where it was."""
+    with _knowing:
+        hung = _known.get(embedder)
+        if hung is not None:
+            _known[embedder] = BatchedQueries(embedder, hung.sizes)
 
 
 def batch_sizes() -> Counter[int]:

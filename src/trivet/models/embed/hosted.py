@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors, checked, clean
 from trivet.models.embed.spec import Spec
-from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, Limits, post_json
+from trivet.models.http import DOCUMENT_LIMITS, QUERY_LIMITS, TRIAL_LIMITS, Limits, post_json
 
 Purpose = Literal["query", "document"]
 
@@ -49,21 +50,23 @@ class HostedEmbedder(ABC):
         document_limits: Limits = DOCUMENT_LIMITS,
         wait: Callable[[float], object] = time.sleep,
     ) -> None:
-        self.identity = str(Spec(spec.kind, spec.name, spec.url, spec.dimensions))
+        # Without the address: it says what the vectors are, in the store and in every answer, not where they come from.
+        self.identity = str(Spec(spec.kind, spec.name, dimensions=spec.dimensions))
         self.window = spec.window or DEFAULT_WINDOW
+        self.endpoint = endpoint
         self._spec = spec
-        self._endpoint = endpoint
         self._key = key
         self._limits: dict[Purpose, Limits] = {"query": query_limits, "document": document_limits}
         self._wait = wait
         self._dimension = spec.dimensions
+        self.breaker = breaker_of("embedder", endpoint, spec.name, self._try)
 
     @abstractmethod
     def _body(self, texts: Sequence[str], purpose: Purpose) -> dict[str, Any]: ...
 
     @abstractmethod
     def _rows(self, answer: Any) -> list[list[float]]:
-        """The vectors in the order of the texts. May raise KeyError, TypeError or IndexError on a strange answer."""
+        """The vectors in the order of the texts. May raise KeyError, ValueError and the like on a strange answer."""
 
     @property
     def dimension(self) -> int:
@@ -97,17 +100,21 @@ class HostedEmbedder(ABC):
         if not all(text.strip() for text in texts):
             raise EmbedderError(f"{self.identity} cannot embed an empty text")
         body = self._body([clean(text) for text in texts], purpose)
-        answer = post_json(self._endpoint, body, self._key(), self._limits[purpose], self._wait)
+        key, limits = self._key(), self._limits[purpose]
+        answer = self.breaker.call(lambda: post_json(self.endpoint, body, key, limits, self._wait, self.identity))
         vectors = checked(self._parsed(answer), len(texts), self._dimension, self.identity)
         self._dimension = vectors.shape[1]
         return vectors
 
+    def _try(self) -> None:
+        """Asks for one vector, to see whether the endpoint answers again."""
+        post_json(self.endpoint, self._body([TRIAL_TEXT], "query"), self._key(), TRIAL_LIMITS, name=self.identity)
+
     def _parsed(self, answer: Any) -> list[list[float]]:
         try:
             return self._rows(answer)
-        except (KeyError, TypeError, IndexError) as error:
-            reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
-            raise EmbedderError(reason) from None
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+            raise EmbedderError(f"{self.identity} answered JSON of an unknown shape: is its address right?") from None
 
 
 class OpenAIEmbedder(HostedEmbedder):

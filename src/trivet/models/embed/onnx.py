@@ -171,8 +171,10 @@ class Runtime:
         feed = {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         try:
             return self._session.run([self._output], feed)[0]
-        except Exception as error:  # the runtime's errors share no public base class
-            raise EmbedderError(f"the ONNX model failed on a text of {len(ids)} tokens: {error}") from error
+        except Exception as error:  # the runtime's errors share no public base class, and may quote tokens
+            raise EmbedderError(
+                f"the ONNX model failed on a text of {len(ids)} tokens ({type(error).__name__})"
+            ) from error
 
 
 def pooled(states: Vectors, pooling: Pooling) -> Vectors:

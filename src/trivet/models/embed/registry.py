@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from trivet.errors import EmbedderError, InvalidInput
+from trivet.errors import InvalidInput
 from trivet.models.embed.spec import KINDS, Spec
 from trivet.models.kinds import known
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
 
 DEFAULT = "bundled"
+# The models that come with Trivet: to ask them tells nobody anything, so a store may name them.
+SHIPPED = (DEFAULT, "stock")
 
 
 def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
@@ -25,17 +27,17 @@ def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
     return embedder
 
 
-def load_maker(spec: str, identity: str) -> "Embedder":
-    """The embedder that made vectors of this identity, stored under that name.
+def shipped(identity: str) -> "Embedder | None":
+    """The model of this installation that makes vectors of that identity, if one of them does."""
+    found = (load(name) for name in SHIPPED)
+    return next((one for one in found if one is not None and one.identity == identity), None)
 
-    What a name stands for may change: the bundled model with a release, a folder with its files. Another model's query
-    vector would find nonsense among the old vectors, so where the maker is gone that is an error.
+
+def succeeds(spec: str, stored_spec: str, identity: str) -> bool:
+    """Whether the embedder named `spec` is what a later release has in the place of the model of that identity.
+
+    Only the bundled model has a successor, and only later releases know of it: two releases that share a store move it
+    forward once, never to and fro. A release that brings another bundled model names the one before it here.
     """
-    for name in dict.fromkeys((spec, "stock") if spec == DEFAULT else (spec,)):
-        embedder = load(name)
-        if embedder is not None and (embedder.identity == identity or not embedder.local):
-            return embedder
-    raise EmbedderError(
-        f"the vectors stored so far are of {identity}, which is not here any more; until all memories are embedded "
-        "anew, words find them. `trivet embed` does it now"
-    )
+    before = load("stock")
+    return spec == stored_spec == DEFAULT and before is not None and before.identity == identity

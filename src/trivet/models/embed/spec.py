@@ -62,6 +62,15 @@ class Spec:
         raise InvalidInput(f"unknown embedder {text!r}; known are: {known(KINDS)}")
 
 
+def without_address(identity: str) -> str:
+    """The identity of a model as a store may say it: stores of earlier releases hold the address of hosted ones too."""
+    kind, _, rest = identity.partition(":")
+    parts = HOSTED_FORM.fullmatch(rest) if kind in KINDS and KINDS[kind].follows == "model" else None
+    if parts is None or not parts["url"]:
+        return identity
+    return f"{kind}:{parts['model']}" + (f"#{parts['options']}" if parts["options"] else "")
+
+
 def _hosted(kind: str, rest: str) -> Spec:
     parts = HOSTED_FORM.fullmatch(rest)
     if parts is None:

@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from trivet.breaker import TRIAL_TEXT, breaker_of
 from trivet.errors import EmbedderError, RerankerError
 from trivet.models.embed.base import clean
 from trivet.models.embed.hosted import key_from
-from trivet.models.http import Limits, post_json
+from trivet.models.http import TRIAL_LIMITS, Limits, post_json
 from trivet.models.rerank.base import checked
 from trivet.models.rerank.spec import RerankSpec
 
@@ -28,10 +29,11 @@ class EndpointReranker(ABC):
     local = False
 
     def __init__(self, spec: RerankSpec, endpoint: str, key: str) -> None:
-        self.identity = str(spec)
+        self.identity = str(RerankSpec(spec.kind, spec.name))  # answers name it, so without its address
         self._model = spec.name
         self._endpoint = endpoint
         self._key = key
+        self.breaker = breaker_of("reranker", endpoint, spec.name, self._try)
 
     @abstractmethod
     def _body(self, query: str, texts: list[str]) -> dict[str, Any]: ...
@@ -45,18 +47,21 @@ class EndpointReranker(ABC):
         limits = Limits(seconds=left, deadline=left, attempts=ATTEMPTS, most_bytes=MOST_BYTES)
         body = self._body(clean(query), [clean(text) for text in texts])
         try:
-            answer = post_json(self._endpoint, body, self._key, limits)
+            answer = self.breaker.call(lambda: post_json(self._endpoint, body, self._key, limits, name=self.identity))
         except EmbedderError as error:
             raise RerankerError(str(error)) from None
         return self._in_order(answer, len(texts))
+
+    def _try(self) -> None:
+        """Has one text read, to see whether the endpoint answers again."""
+        post_json(self._endpoint, self._body(TRIAL_TEXT, [TRIAL_TEXT]), self._key, TRIAL_LIMITS)
 
     def _in_order(self, answer: Any, count: int) -> list[float]:
         try:
             by_place = self._scores(answer)
             scores = [by_place[place] for place in range(count)]
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            reason = f"{self.identity} answered JSON of an unknown shape ({error!r}): is {self._endpoint} right?"
-            raise RerankerError(reason) from None
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+            raise RerankerError(f"{self.identity} answered JSON of an unknown shape: is its address right?") from None
         return checked(scores, count, self.identity)
 
 

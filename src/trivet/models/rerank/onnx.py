@@ -102,8 +102,10 @@ class _Pairs:
         feed = {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
         try:
             output = np.asarray(self._session.run(None, feed)[0], dtype=np.float64).ravel()
-        except Exception as error:  # the runtime's errors share no public base class
-            raise RerankerError(f"the ONNX model failed on a pair of {len(ids)} tokens: {error}") from error
+        except Exception as error:  # the runtime's errors share no public base class, and may quote tokens
+            raise RerankerError(
+                f"the ONNX model failed on a pair of {len(ids)} tokens ({type(error).__name__})"
+            ) from error
         if output.size != 1:
             raise RerankerError(f"the ONNX model answers {output.size} numbers a pair; a reranker answers one score")
         return float(output[0])
@@ -143,14 +145,14 @@ def described(folder: Path) -> RerankerFiles:
 
 
 def fast() -> OnnxReranker:
-    return _bundled(PRESETS["fast"].folder)
+    return bundled(PRESETS["fast"].folder)
 
 
 def best() -> OnnxReranker:
-    return _bundled(PRESETS["best"].folder)
+    return bundled(PRESETS["best"].folder)
 
 
-def _bundled(folder: str) -> OnnxReranker:
+def bundled(folder: str) -> OnnxReranker:
     where = WEIGHTS / folder
     if not (where / "model.onnx").is_file():
         raise RerankerError(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
 from trivet.models.kinds import known
 from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.spec import AUTO, KINDS, OFF, PRESETS, RerankSpec
+
+if TYPE_CHECKING:
+    from trivet.breaker import Breaker
 
 
 def load(spec: RerankSpec) -> Reranker:
@@ -37,12 +41,31 @@ class Rerankers:
 
     def named(self, kind: str) -> Reranker:
         """`auto`, `fast`, `best`, or anything else for the one of the settings."""
-        spec = RerankSpec(kind) if kind in PRESETS else self.setting
-        name = PRESETS[kind].folder if kind in PRESETS else str(spec)  # `auto` and `best` are the same model
+        name = self._name(kind)
         with self._lock:
             if name not in self._loaded:
-                self._loaded[name] = load(spec)
+                self._loaded[name] = load(RerankSpec(kind) if kind in PRESETS else self.setting)
             return self._loaded[name]
+
+    def resting(self, kind: str) -> str | None:
+        """Why the reranker of this name is not asked now; None if it is."""
+        breaker = self._breaker(kind)
+        return breaker.refusal() if breaker else None
+
+    def late(self, kind: str) -> None:
+        """A recall has waited for it as long as it may."""
+        breaker = self._breaker(kind)
+        if breaker:
+            breaker.late()
+
+    def _breaker(self, kind: str) -> Breaker | None:
+        """None for a model that runs inside this process, or was not asked yet."""
+        found: Breaker | None = getattr(self._loaded.get(self._name(kind)), "breaker", None)
+        return found
+
+    def _name(self, kind: str) -> str:
+        """`auto` and `best` are the same model."""
+        return PRESETS[kind].folder if kind in PRESETS else str(self.setting)
 
     def note(self, answered: bool) -> None:
         with self._lock:

@@ -45,4 +45,6 @@ DENSE = Leg(
     },
     unit="cosine, -1 to 1",
     told=_told,
+    resting=lambda query: query.embedding.resting(query.question.text),
+    late=lambda query: query.embedding.late(),
 )

@@ -80,6 +80,11 @@ class Leg:
     # What a caller should know about its state: a note in the health of the answer.
     note: Callable[[Store], str | None] = lambda store: None
 
+    # Why it is not worth asking now, where it knows: then it is left out at once, and with this reason.
+    resting: Callable[[LegQuery], str | None] = lambda query: None
+    # Told when it did not answer in time, so that the next recall need not wait as well.
+    late: Callable[[LegQuery], None] = lambda query: None
+
     def cache_key(self, recipe: Recipe) -> tuple[object, ...]:
         """Recipes with equal keys get the same ranking from this leg, the depth aside."""
         return tuple(getattr(recipe, step) for step in self.steps)

@@ -51,7 +51,7 @@ class IdMap:
                     self._map = read_map(self._file)
                     self._stamp = stamp
             except (OSError, ValueError) as error:
-                raise SystemFailed(f"its map {self._file} cannot be read: {error}") from None
+                raise SystemFailed("its map cannot be read", f"{self._file}: {error}") from None
             return self._map
 
 
@@ -64,7 +64,10 @@ def read_map(path: Path) -> Mapping[str, str]:
 
 
 def _from_json(text: str) -> Mapping[str, str]:
-    value: Any = json.loads(text)
+    try:
+        value: Any = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict) or not all(isinstance(uri, str) for uri in value.values()):
         raise ValueError("it must be one JSON object from ids to URIs")
     return value

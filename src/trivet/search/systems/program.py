@@ -44,7 +44,7 @@ class Program:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise SystemFailed(f"{command[0]} cannot be started: {error}") from None
+            raise SystemFailed("its program cannot be started", str(error)) from None
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None
         assert stdout is not None

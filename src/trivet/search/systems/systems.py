@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
+from trivet.breaker import SYSTEM, TRIAL_TEXT, Breaker, breaker_of
+from trivet.errors import EmbedderError
 from trivet.search.legs.registry import leg_names
 from trivet.search.systems.ids import IdMap
 from trivet.search.systems.reply import Raw, Reply, SystemFailed, SystemQuery, clean, reply_of
@@ -44,6 +47,14 @@ class SystemAnswer(msgspec.Struct, frozen=True):
     quoted: str = ""
 
 
+class _Silent(EmbedderError):
+    """Carries what became of asking a system past its breaker."""
+
+    def __init__(self, failure: Exception, hung: bool) -> None:
+        super().__init__(str(failure), "hung" if hung else "down")
+        self.failure = failure
+
+
 class Systems:
     """Made once for a process. Everything that is asked again and again is kept here: maps, open stores, counts."""
 
@@ -54,6 +65,7 @@ class Systems:
         self._places = {name: threading.BoundedSemaphore(AT_ONCE) for name in declared}
         self._others: dict[str, OpenTrivet] = {}
         self._guard = threading.Lock()
+        self._breakers: dict[str, Breaker] = {}
         self.asked = dict.fromkeys(declared, 0)
         self.failed = dict.fromkeys(declared, 0)
 
@@ -64,6 +76,9 @@ class Systems:
         futures: dict[str, Future[Reply]] = {}
         for name, system in systems.items():
             futures[name] = Future()
+            if refusal := self._breaker(name, system, open_other).refusal():
+                futures[name].set_exception(SystemFailed(refusal))
+                continue
             work = (futures[name], name, system, asked, open_other)
             threading.Thread(target=self._work, args=work, name=f"trivet-{name}", daemon=True).start()
         return futures
@@ -85,6 +100,7 @@ class Systems:
         try:
             reply = future.result(max(0.0, limit + GRACE_SECONDS - time.monotonic()))
         except FutureTimeout:
+            self._breakers[name].late()
             reason = f"no answer within {system.time_limit_ms} ms"
         except SystemFailed as failure:
             reason, quoted = str(failure), failure.quoted
@@ -115,12 +131,39 @@ class Systems:
             if not self._places[name].acquire(timeout=system.time_limit_ms / 1000):
                 raise SystemFailed(f"{AT_ONCE} others are asking it already")
             try:
-                raw = self._ask(name, system, open_other)(system, asked, end)
-                future.set_result(reply_of(raw, system, self._names[name]))
+                ask = partial(self._answer, name, system, asked, open_other, end)
+                future.set_result(self._breakers[name].call(ask))
             finally:
                 self._places[name].release()
+        except _Silent as silent:
+            future.set_exception(silent.failure)
         except Exception as error:  # noqa: BLE001 - handed to the recall that waits for it, and shown there
-            future.set_exception(error)
+            future.set_exception(SystemFailed(str(error)) if isinstance(error, EmbedderError) else error)
+
+    def _answer(
+        self,
+        name: str,
+        system: OtherSystem,
+        asked: SystemQuery,
+        open_other: Callable[[OtherSystem], OpenTrivet],
+        end: float,
+    ) -> Reply:
+        """What it answers; a failure as the breaker understands it: silent, or able to say that it cannot."""
+        try:
+            raw = self._ask(name, system, open_other)(system, asked, end)
+            return reply_of(raw, system, self._names[name])
+        except Exception as error:
+            raise _Silent(error, hung=time.monotonic() >= end) from error
+
+    def _breaker(self, name: str, system: OtherSystem, open_other: Callable[[OtherSystem], OpenTrivet]) -> Breaker:
+        def trial() -> None:
+            end = time.monotonic() + system.time_limit_ms / 1000
+            self._answer(name, system, SystemQuery(TRIAL_TEXT, tuple(TRIAL_TEXT.split())), open_other, end)
+
+        with self._guard:
+            if name not in self._breakers:
+                self._breakers[name] = breaker_of(SYSTEM + name, msgspec.json.encode(system).decode(), "", trial)
+            return self._breakers[name]
 
     def _ask(self, name: str, system: OtherSystem, open_other: Callable[[OtherSystem], OpenTrivet]) -> Ask:
         if system.kind != "trivet":

@@ -42,8 +42,7 @@ class FilePlace:
     def write(self, before: Keys, after: Keys) -> bool:
         """Atomic, and on the disk before it returns: a lost key would make what it sealed unreadable."""
         try:
-            private_folder(self._path.parent)
-            with self._locked():
+            with locked(self._path):
                 if self.read() != before:
                     return False
                 self._replace(encode(after))
@@ -60,13 +59,15 @@ class FilePlace:
         finally:
             os.close(folder)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        lock = self._path.with_name(f"{self._path.name}.lock")
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
-        try:
-            if sys.platform != "win32":
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One process of this machine at a time between reading and writing the keys; the lock file is beside `path`."""
+    private_folder(path.parent)
+    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 
 from trivet.errors import SecretError
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
+from trivet.secrets.keys.file import locked
 
 SERVICE = "trivet"
 ENTRY = "secret-keys"
 
 
 class KeyringPlace:
-    def __init__(self, keyring: ModuleType) -> None:
+    def __init__(self, keyring: ModuleType, lock: Path) -> None:
         self._keyring = keyring
+        self._lock = lock
 
     @property
     def name(self) -> str:
@@ -27,17 +30,20 @@ class KeyringPlace:
         return EMPTY if text is None else decode(text, self.name)
 
     def write(self, before: Keys, after: Keys) -> bool:
-        """A keyring has no compare-and-set: another process may write between the calls, so it is read again."""
-        if self.read() != before:
-            return False
+        """A keyring has no compare-and-set, so a lock keeps other processes of this machine from writing between."""
         try:
-            self._keyring.set_password(SERVICE, ENTRY, encode(after).decode())
+            with locked(self._lock):
+                if self.read() != before:
+                    return False
+                self._keyring.set_password(SERVICE, ENTRY, encode(after).decode())
+                return self.read() == after
         except self._keyring.errors.KeyringError as error:
             raise SecretError(f"{self.name} cannot be written ({error}). Unlock it, then try again.") from None
-        return self.read() == after
+        except OSError as error:
+            raise SecretError(f"{self._lock}.lock cannot be made ({error.strerror}), so no key is changed.") from None
 
 
-def usable_keyring() -> KeyringPlace | None:
+def usable_keyring(lock: Path) -> KeyringPlace | None:
     """None where the package is missing, or finds no keyring, as on most servers."""
     try:
         import keyring
@@ -48,4 +54,4 @@ def usable_keyring() -> KeyringPlace | None:
     backend = keyring.get_keyring()
     if isinstance(backend, NoKeyring) or backend.priority <= 0:
         return None
-    return KeyringPlace(keyring)
+    return KeyringPlace(keyring, lock)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import random
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,9 +17,14 @@ from trivet.secrets.keys.document import Keys, Place
 from trivet.secrets.keys.file import FilePlace
 from trivet.secrets.keys.keyring import usable_keyring
 
+logger = logging.getLogger("trivet.secrets.keys")
+
 KEY_FILE = "secret-keys.json"
-# How often another process may change the keys first before we give up.
-TRIES = 5
+# How often another process may change the keys first before we give up: every store notes itself once, and a server may
+# open many at the same moment.
+TRIES = 30
+# The longest pause before another try; its length is random, so that they do not come in step.
+PAUSE_SECONDS = 0.02
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -27,28 +35,39 @@ class Key(msgspec.Struct, frozen=True):
         return f"Key({self.id})"
 
 
-class KeyRing:
-    """Looks for its places when a key is first needed, which is when there is something to seal or to open."""
+class LetGo(msgspec.Struct, frozen=True):
+    """How many keys a rotation dropped, and which it kept because of which stores."""
 
-    def __init__(self, find_places: Callable[[], Sequence[Place]]) -> None:
+    dropped: int
+    kept: Mapping[str, tuple[str, ...]]
+
+
+class KeyRing:
+    """Looks for its places when a key is first needed, which is when there is something to seal or to open.
+
+    `user` names the store that it works for; it is noted beside each key that the store uses.
+    """
+
+    def __init__(self, find_places: Callable[[], Sequence[Place]], user: Callable[[], str] = str) -> None:
         self._find_places = find_places
+        self._find_user = user
         self._found: Sequence[Place] | None = None
         self._opened: dict[str, Key] = {}
+        self._noted: set[str] = set()
         self._lock = threading.Lock()
 
     def current(self) -> Key:
         """The key that seals, made if there is none. Read again each time: another process may have rotated it."""
+        user = self._find_user()
         with self._lock:
-            return self._opened_current(self._change(lambda keys: keys if keys.current else keys.with_new()))
+            return self._opened_current(self._change(lambda keys: _with_current(keys, user)))
 
-    def get(self, id: str) -> Key:
-        """The key with this id, from the first place that has it."""
+    def get(self, id: str, note: bool = True) -> Key:
+        """The key with this id, from the first place that has it. With `note` the store is noted as its user."""
+        user = self._find_user() if note and id not in self._noted else ""
         with self._lock:
-            for place in () if id in self._opened else self._places():
-                secret = place.read().secret(id)
-                if secret is not None:
-                    self._opened[id] = Key(id, secret)
-                    break
+            if user or id not in self._opened:
+                self._look_up(id, user)
             if id not in self._opened:
                 looked = " or ".join(place.name for place in self._places())
                 raise SecretError(
@@ -56,18 +75,55 @@ class KeyRing:
                 )
             return self._opened[id]
 
+    def _look_up(self, id: str, user: str) -> None:
+        for place in self._places():
+            secret = place.read().secret(id)
+            if secret is not None:
+                self._opened[id] = Key(id, secret)
+                if user:
+                    self._note_use(place, id, user)
+                return
+
     def add(self) -> Key:
         """A new key becomes the current one; the old ones stay, to open what they sealed."""
+        user = self._find_user()
         with self._lock:
-            return self._opened_current(self._change(Keys.with_new))
+            return self._opened_current(self._change(lambda keys: _with_current(keys.with_new(), user)))
 
-    def drop_old(self) -> int:
-        """Removes every key but the current one from the first place: how many."""
+    def before(self, id: str) -> tuple[str, ...]:
+        """The keys of the first place that are older than this one."""
+        with self._lock:
+            return self._first().read().before(id)
+
+    def let_go(self, ids: Collection[str], drop: bool, even_if_used: Collection[str] = ()) -> LetGo:
+        """This store holds nothing any longer that these keys sealed. With `drop` those without other users go.
+
+        One compare-and-set: a store that begins to use one of them at the same time is noted before, and keeps it, or
+        comes after and does not find it.
+        """
+        user = self._find_user()
+
+        def change(keys: Keys) -> Keys:
+            left = keys.let_go(ids, user)
+            unused = {id for id in ids if not left.users_of(id)} if drop else set()
+            return left.without(unused | set(even_if_used))
+
         with self._lock:
             before = self._first().read()
-            after = self._change(lambda keys: keys.without(set(keys.keys)))
-            self._opened.clear()
-            return len(before.keys) - len(after.keys)
+            after = self._change(change)
+            self._noted -= set(ids)
+        kept = {id: after.users_of(id) for id in ids if id in after.keys} if drop else {}
+        return LetGo(len(before.keys) - len(after.keys), kept)
+
+    def _note_use(self, place: Place, id: str, user: str) -> None:
+        """To open a secret does not depend on it: where the place cannot be written, nobody drops keys there either."""
+        self._noted.add(id)
+        if place is not self._first():
+            return
+        try:
+            self._change(lambda keys: keys.used(id, user))
+        except SecretError as error:
+            logger.warning("It cannot be noted that the key %s is in use: %s", id, error)
 
     def _opened_current(self, keys: Keys) -> Key:
         secret = keys.secret(keys.current)
@@ -80,6 +136,7 @@ class KeyRing:
             after = change(before)
             if after == before or self._first().write(before, after):
                 return after
+            time.sleep(random.uniform(0, PAUSE_SECONDS))
         raise SecretError(f"{self._first().name} was changed again and again meanwhile. Try again.")
 
     def _first(self) -> Place:
@@ -89,6 +146,11 @@ class KeyRing:
         if self._found is None:
             self._found = self._find_places()
         return self._found
+
+
+def _with_current(keys: Keys, user: str) -> Keys:
+    made = keys if keys.current else keys.with_new()
+    return made.used(made.current, user)
 
 
 def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
@@ -106,7 +168,7 @@ def places_of(vault: str, keyring: bool, folder: Path) -> Sequence[Place]:
                 "secrets_vault is set, but VAULT_TOKEN is not. Set it to a token that may read and write there."
             )
         places.append(VaultPlace(vault, token))
-    if keyring and (found := usable_keyring()) is not None:
+    if keyring and (found := usable_keyring(folder / KEY_FILE)) is not None:
         places.append(found)
     places.append(FilePlace(folder / KEY_FILE))
     return places

@@ -9,6 +9,7 @@ import urllib.request
 from typing import Any
 from urllib.parse import urlsplit
 
+from trivet.breaker import breaker_of
 from trivet.errors import InvalidInput, SecretError
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
 
@@ -39,6 +40,8 @@ class VaultPlace:
         self._url = f"{self._host}/v1/{mount}/data/{path}"
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirect)
+        # Writes with secrets take turns at the keys: one that hung is enough to wait for.
+        self._breaker = breaker_of("vault", self._url, "", lambda: self._asked("GET"), _resting)
 
     @property
     def name(self) -> str:
@@ -72,6 +75,9 @@ class VaultPlace:
         return decode(data["data"][FIELD], self.name), int(data["metadata"]["version"])
 
     def _ask(self, method: str, body: object = None) -> Any:
+        return self._breaker.call(lambda: self._asked(method, body))
+
+    def _asked(self, method: str, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"X-Vault-Token": self._token, "X-Vault-Request": "true", "Content-Type": "application/json"}
         request = urllib.request.Request(self._url, data, headers, method=method)
@@ -83,7 +89,13 @@ class VaultPlace:
                 raise _Refused(self.name, error.code) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or type(error).__name__
-            raise SecretError(f"{self.name} does not answer ({reason}). Nothing was written; try again.") from None
+            silent = SecretError(f"{self.name} does not answer ({reason}). Nothing was written; try again.")
+            silent.fault = "hung" if isinstance(reason, TimeoutError) or isinstance(error, TimeoutError) else "down"
+            raise silent from None
+
+
+def _resting(reason: str) -> SecretError:
+    return SecretError(f"{reason[:1].upper()}{reason[1:]}. Nothing was written.")
 
 
 class _Refused(SecretError):

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from trivet.bounded_cache import MIB, BoundedCache
 from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
@@ -57,6 +58,7 @@ class Authentication:
             if not self._is_open(scope):
                 key = _key(Headers(scope=scope))
                 caller = scope["state"]["caller"] = await self._known(key)
+                scope["state"]["known_at"] = time.monotonic()
                 scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
                 with self._share_of(f"{caller.tenant}.{caller.key}"):
                     await self._app(scope, receive, send)
@@ -87,7 +89,7 @@ class Authentication:
         return scope["path"] in OPEN
 
     async def _known(self, key: str) -> Caller:
-        caller = await self._pool.run(lambda: self._tenants.caller(key))
+        caller = await self._pool.run(lambda: self._tenants.caller(key), "door")
         wait = self._rate.take(f"{caller.tenant}.{caller.key}")
         if wait:
             self._metrics.limited.inc()
@@ -103,8 +105,8 @@ def _key(headers: Headers) -> str:
     return key.strip()
 
 
-# A bucket that was full may be forgotten; this many are remembered however empty.
-MOST_BUCKETS = 100_000
+# For the buckets of some 20,000 keys. One that is forgotten is full again.
+BUCKETS_BYTES = 8 * MIB
 
 
 class Rate:
@@ -114,16 +116,13 @@ class Rate:
         self._per_second = per_minute / 60
         self._burst = float(burst)
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: BoundedCache[str, tuple[float, float]] = BoundedCache(BUCKETS_BYTES)
 
     def take(self, name: str) -> int:
         """Takes a token. 0, or in how many seconds there will be one."""
         now = self._clock()
-        tokens, at = self._buckets.get(name, (self._burst, now))
+        tokens, at = self._buckets.get(name) or (self._burst, now)
         tokens = min(self._burst, tokens + (now - at) * self._per_second)
         wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
-        self._buckets[name] = (tokens if wait else tokens - 1, now)
-        self._buckets.move_to_end(name)
-        if len(self._buckets) > MOST_BUCKETS:
-            self._buckets.popitem(last=False)
+        self._buckets.put(name, (tokens if wait else tokens - 1, now))
         return wait

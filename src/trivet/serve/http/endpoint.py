@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -17,11 +19,14 @@ from trivet.memory.engine import demand
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
+from trivet.trivet import Trivet
 from trivet.types import Caller, Right
 
 Handler = Callable[[Request], Awaitable[Response]]
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+# Nearly every request acts within this time after its key was looked at; to look again would be a query for each.
+KEY_GOOD_SECONDS = 1.0
 
 
 class ServerContext(msgspec.Struct, frozen=True):
@@ -30,6 +35,15 @@ class ServerContext(msgspec.Struct, frozen=True):
     tenants: Tenants
     pool: ThreadPool
     settings: Settings
+
+    @contextmanager
+    def using(self, http: Request) -> Iterator[Trivet]:
+        """The store for the caller of a request. One that came slowly or waited long has its key looked at again."""
+        caller: Caller = http.state.caller
+        if time.monotonic() - http.state.known_at > KEY_GOOD_SECONDS:
+            self.tenants.check_still(caller)
+        with self.tenants.using(caller) as memory:
+            yield memory
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

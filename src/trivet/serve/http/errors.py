@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, ProblemKind
 from trivet.errors import Conflict, InvalidInput, TooMany, TrivetError, Unauthorised
-from trivet.secrets.detect import without_secrets
+from trivet.serve.failures import told
 
 WHO = "Bearer"
 UNEXPECTED = ProblemKind("unexpected", 500, "The server failed at this")
@@ -100,7 +100,7 @@ def kind_of(error: TrivetError) -> ProblemKind:
 
 
 def problem_response(error: TrivetError, request_id: str) -> Response:
-    return _answer(kind_of(error), without_secrets(str(error)), request_id, _headers(error))
+    return _answer(kind_of(error), told(error), request_id, _headers(error))
 
 
 def failure_response(request_id: str) -> Response:

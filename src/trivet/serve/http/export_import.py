@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated
 
 import msgspec
@@ -35,7 +35,12 @@ def _export(context: ServerContext, streams: Streams) -> Endpoint:
         given = check(ExportRequest, await arguments_of(request, ExportRequest, True, context))
         if given.include_sensitive:
             caller_of(request, "reveal")
-        outflow = Outflow(lambda: context.tenants.trivet(caller).export(include_sensitive=given.include_sensitive))
+
+        def lines() -> Iterator[str]:
+            with context.using(request) as memory:
+                yield from memory.export(include_sensitive=given.include_sensitive)
+
+        outflow = Outflow(lines, lambda: context.tenants.check_still(caller))
         streams.start(caller, outflow.make)
         chunks = outflow.chunks()
         first = await anext(chunks)  # an error before it can still be told by its status
@@ -61,8 +66,18 @@ def _import(context: ServerContext, streams: Streams) -> Endpoint:
         check(Parameters, await arguments_of(request, Parameters, True, context))
         check_ndjson(request)
         settings = context.settings
-        inflow = Inflow(request, settings.server_import_bytes, settings.server_request_seconds)
-        imported = await streams.start(caller, lambda: context.tenants.trivet(caller).import_(inflow.lines()))
+        inflow = Inflow(
+            request,
+            settings.server_import_bytes,
+            settings.server_request_seconds,
+            lambda: context.tenants.check_still(caller),
+        )
+
+        def take_in() -> Imported:
+            with context.using(request) as memory:
+                return memory.import_(inflow.lines())
+
+        imported = await streams.start(caller, take_in)
         return Reply(status=200, body=msgspec.json.encode(imported)).response()
 
     return Endpoint(

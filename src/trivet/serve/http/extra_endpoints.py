@@ -50,7 +50,7 @@ def extra_endpoints(context: ServerContext) -> tuple[Endpoint, ...]:
 
 def _remember_many(context: ServerContext) -> Endpoint:
     async def handle(request: Request) -> Response:
-        caller = caller_of(request, "write")
+        caller_of(request, "write")
         given = await _memories(request, context)
         repeatable = idempotent_request(request, request.state.body)
         if repeatable:
@@ -62,10 +62,10 @@ def _remember_many(context: ServerContext) -> Endpoint:
             return Reply(status=201, body=msgspec.json.encode(memory.remember_many(given)))
 
         def act() -> Reply:
-            memory = context.tenants.trivet(caller)
-            return act_once(context, memory, repeatable, lambda: store(memory))
+            with context.using(request) as memory:
+                return act_once(context, memory, repeatable, lambda: store(memory))
 
-        return (await context.pool.run(act)).response()
+        return (await context.pool.run(act, "write")).response()
 
     return Endpoint(
         name="remember_many",
@@ -101,11 +101,12 @@ def _checked(number: int, memory: Any) -> Remember:
 
 def _diff(context: ServerContext) -> Endpoint:
     async def handle(request: Request) -> Response:
-        caller = caller_of(request, "read")
+        caller_of(request, "read")
         given = check(DiffRequest, await arguments_of(request, DiffRequest, True, context))
 
         def act() -> Reply:
-            text = context.tenants.trivet(caller).diff(given.id, given.older, given.newer, reveal=given.reveal)
+            with context.using(request) as memory:
+                text = memory.diff(given.id, given.older, given.newer, reveal=given.reveal)
             shown = Difference(id=given.id, older=given.older, newer=given.newer, diff=text)
             return Reply(status=200, body=msgspec.json.encode(shown))
 

@@ -10,62 +10,39 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import os
 import re
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from starlette.requests import Request
 
 from trivet.errors import InvalidInput, StoreError
+from trivet.memory.repeatable import Repeatable
 from trivet.serve.http.endpoint import Reply, ServerContext
 from trivet.serve.http.errors import Malformed, StillRunning
 from trivet.trivet import Trivet
 
 if TYPE_CHECKING:
+    from trivet.store.records import Kept
     from trivet.store.relational.idempotency import Idempotency
 
 logger = logging.getLogger("trivet.serve.http")
 
 HEADER = "idempotency-key"
 KEY = re.compile(r"[!-~]{1,200}")
-NONCE_BYTES = 12
 # After so many times the time that a request may take, the process that worked on it is taken for dead.
 LEASE_TIMES = 2
 
 
-class IdempotentRequest:
+class IdempotentRequest(Repeatable):
     """A request that must act once."""
 
-    def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
-        self._root = hmac.digest(secret, b"trivet once " + key.encode(), "sha256")
-        self.name = self._made("name")
-        self.request = hmac.digest(self._root, asked, "sha256")
-
-    def id(self, number: int = 0) -> str:
-        """For a memory that was sent without one: should the same request ever act again, it makes the same memory."""
-        return str(uuid.UUID(bytes=self._made(f"id {number}")[:16], version=5))
-
     def sealed(self, reply: Reply) -> bytes:
-        nonce = os.urandom(NONCE_BYTES)
-        return nonce + self._cipher().encrypt(nonce, msgspec.msgpack.encode(reply), self.name)
+        return self.seal(msgspec.msgpack.encode(reply))
 
     def opened(self, answer: bytes) -> Reply:
-        try:
-            text = self._cipher().decrypt(answer[:NONCE_BYTES], answer[NONCE_BYTES:], self.name)
-        except InvalidTag:
-            raise StoreError("The answer that was kept for this Idempotency-Key is damaged. Use a new key.") from None
-        return msgspec.msgpack.decode(text, type=Reply)
-
-    def _cipher(self) -> AESGCM:
-        return AESGCM(self._made("seal"))
-
-    def _made(self, purpose: str) -> bytes:
-        return hmac.digest(self._root, purpose.encode(), "sha256")
+        return msgspec.msgpack.decode(self.open(answer), type=Reply)
 
 
 def idempotent_request(request: Request, body: bytes) -> IdempotentRequest | None:
@@ -82,19 +59,31 @@ def idempotent_request(request: Request, body: bytes) -> IdempotentRequest | Non
 
 
 def act_once(
-    context: ServerContext, memory: Trivet, repeatable: IdempotentRequest | None, act: Callable[[], Reply]
+    context: ServerContext,
+    memory: Trivet,
+    repeatable: IdempotentRequest | None,
+    act: Callable[[], Reply],
+    atomic: bool = False,
 ) -> Reply:
+    """`atomic`: the answer is kept in the transaction of the act, so a server that dies leaves both or neither."""
     if repeatable is None:
         return act()
     once = memory.engine.store.idempotency
-    kept = once.begin(repeatable.name, repeatable.request, LEASE_TIMES * context.settings.server_request_seconds)
-    if kept is None:
-        return _act(once, repeatable, act)
+    lease = LEASE_TIMES * context.settings.server_request_seconds
+    if atomic:
+        kept = once.act(repeatable.name, repeatable.request, lambda: repeatable.sealed(act()), lease)
+        memory.engine.worker.wake()  # the act itself did before its work could be seen
+        return _replayed(repeatable, kept)
+    begun = once.begin(repeatable.name, repeatable.request, lease)
+    return _act(once, repeatable, act) if begun is None else _replayed(repeatable, begun)
+
+
+def _replayed(repeatable: IdempotentRequest, kept: Kept) -> Reply:
     if not hmac.compare_digest(kept.request, repeatable.request):
         raise InvalidInput("Idempotency-Key: it came with another request before. Nothing was done; make a new one.")
     if kept.answer is None:
         raise StillRunning("The same request is being worked on. Ask again in a moment with the same Idempotency-Key.")
-    return msgspec.structs.replace(repeatable.opened(kept.answer), replayed=True)
+    return msgspec.structs.replace(repeatable.opened(kept.answer), replayed=not kept.acted)
 
 
 def _act(once: Idempotency, repeatable: IdempotentRequest, act: Callable[[], Reply]) -> Reply:

@@ -22,12 +22,11 @@ from trivet.serve.http.parse_request import read_body
 from trivet.serve.mcp.greeting import REVEAL_VARIABLE
 from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
-from trivet.types import Caller
 
 PATH = "/mcp"
 T = TypeVar("T")
 
-_caller: ContextVar[Caller] = ContextVar("caller")
+_request: ContextVar[Request] = ContextVar("request")
 
 
 class Acting:
@@ -36,9 +35,14 @@ class Acting:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
 
-    async def run(self, function: Callable[[Trivet], T]) -> T:
-        caller = _caller.get()
-        return await self._context.pool.run(lambda: function(self._context.tenants.trivet(caller)))
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
+        request = _request.get()
+
+        def act() -> T:
+            with self._context.using(request) as memory:
+                return function(memory)
+
+        return await self._context.pool.run(act, "write" if writes else "read")
 
 
 class McpEndpoint:
@@ -61,7 +65,7 @@ class McpEndpoint:
     async def _handle(self, request: Request) -> Response:
         """Reads the body first, within the limits of any request: the library would wait for it without end."""
         body = await read_body(request, self._settings.server_request_bytes, self._settings.server_request_seconds)
-        _caller.set(request.state.caller)
+        _request.set(request)
         return _Handed(self._sessions.handle_request, body)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from trivet.breaker import Breaker, breakers
 from trivet.models.embed.batching import MOST_AT_ONCE, batch_sizes
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # From a listing of few memories to an import of many.
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+
+
+_LABELS = ("purpose", "model")
 
 
 class Metrics:
@@ -38,6 +42,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
         self.registry.register(_BatchSizes())
+        self.registry.register(_Endpoints())
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
@@ -60,3 +65,20 @@ class _BatchSizes(Collector):
             buckets=[*buckets, ("+Inf", sizes.total())],
             sum_value=sum(size * count for size, count in sizes.items()),
         )
+
+
+class _Endpoints(Collector):
+    """Those that are asked over the network, by what for and by model; never by address, which may hold a key."""
+
+    def collect(self) -> Iterator[Metric]:
+        silent = GaugeMetricFamily("trivet_endpoint_silent", "1: it does not answer and is left alone.", labels=_LABELS)
+        opened = CounterMetricFamily("trivet_endpoint_fell_silent", "How often it stopped answering.", labels=_LABELS)
+        refused = CounterMetricFamily("trivet_endpoint_not_asked", "Questions that it was spared.", labels=_LABELS)
+        by_labels: dict[tuple[str, str], list[Breaker]] = {}
+        for breaker in breakers():
+            by_labels.setdefault((breaker.name.purpose, breaker.name.model), []).append(breaker)
+        for labels, found in by_labels.items():
+            silent.add_metric(labels, float(any(one.state != "closed" for one in found)))
+            opened.add_metric(labels, sum(one.opened for one in found))
+            refused.add_metric(labels, sum(one.refused for one in found))
+        yield from (silent, opened, refused)

@@ -53,8 +53,10 @@ class Streams:
 class Outflow:
     """Lines made by a thread, read by the event loop. The thread waits when it is too far ahead."""
 
-    def __init__(self, lines: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, lines: Callable[[], Iterable[str]], check: Callable[[], None]) -> None:
+        """`check` raises when the caller may not have any more."""
         self._lines = lines
+        self._check = check
         self._loop = asyncio.get_running_loop()
         self._made: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue()
         self._room = threading.Semaphore(CHUNKS_AHEAD)
@@ -67,6 +69,7 @@ class Outflow:
                 self._room.acquire()
                 if self._unread:
                     return
+                self._check()
                 self._deliver(chunk)
             self._deliver(None)
         except Exception as error:  # noqa: BLE001 - raised again where the chunks are read
@@ -94,7 +97,9 @@ class Outflow:
 class Inflow:
     """The body of a request as lines, read by a thread while it arrives."""
 
-    def __init__(self, request: Request, most_bytes: int, seconds: float) -> None:
+    def __init__(self, request: Request, most_bytes: int, seconds: float, check: Callable[[], None]) -> None:
+        """`check` raises when the caller may not send any more."""
+        self._check = check
         self._body = aiter(request.stream())
         self._most_bytes = most_bytes
         self._seconds = seconds
@@ -104,7 +109,7 @@ class Inflow:
         """In the thread. Bytes that are not UTF-8 are handed on as such, for the import to name the line."""
         parts: list[bytes] = []
         size = total = 0
-        while chunk := asyncio.run_coroutine_threadsafe(self._next(), self._loop).result():
+        while chunk := self._arrived():
             total += len(chunk)
             if total > self._most_bytes:
                 raise TooLarge(_cut_off(f"The import has more than {self._most_bytes:,} bytes."))
@@ -117,6 +122,12 @@ class Inflow:
             if size > LONGEST_LINE:
                 raise TooLarge(_cut_off(f"A line has more than {LONGEST_LINE:,} bytes."))
         yield _text(parts)
+
+    def _arrived(self) -> bytes:
+        """The next piece, or nothing at the end."""
+        chunk = asyncio.run_coroutine_threadsafe(self._next(), self._loop).result()
+        self._check()
+        return chunk
 
     async def _next(self) -> bytes:
         try:

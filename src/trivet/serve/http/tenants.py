@@ -1,4 +1,4 @@
-"""The open stores of a server: the first request with a key of a tenant opens it, and an idle one is closed.
+"""The open stores of a server: the first request with a key of a tenant opens it; an idle one, or one too many, closes.
 
 On SQLite a tenant is a file of its own beside the first one's; on PostgreSQL it is a part of the same database.
 """
@@ -14,20 +14,22 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import StoreError
-from trivet.memory.accounts import caller_of, make_key, tenant_of
+from trivet.memory.accounts import caller_of, check_still, make_key, tenant_of
 from trivet.memory.engine import Shared, open_engine
 from trivet.memory.tenants import check_tenant, tenant_file
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 from trivet.types import Caller, Filter, Right, Role
 
-# Longer than any request may take.
 IDLE_SECONDS = 900.0
+# Each has threads, file descriptors, vectors and caches of its own. Beyond, those unused for longest are closed.
+MOST_OPEN = 32
 
 
 class _Open(msgspec.Struct):
     trivet: Trivet
     used: float
+    users: int = 0  # those who work with it now; it is not closed before they are done
 
 
 class Tenants:
@@ -46,10 +48,24 @@ class Tenants:
         with self._without_places():
             if tenant is None or not self._is_here(tenant):
                 return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
-            return caller_of(self._open(tenant).engine.store, tenant, key)
+            with self._held(tenant) as trivet:
+                return caller_of(trivet.engine.store, tenant, key)
+
+    @contextmanager
+    def using(self, caller: Caller) -> Iterator[Trivet]:
+        """The caller's memory, which stays open as long as they work with it."""
+        with self._held(caller.tenant) as trivet:
+            yield trivet.acting_as(caller)
 
     def trivet(self, caller: Caller) -> Trivet:
-        return self._open(caller.tenant).acting_as(caller)
+        """As `using`, for a moment: once many others are asked for, it may be closed."""
+        with self.using(caller) as memory:
+            return memory
+
+    def check_still(self, caller: Caller) -> None:
+        """Raises where the key that a request began with is no longer good for what it was."""
+        with self._without_places(), self._held(caller.tenant) as trivet:
+            check_still(trivet.engine.store, caller)
 
     def make_key(self, user: str, role: Role, rights: Sequence[Right] | None = None, label: str = "") -> str:
         """A key of the first tenant, for a user who is added if need be."""
@@ -89,7 +105,9 @@ class Tenants:
         return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
 
     def _first(self) -> Trivet:
-        return self._open(self._settings.tenant)
+        """It is never closed before the server ends."""
+        with self._held(self._settings.tenant) as trivet:
+            return trivet
 
     def _is_here(self, tenant: str) -> bool:
         if tenant in self._tenants:
@@ -101,35 +119,46 @@ class Tenants:
     def _of(self, tenant: str) -> Settings:
         return msgspec.structs.replace(self._settings, tenant=tenant)
 
-    def _open(self, tenant: str) -> Trivet:
-        found = self._used(tenant)
+    @contextmanager
+    def _held(self, tenant: str) -> Iterator[Trivet]:
+        one = self._taken(tenant)
+        try:
+            yield one.trivet
+        finally:
+            with self._lock:
+                one.users -= 1
+                one.used = time.monotonic()
+            self._close_idle()
+
+    def _taken(self, tenant: str) -> _Open:
+        found = self._marked(tenant)
         if found is None:
             with self._lock:
                 turn = self._turns.setdefault(tenant, threading.Lock())
             with turn:  # one that opens slowly holds up its own users only
-                found = self._used(tenant) or self._take_in(tenant)
-        self._close_idle()
+                found = self._marked(tenant) or self._take_in(tenant)
         return found
 
-    def _used(self, tenant: str) -> Trivet | None:
+    def _marked(self, tenant: str) -> _Open | None:
         """Found and marked in one go, so that no other thread closes it in between."""
         with self._lock:
             found = self._tenants.get(tenant)
-            if found is None:
-                return None
-            found.used = time.monotonic()
-            return found.trivet
+            if found is not None:
+                found.users += 1
+            return found
 
-    def _take_in(self, tenant: str) -> Trivet:
-        opened = Trivet.of(open_engine(self._of(tenant), self._shared))
+    def _take_in(self, tenant: str) -> _Open:
+        opened = _Open(Trivet.of(open_engine(self._of(tenant), self._shared)), time.monotonic(), users=1)
         with self._lock:
-            self._tenants[tenant] = _Open(opened, time.monotonic())
+            self._tenants[tenant] = opened
         return opened
 
     def _close_idle(self) -> None:
         with self._lock:
-            limit = time.monotonic() - IDLE_SECONDS
-            idle = [name for name, one in self._tenants.items() if one.used < limit and name != self._settings.tenant]
-            closing = [self._tenants.pop(name) for name in idle]
+            unused = sorted((one.used, name) for name, one in self._tenants.items() if not one.users)
+            others = [(used, name) for used, name in unused if name != self._settings.tenant]
+            limit, beyond = time.monotonic() - IDLE_SECONDS, len(self._tenants) - MOST_OPEN
+            going = [name for place, (used, name) in enumerate(others) if used < limit or place < beyond]
+            closing = [self._tenants.pop(name) for name in going]
         for one in closing:
             one.trivet.close()

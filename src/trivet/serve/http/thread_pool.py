@@ -1,4 +1,7 @@
-"""The threads that do the work, so that none holds up the event loop, and how long a caller waits for it."""
+"""The threads that do the work, so that none holds up the event loop, and how long a caller waits for it.
+
+There are three lanes, so that no write waits behind recalls that hang, and nobody at the door behind either.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from trivet.serve.http.errors import Busy, TookTooLong
 
 T = TypeVar("T")
+# At the door it is looked who comes, and whether the store can be reached: moments, unless a tenant must be opened.
+Lane = Literal["read", "write", "door"]
+DOOR_THREADS = 4
 logger = logging.getLogger("trivet.serve.http")
 
 
@@ -18,13 +24,14 @@ class ThreadPool:
     """A fixed set of threads, because a store keeps a connection for each thread it ever saw."""
 
     def __init__(self, threads: int, seconds: float) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="trivet-http")
+        sizes: dict[Lane, int] = {"read": threads, "write": threads, "door": DOOR_THREADS}
+        self._lanes = {lane: ThreadPoolExecutor(size, f"trivet-http-{lane}") for lane, size in sizes.items()}
         self._seconds = seconds
         self._running: set[Future[Any]] = set()
 
-    async def run(self, function: Callable[[], T]) -> T:
+    async def run(self, function: Callable[[], T], lane: Lane = "read") -> T:
         """What the function returns. Work that began is finished, also when its caller has stopped waiting."""
-        work = self._threads.submit(function)
+        work = self._lanes[lane].submit(function)
         self._running.add(work)
         work.add_done_callback(self._running.discard)
         answer = asyncio.wrap_future(work)
@@ -41,7 +48,8 @@ class ThreadPool:
 
     def close(self, seconds: float) -> bool:
         """Waits for the work that was accepted. False where some of it is not done by then."""
-        self._threads.shutdown(wait=False)
+        for threads in self._lanes.values():
+            threads.shutdown(wait=False)
         return not wait(set(self._running), timeout=seconds).not_done
 
 

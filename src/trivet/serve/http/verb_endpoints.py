@@ -47,7 +47,7 @@ def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
 
 def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     async def handle(http: Request) -> Response:
-        caller = caller_of(http, verb.needs)
+        caller_of(http, verb.needs)
         request = check(verb.request, await arguments_of(http, verb.request, route.in_query, context))
         expected = expected_revisions(http) if verb.guarded else None
         repeatable = idempotent_request(http, http.state.body) if verb.acts_once else None
@@ -55,10 +55,12 @@ def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
             request = msgspec.structs.replace(request, id=repeatable.id())
 
         def act() -> Reply:
-            memory = context.tenants.trivet(caller)
-            return act_once(context, memory, repeatable, lambda: _act(memory, verb, route, request, expected))
+            with context.using(http) as memory:
+                return act_once(
+                    context, memory, repeatable, lambda: _act(memory, verb, route, request, expected), verb.atomic
+                )
 
-        reply = await context.pool.run(act)
+        reply = await context.pool.run(act, "read" if verb.read_only else "write")
         if verb.read_only and reply.etag and is_known(http, reply.etag):
             return Reply(status=304, etag=reply.etag).response()
         return reply.response()

@@ -22,6 +22,8 @@ T = TypeVar("T")
 # Enough for a client that asks several things at once. A fixed set of threads, because the store keeps a
 # connection for each thread it ever saw.
 CALLS_AT_ONCE = 8
+# Beside those that read, so that none waits behind a recall that hangs. The store writes one at a time.
+WRITES_AT_ONCE = 2
 
 
 class LazyStore:
@@ -32,13 +34,16 @@ class LazyStore:
         self._memory: Trivet | None = None
         self._opening = threading.Lock()
         self._threads = ThreadPoolExecutor(CALLS_AT_ONCE, thread_name_prefix="trivet-call")
+        self._writing = ThreadPoolExecutor(WRITES_AT_ONCE, thread_name_prefix="trivet-write")
 
-    async def run(self, function: Callable[[Trivet], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._apply, function)
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T:
+        threads = self._writing if writes else self._threads
+        return await asyncio.get_running_loop().run_in_executor(threads, self._apply, function)
 
     def close(self) -> None:
         """Waits for the calls under way, then for the worker."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._writing):
+            threads.shutdown(wait=True, cancel_futures=True)
         if self._memory is not None:
             self._memory.close()
 

@@ -224,6 +224,7 @@ class Counted(Shape, frozen=True, kw_only=True):
     concepts: Annotated[int, Meta(description="Names, terms and identifiers that memories are connected by.")] = 0
     not_in_graph: Annotated[int, Meta(description="Waiting to be read for their concepts.")] = 0
     embedder: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Judged(Shape, frozen=True, kw_only=True):

@@ -129,6 +129,7 @@ def counted(stats: Stats) -> Counted:
         concepts=stats.concepts,
         not_in_graph=stats.not_in_graph,
         embedder=stats.embedder,
+        notes=stats.notes,
     )
 
 

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from trivet import __version__
 from trivet.errors import NotFound, TrivetError
 from trivet.secrets.detect import without_secrets
-from trivet.serve.failures import log_failure
+from trivet.serve.failures import log_failure, told
 from trivet.serve.mcp.greeting import Greeted
 from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.serve.mcp.listings import INSTRUCTIONS, MEMORY_PREFIX, MEMORY_TEMPLATE, NAME, STATS_URI, TITLE, listings
@@ -34,7 +34,7 @@ NOT_GREETED = Greeted(())
 class Memories(Protocol):
     """Runs a tool's work: on one store, or on the store of the caller who asks."""
 
-    async def run(self, function: Callable[[Trivet], T]) -> T: ...
+    async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
 def serve(
@@ -92,7 +92,8 @@ def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., A
             named = without_secrets(repr(parameters.name))
             raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(tools)}.")
         try:
-            reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}))
+            writes = not tool.verb.read_only
+            reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}), writes)
         except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
             return types.CallToolResult(content=[_text(_told(error, tool.name))], is_error=True)
         return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.structured)
@@ -128,7 +129,7 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
 def _told(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
-        return without_secrets(str(error))
+        return told(error)
     log_failure(where, error)
     return f"Trivet failed at this ({type(error).__name__}); the server's log has the details. Other calls go on."
 

@@ -142,7 +142,8 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
     waiting += f", {result.not_in_graph} for the concept graph" if result.not_in_graph else ""
     counts = f"{result.links} links, {result.concepts} concepts, {result.sensitive} sensitive"
     summary = f"{counts}, {waiting}; embedder: {result.embedder or 'none'}"
-    return f"{wrapper.notice}\n{wrapper.wrap(stored)}\n{summary}."
+    notes = "".join(f"\nNote: {note}." for note in result.notes)
+    return f"{wrapper.notice}\n{wrapper.wrap(stored)}\n{summary}.{notes}"
 
 
 def _headline(hit: Found) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ class Call(msgspec.Struct, frozen=True):
     surroundings: Mapping[str, str]
     verb: str
     request: msgspec.Raw = msgspec.Raw(b"{}")
+    once: str = ""  # a key, by which a write that is asked for again acts once
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -51,10 +52,11 @@ def repeatable(request: Request[Any]) -> Request[Any]:
     return request
 
 
-def message_of(settings: Settings, request: Request[Any]) -> bytes:
+def call_of(settings: Settings, request: Request[Any]) -> Call:
     encoded = b"{}" if isinstance(request, DrainRequest) else msgspec.json.encode(request)
-    call = Call(settings, surroundings(settings, os.environ), verb_of(request).name, msgspec.Raw(encoded))
-    return msgspec.json.encode(call)
+    verb = verb_of(request)
+    once = new_id() if verb.atomic else ""
+    return Call(settings, surroundings(settings, os.environ), verb.name, msgspec.Raw(encoded), once)
 
 
 def perform(memory: Trivet, call: Call) -> bytes:
@@ -65,7 +67,20 @@ def perform(memory: Trivet, call: Call) -> bytes:
         engine = memory.engine
         return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))
     request = msgspec.json.decode(call.request, type=VERBS[call.verb].request)
-    return msgspec.json.encode(memory.perform(request))
+    if not call.once:
+        return msgspec.json.encode(memory.perform(request))
+    return _perform_once(memory, call, lambda: msgspec.json.encode(memory.perform(request)))
+
+
+def _perform_once(memory: Trivet, call: Call, act: Callable[[], bytes]) -> bytes:
+    """The answer is kept in the transaction of the write: the process may die, and its client finds it there."""
+    from trivet.memory.repeatable import Repeatable
+
+    write = Repeatable(b"resident", call.once, bytes(call.request))
+    kept = memory.engine.store.idempotency.act(write.name, write.request, lambda: write.seal(act()))
+    memory.engine.worker.wake()  # the act itself did before its work could be seen
+    assert kept.answer is not None, "act and answer are one transaction"
+    return write.open(kept.answer)
 
 
 def result_of(verb: Verb, body: bytes) -> Any:

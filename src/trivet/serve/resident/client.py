@@ -7,14 +7,16 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from trivet import __version__
-from trivet.contract import Remember, Request, Verb, verb_of
-from trivet.errors import NotFound
+from trivet.contract import Purge, Remember, Request, Verb, verb_of
+from trivet.errors import NotFound, StoreError, UnknownFate
 from trivet.serve.resident import calls
-from trivet.serve.resident.hook_client import Gone, ask
+from trivet.serve.resident.hook_client import Gone, LeftInTheMiddle, ask
 from trivet.settings import Settings
 from trivet.trivet import Trivet
-from trivet.types import Imported, Progress, Remembered
+from trivet.types import Imported, Progress, Purged, Remembered
 
 if TYPE_CHECKING:
     from trivet.memory.engine import Engine
@@ -24,6 +26,7 @@ T = TypeVar("T")
 # A process that says nothing for so long hangs. The call is done here then; what was written already stays as it is.
 PATIENCE_SECONDS = 20.0
 END = b"end"
+BEGUN = "The resident process had begun with it and went: it is not known whether the write was done."
 
 
 class Resident:
@@ -46,12 +49,14 @@ class Resident:
         if self._own is not None or not calls.can_be_asked(verb):
             return self._opened().perform(request)
         asked = calls.repeatable(request)
+        call = calls.call_of(self.settings, asked)
         try:
-            answer: T = self._ask(verb, calls.message_of(self.settings, asked))
-            return answer
-        except Gone:
-            again: T = self._again(verb, asked)
-            return again
+            answer: T = self._ask(verb, msgspec.json.encode(call))
+        except Gone as gone:
+            answer = self._again(verb, asked, call, left=isinstance(gone, LeftInTheMiddle))
+            if isinstance(answer, Remembered) and asked is not request:  # its id was made here, so it is ours
+                answer = msgspec.structs.replace(answer, status="stored")
+        return answer
 
     def remember_many(self, memories: Iterable[Mapping[str, Any] | Remember]) -> list[Remembered]:
         return self._opened().remember_many(memories)
@@ -83,13 +88,19 @@ class Resident:
             raise Gone(body.decode(errors="replace"))
         return calls.result_of(verb, body)
 
-    def _again(self, verb: Verb, request: Request[Any]) -> Any:
-        """The client cannot know how far the process came, so everything here may be done twice without harm."""
+    def _again(self, verb: Verb, asked: Request[Any], call: calls.Call, left: bool) -> Any:
+        """How far the process came is not known. A write that acts once finds its answer in the store, if it was done;
+        what else may be done twice without harm."""
         try:
-            return self._opened().perform(request)
+            own = self._opened()
+            return calls.result_of(verb, calls.perform(own, call)) if call.once else own.perform(asked)
         except NotFound:
-            if verb.result is None:  # purge, unlink, unshare: done again, they find nothing left to do
-                return None
+            if left and isinstance(asked, Purge):  # done already: there is nothing left to do
+                return Purged(id=asked.id, pending=self._opened().engine.store.upkeep.pending_erasure())
+            raise
+        except StoreError as error:
+            if left and not verb.read_only:
+                raise UnknownFate(f"{error} {BEGUN}") from error
             raise
 
     def _opened(self) -> Trivet:

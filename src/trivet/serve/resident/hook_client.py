@@ -42,6 +42,10 @@ class Gone(Exception):
     """The resident process is not there, or left in the middle."""
 
 
+class LeftInTheMiddle(Gone):
+    """It had the message, and left before it answered: it may have done what it was asked."""
+
+
 def main(arguments: list[str]) -> int:
     environment: Environment = {}
     try:
@@ -97,7 +101,7 @@ def ask(environment: Environment, parts: Iterable[bytes], seconds: float | None 
         connection.sendall(packed(parts))
         return received(connection)
     except OSError as error:
-        raise Gone(f"it left in the middle ({error})") from None
+        raise LeftInTheMiddle(f"it left in the middle ({error})") from None
     finally:
         connection.close()
 
@@ -262,7 +266,7 @@ def _exactly(connection: _socket.socket, length: int) -> bytes:
     while left:
         piece = connection.recv(min(left, CHUNK_BYTES))
         if not piece:
-            raise Gone("it left in the middle")
+            raise LeftInTheMiddle("it left in the middle")
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)

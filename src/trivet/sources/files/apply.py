@@ -14,6 +14,7 @@ from trivet import contract
 from trivet.clock import stamp
 from trivet.memory.engine import Engine
 from trivet.memory.remember import guard, new_memory, rewrite
+from trivet.memory.sealing import add_entries
 from trivet.sources.files.matching import PreparedPart
 from trivet.sources.files.prepare import ParsedFile, default_category, stamp_of
 from trivet.sources.files.vault import Vault
@@ -81,7 +82,7 @@ def plan_change(
 def apply(engine: Engine, vault: Vault, work: FileChange) -> None:
     parsed, vaults = work.parsed, engine.store.vaults
     with engine.store.together():
-        engine.store.memories.add_many(work.added)
+        add_entries(engine, work.added)
         for memory, old in work.changed:
             rewrite(engine, memory, "ingest", unless=old)
         for id, lines in work.shifted:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from trivet.errors import InvalidInput, StoreError
-from trivet.memory.export_import import LinkLine, MemoryLine
+from trivet.memory.export_format import LastLine, LinkLine, MemoryLine
 from trivet.private_folder import private_folder
 from trivet.sources.files.front_matter import split_front_matter, text_of
 from trivet.sources.files.mirror_format import is_as_written, is_mirror, says_the_same, written
@@ -46,18 +46,20 @@ class MirrorFile(msgspec.Struct, frozen=True):
 
 def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
     """`lines` are those of an export; `write` writes a text to a file atomically."""
-    memories, links = _decode(lines)
+    memories, links, whole = _decode(lines)
     try:
         private_folder(folder)
         root = folder.resolve(strict=True)
-        return _update(memories, links, root, write)
+        return _update(memories, links, whole, root, write)
     except OSError as error:
         raise StoreError(
             f"{folder} cannot be written: {error.strerror} ({error.filename}). Name another folder."
         ) from None
 
 
-def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path, write: Write) -> Mirrored:
+def _update(
+    memories: Sequence[Memory], links: dict[str, list[Link]], whole: bool, root: Path, write: Write
+) -> Mirrored:
     present, used_paths = _present(root)
     done = {"written": 0, "unchanged": 0, "removed": 0}
     left = []
@@ -77,7 +79,7 @@ def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path
         done["written"] += 1
         if old is not None and old.path != name:
             (root / old.path).unlink()
-    for old in present.values():
+    for old in present.values() if whole else ():
         if old.as_written:
             (root / old.path).unlink()
             done["removed"] += 1
@@ -86,7 +88,9 @@ def _update(memories: Sequence[Memory], links: dict[str, list[Link]], root: Path
     return Mirrored(folder=str(root), left=tuple(left), **done)
 
 
-def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
+def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], bool]:
+    """And whether it is all there is: a memory that the store could not read must keep its file."""
+    whole = True
     memories: list[Memory] = []
     links: dict[str, list[Link]] = defaultdict(list)
     for row in lines:
@@ -96,7 +100,9 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]]]:
         elif row.startswith('{"link"'):
             link = msgspec.json.decode(row, type=LinkLine).link
             links[link.source].append(link)
-    return memories, links
+        elif row.startswith('{"trivet_export_end"'):
+            whole = not msgspec.json.decode(row, type=LastLine).unreadable
+    return memories, links, whole
 
 
 def _present(root: Path) -> tuple[dict[str, MirrorFile], set[str]]:

@@ -16,6 +16,7 @@ from trivet.sources.files.parts import Skipped
 
 # Skipped like hidden folders: they hold no notes.
 NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
+LONGEST_SHOWN = 200
 LARGEST_TEXT = 16 * 2**20
 LARGEST_JSON = 2 * 2**30
 # Do not follow a link made since the listing, and do not wait for a writer at a pipe.
@@ -54,26 +55,38 @@ def list_files(root: Path, exclude: Sequence[str]) -> Listing:
     problems: list[str] = []
     troubles: list[OSError] = []
     skipped: list[Skipped] = []
-    for folder, folders, names in os.walk(root, onerror=troubles.append):
-        here, inner = Path(folder), frozenset(folders)
-        folders.clear()
-        for name in sorted((*inner, *names)):
+    waiting = [root]  # not by os.walk, which in Python 3.11 calls itself for each level
+    while waiting:
+        here = waiting.pop()
+        inner: list[Path] = []
+        for name, is_folder in _entries(here, troubles):
             path = _from(root, here / name)
-            if reason := _passed_over(name, path, exclude, name in inner):
-                skipped.append(Skipped(f"{path}/" if name in inner else path, reason))
+            if reason := _passed_over(name, path, exclude, is_folder):
+                skipped.append(Skipped(f"{path}/" if is_folder else path, reason))
             elif problem := _problem(here / name, path):
                 problems.append(problem)
-            elif name in inner:
-                folders.append(name)
+            elif is_folder:
+                inner.append(here / name)
             elif found := _seen(here / name, path):
                 files.append(found)
             else:
                 skipped.append(Skipped(path, "no regular file"))
+        waiting.extend(reversed(inner))
     problems += [
         f"{_from(root, Path(error.filename))}: it cannot be looked into ({error.strerror})" for error in troubles
     ]
     unknown = tuple(_from(root, Path(error.filename)) for error in troubles)
     return Listing(tuple(files), tuple(problems), unknown, tuple(skipped))
+
+
+def _entries(folder: Path, troubles: list[OSError]) -> list[tuple[str, bool]]:
+    """The names in a folder, in order, each with whether it is a folder itself."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry.name, entry.is_dir()) for entry in entries)
+    except OSError as error:
+        troubles.append(error)
+        return []
 
 
 def read_text(root: Path, path: str) -> TextFile:
@@ -115,8 +128,11 @@ def _seen(file: Path, path: str) -> FileStatus | None:
 
 
 def _problem(whole: Path, path: str) -> str | None:
-    if whole.is_symlink():
-        return f"{path}: a symbolic link, which is not followed"
+    try:
+        if whole.is_symlink():
+            return f"{path}: a symbolic link, which is not followed"
+    except OSError as error:  # as of a path that is longer than the system allows
+        return f"{path[:LONGEST_SHOWN]}: it cannot be looked at ({error.strerror})"
     try:
         path.encode()
     except UnicodeEncodeError:

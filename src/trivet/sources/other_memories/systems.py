@@ -10,7 +10,7 @@ import msgspec
 
 from trivet.clock import moment, now, parse_time
 from trivet.errors import InvalidInput
-from trivet.memory.export_import import LinkLine, MemoryLine
+from trivet.memory.export_format import LinkLine, MemoryLine
 from trivet.sources.files.parts import pieces
 from trivet.sources.other_memories import (
     agentmemory,

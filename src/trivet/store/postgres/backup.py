@@ -27,6 +27,8 @@ TABLES = {
     "statement": "statement, source, relation, target, memory, weight, single, valid_from, valid_to, recorded_at",
     "reading": "memory, reader, revision, attempts, not_before, last_error",
     "was_read": "memory, reader, revision",
+    "likely_update": "newer, older, probability",
+    "comparison": "memory, revision",
     "secret": "memory, kind, number, revision, field, key, nonce, sealed",
     "account": "name, role, created_at",
     "api_key": "id, account, hash, rights, label, created_at, expires_at, revoked_at",

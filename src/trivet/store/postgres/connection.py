@@ -121,6 +121,8 @@ class Answer:
 
 class Transaction:
     sql = QUERIES
+    id: str | None = None  # by which the server can be asked whether it was committed
+    committed = False
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         self._connection = connection
@@ -178,6 +180,7 @@ class Writing(Transaction):
         assert row is not None, "the row is made when the store is opened"
         self._last: dict[Numbered, int] = {"memory": row[0], "concept": row[1]}
         self._last_change: int = row[2]
+        self.id = row[3]
         self._before = (row[0], row[1])
         self._changed: dict[int, None] = {}
 

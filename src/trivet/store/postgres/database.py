@@ -6,6 +6,7 @@ The tenant is set within each transaction and not for the session, so that it wo
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,14 +18,15 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from trivet.errors import InvalidInput, StoreError
+from trivet.errors import InvalidInput, StoreError, UnknownFate
 from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.connection_pool import Row
 from trivet.store.postgres.dialect import QUERIES
+from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
 from trivet.store.postgres.errors import is_away, unknown_outcome
-from trivet.store.postgres.server import Server, may_retry
+from trivet.store.postgres.server import TIMELINE, Server, may_retry
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Weights
+from trivet.store.relational.database import ERASING, Weights
 from trivet.store.relational.ids import AllIds, Ids
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import ViewerDatabase
@@ -38,6 +40,9 @@ _SETTINGS = """
 SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, true),
        set_config('lock_timeout', %s, true)
 """
+
+# Of which timeline, too: after a failover the same number may be another transaction's.
+_FATE = f"SELECT pg_xact_status(%s::xid8), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint, ({TIMELINE})"
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
@@ -95,7 +100,33 @@ class Database:
         with self._transaction("BEGIN", Transaction) as transaction:
             yield transaction
 
-    erasing = write  # the server overwrites what was deleted when it vacuums
+    @contextmanager
+    def erasing(self) -> Iterator[Writing]:
+        """The server lets go of what was deleted when it vacuums; that it has to is noted."""
+        with self.write() as transaction:
+            yield transaction
+            row = transaction.execute(MARK).fetchone()
+            assert row is not None, "a query without a table answers one row"
+            transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
+
+    def finish_erasing(self) -> str | None:
+        marked = self._marked()
+        if marked is None:
+            return None
+        with self.errors(), self.server.connection() as connection:
+            pending = erase(connection, marked)
+        if pending is None:
+            with self.take() as transaction:  # unless somebody purged something meanwhile
+                transaction.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+        return pending
+
+    def pending_erasure(self) -> str | None:
+        return None if self._marked() is None else VACUUM_PENDING
+
+    def _marked(self) -> str | None:
+        with self.errors():
+            row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
+        return None if row is None else str(row[0])
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
@@ -213,6 +244,8 @@ class Database:
                         started = True
                         yield transaction
                 except psycopg.Error as error:
+                    if started and transaction.committed:
+                        return  # the connection was lost with the answer to the commit, and the server told of it since
                     if started or not may_retry(error, last):
                         raise
                 finally:
@@ -225,13 +258,34 @@ class Database:
         try:
             position = transaction.commit(tells_position=bool(self.server.replicas))
         except psycopg.Error as error:
-            if is_away(error):
-                raise StoreError(unknown_outcome(self.name)) from error
-            raise
+            if not is_away(error):
+                raise
+            position = self._fate(transaction.id, error)
+        transaction.committed = True
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
         if choice:  # the caller reads what it wrote where it was written
             choice.replica = None
+
+    def _fate(self, id: str | None, lost: psycopg.Error) -> int:
+        """The server is asked what became of a commit whose answer was lost: where the log is, if it was done."""
+        timeline = self.server.timeline
+        for last in self.server.attempts() if id else ():
+            try:
+                with self.server.connection() as connection:
+                    row = connection.execute(_FATE, (id,)).fetchone()
+            except psycopg.Error as error:
+                if not may_retry(error, last):
+                    break
+                continue
+            status, position, same = (row[0], row[1], row[2] == timeline) if row else (None, 0, False)
+            if same and status == "committed":
+                return int(position)
+            if same and status == "aborted":
+                raise lost
+            if not same or status is None or time.monotonic() > last:
+                break
+        raise UnknownFate(unknown_outcome(self.name)) from lost
 
 
 class TenantSeenByUser(ViewerDatabase):

@@ -15,7 +15,8 @@ def _for_psycopg(sql: str) -> str:
 
 
 # Lists travel as JSON; as_keys and as_texts, made by the first migration, turn them into arrays. Every key of a table
-# begins with the tenant. A queue's rows that another process has locked are left to that process.
+# begins with the tenant. A queue's rows that another process has locked are left to that process. The time of a queue
+# is that of the server, which all its clients share.
 DIALECT = Dialect(
     folder=Path(__file__).parent,
     spellings={
@@ -25,6 +26,7 @@ DIALECT = Dialect(
         "each_key": "unnest(as_keys(:{})) WITH ORDINALITY AS wanted (value, key)",
         "each_text": "unnest(as_texts(:{})) WITH ORDINALITY AS wanted (value, key)",
         "position": "strpos",
+        "epoch": "extract(epoch FROM statement_timestamp())::float8",
         "skip_locked": "FOR UPDATE OF {} SKIP LOCKED",
         "tenant": "tenant, ",
     },

@@ -14,11 +14,25 @@ def is_away(error: psycopg.Error) -> bool:
     return isinstance(error, _AWAY) or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None)
 
 
+def is_damage(error: psycopg.Error) -> bool:
+    """Whether the server found a row or a page of an index that it cannot read."""
+    return isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted, errors.CharacterNotInRepertoire))
+
+
+def reason(error: psycopg.Error) -> str:
+    """What PostgreSQL says in its first line. Of a refused value only the kind of the error: it quotes the value."""
+    first = str(error).strip().partition("\n")[0]
+    if not first or isinstance(error, psycopg.DataError | psycopg.IntegrityError | errors.RaiseException):
+        return " ".join(filter(None, (type(error).__name__, error.sqlstate)))
+    return first
+
+
 def explain(error: psycopg.Error, name: str, waited: float) -> str:
-    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    text = reason(error)
     if isinstance(error, errors.LockNotAvailable):
         return f"Others have been writing to {name} for over {waited:g} s. Nothing was written; try again."
     if is_away(error):
+        text = text.rpartition(" failed: ")[2]  # the driver names the host before, which is not for users
         return f"The connection to {name} is lost ({text}). Nothing was written; see that it runs and try again."
     if isinstance(error, errors.DiskFull):
         return f"The disk of {name} is full. Nothing was written; make room and try again."

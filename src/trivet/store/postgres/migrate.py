@@ -11,6 +11,7 @@ import psycopg
 
 from trivet.errors import StoreError
 from trivet.store.migrations import Step, latest, steps
+from trivet.store.postgres.requirements import owner_of_tables
 
 FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest(FOLDER)
@@ -43,6 +44,7 @@ def migrate(url: str, name: str, to: int = SCHEMA_VERSION) -> int:
             version = _version(connection)  # another process may have done it meanwhile
             if version != to:
                 _check_newer(version, name, to)
+                _check_role(connection, name, version, to)
                 _check_requirements(connection, name)
                 _upgrade(connection, name, version, to)
     return to
@@ -77,6 +79,23 @@ def _check_newer(version: int, name: str, to: int) -> None:
         raise StoreError(
             f"{name} was written by a newer Trivet (schema {version:04}, this one knows {to:04}). "
             "Nothing was changed; upgrade Trivet to open it."
+        )
+
+
+def _check_role(connection: psycopg.Connection[Any], name: str, version: int, to: int) -> None:
+    """A role that only reads and writes leaves the tables to the one that owns them."""
+    owned = owner_of_tables(connection)
+    row = connection.execute("SELECT current_user, has_schema_privilege(current_schema(), 'CREATE')").fetchone()
+    role, may_make = row or ("", False)
+    if owned is None and not may_make:
+        raise StoreError(
+            f"{name} has no Trivet tables yet, and the role {role} may not make any. Run `trivet migrate "
+            "postgresql://OWNER@HOST/DATABASE` with the role that is to own them."
+        )
+    if owned is not None and not owned[1]:
+        raise StoreError(
+            f"{name} has schema {version:04}, this Trivet needs {to:04}, and the tables belong to the role {owned[0]}. "
+            f"Nothing was changed; run `trivet migrate postgresql://{owned[0]}@HOST/DATABASE`, then start this again."
         )
 
 

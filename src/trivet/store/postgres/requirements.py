@@ -10,6 +10,8 @@ from psycopg.conninfo import conninfo_to_dict
 from trivet.errors import InvalidInput
 
 _OUTSIDE = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_OWNER = """SELECT tableowner, pg_has_role(tableowner, 'MEMBER') FROM pg_tables
+            WHERE schemaname = current_schema() AND tablename = 'memory'"""
 _PROCESS = "SELECT pg_backend_pid()"
 
 
@@ -32,6 +34,12 @@ def role_above_the_rules(connection: psycopg.Connection[Any]) -> str | None:
     """Row-level security does not bind a superuser: with one, a mistake of ours would show a tenant another's."""
     row = connection.execute(_OUTSIDE).fetchone()
     return str(row[0]) if row else None
+
+
+def owner_of_tables(connection: psycopg.Connection[Any]) -> tuple[str, bool] | None:
+    """The role that owns the tables, and whether the one that is connected can act as it; None without tables."""
+    row = connection.execute(_OWNER).fetchone()
+    return (str(row[0]), bool(row[1])) if row else None
 
 
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import psycopg
 
-from trivet.errors import StoreError
+from trivet.errors import Damaged, StoreError
 from trivet.store.postgres.connection_pool import Connection, make_pool
-from trivet.store.postgres.errors import explain, is_away
+from trivet.store.postgres.errors import explain, is_away, is_damage
 from trivet.store.postgres.migrate import migrate
 from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
-from trivet.store.postgres.requirements import is_pooled, name_of, role_above_the_rules
+from trivet.store.postgres.requirements import is_pooled, name_of, owner_of_tables, role_above_the_rules
 from trivet.store.relational.vector_cache import MemoryLimit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ REPLICA_LAG_SECONDS = 5.0
 
 Pooler = Literal["auto", "yes", "no"]
 
-_TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+TIMELINE = "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
 _WRITTEN = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint"
 
 
@@ -54,10 +54,11 @@ class Server:
         self.name = name_of(url)
         self.vector_memory = MemoryLimit(vector_bytes)
         self.age = 0
-        self._timeline = ""
+        self.timeline = ""
         with self.errors():
             prepares = self._prepares(url, pooler)
             self.schema = migrate(url, self.name)
+            self.owner, self.acts_as_owner = self._owner(url)
         replicas = [Replica(one, prepares, most_connections) for one in replica_urls]
         self._pool = make_pool(url, prepares, most_connections, patience, self._notice_timeline)
         self.replicas = Replicas(replicas, replica_lag_seconds, self._position)
@@ -94,7 +95,8 @@ class Server:
         try:
             yield
         except psycopg.Error as error:
-            raise StoreError(explain(error, self.name, self.patience)) from error
+            kind = Damaged if is_damage(error) else StoreError
+            raise kind(explain(error, self.name, self.patience)) from error
 
     def close(self) -> None:
         self.replicas.close()
@@ -110,13 +112,20 @@ class Server:
             )
         return pooler == "no" or (pooler == "auto" and not pooled)
 
+    def _owner(self, url: str) -> tuple[str, bool]:
+        """The role that owns the tables, and whether this process could act as it, and so change or drop them."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            owned = owner_of_tables(connection)
+        assert owned is not None, "the tables were just looked at"
+        return owned
+
     def _notice_timeline(self, connection: Connection) -> None:
         """A standby that was promoted starts a new timeline, and may not have the last that the old primary did."""
-        row = connection.execute(_TIMELINE).fetchone()
+        row = connection.execute(TIMELINE).fetchone()
         timeline = str(row[0]) if row else ""
-        if self._timeline and timeline != self._timeline:
+        if self.timeline and timeline != self.timeline:
             self.age += 1
-        self._timeline = timeline
+        self.timeline = timeline
 
     def _position(self) -> int:
         """How far the log is written that standbys follow."""

@@ -150,6 +150,12 @@ class PostgresVectorIndex(VectorIndex):
             finally:
                 connection.execute(_END_TURN, turn)
 
+    def prepare(self) -> None:
+        """The indexes that this tenant's models need, by the role that owns the tables: others may not make them."""
+        for model in self.models():
+            if not self._fits(model) and self._is_large(model) and not self._is_valid(model):
+                self.build_index(model)
+
     def wait(self) -> None:
         """Until the index being built, if any, is done."""
         if self._building is not None:
@@ -224,6 +230,9 @@ class PostgresVectorIndex(VectorIndex):
         )
 
     def _drop_indexes(self, models: Iterable[Model]) -> None:
+        """Where another role owns the tables they stay: over the rows of a model that is gone they are empty."""
+        if not self._postgres.server.acts_as_owner:
+            return
         with self._postgres.errors(), self._postgres.server.connection() as connection:
             for model in models:
                 self._indexed.discard(model.model)

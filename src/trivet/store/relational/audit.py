@@ -12,6 +12,8 @@ from trivet.store.relational.database import Database, Part, Row, WriteTransacti
 from trivet.types import AuditEntry
 
 _VERIFIED_AT_ONCE = 1000
+# A count looks at so many of the latest entries: the record is kept for ever and has no index by actor.
+_COUNTED_AMONG = 10_000
 
 
 class Audit(Part):
@@ -31,6 +33,12 @@ class Audit(Part):
             parameters = {"limit": limit, "actor": actor}
             rows = self._database.unseen().execute(self._sql["noted"], parameters).fetchall()
         return tuple(_entry(row) for row in rows)
+
+    def count(self, act: str, since: str) -> int:
+        """How often the viewer did this since a time, as far back as the latest entries reach."""
+        with self._database.errors():
+            parameters = {"actor": self._database.viewer, "act": act, "since": since, "latest": _COUNTED_AMONG}
+            return int(self._database.unseen().execute(self._sql["count"], parameters).fetchone()[0])
 
 
 def note_write(

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from trivet.store.relational.visibility import Visibility
     from trivet.store.scoring import Postings
 
+# What is still to be erased from the files is noted in `meta` under this name, by the transaction that purged it.
+ERASING = "erasing"
+
 Parameters = Mapping[str, Any]
 Numbered = Literal["memory", "concept"]
 Weights = tuple[float, ...]
@@ -116,10 +119,19 @@ class Database(Protocol):
         """Bytes on disk."""
 
     def erasing(self) -> AbstractContextManager[WriteTransaction]:
-        """A `write` after which what was deleted or overwritten cannot be read out of the files either."""
+        """A `write` after which what was deleted or overwritten goes from the files too, as far as it can at once.
+
+        That it is to be finished is noted in the same transaction.
+        """
 
 
 class StoreDatabase(Database, Protocol):
+    def finish_erasing(self) -> str | None:
+        """Goes on with what `erasing` could not finish; what is still pending and why, or None."""
+
+    def pending_erasure(self) -> str | None:
+        """What is pending, without doing anything about it."""
+
     def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex: ...
     def maintenance(self, vectors: VectorIndex) -> Maintenance: ...
     def read_postings(self, term: str, weights: Weights) -> Postings:

@@ -1,8 +1,10 @@
-"""The queue of memories to embed. A lease is a job moved into the future: if its holder dies, it falls due again."""
+"""The queue of memories to embed. A lease is a job moved into the future: if its holder dies, it falls due again.
+
+Time is that of the database, so that all who share a server agree on it.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +12,14 @@ from numpy.typing import NDArray
 
 from trivet.memory_fields import as_json
 from trivet.store.records import Backlog, Job, Model, Passage
-from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
+from trivet.store.relational.database import Connection, Part, StoreDatabase, WriteTransaction
+from trivet.store.relational.fair_order import Waiting, fair_order, shared_out
+
+# More than any lease or retry takes. Whatever is put off for longer was so under a clock that was ahead, and would wait
+# for ever after it is set right.
+LONGEST_WAIT_SECONDS = 900.0
+# So many jobs at each end of the queue are looked at for the fair order: a few milliseconds.
+LOOKED_AT = 500
 
 Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 
@@ -22,21 +31,39 @@ class Jobs(Part):
         super().__init__(database)
         self._encode = database.encode_vector
 
-    def lease(self, model: Model, limit: int, seconds: float) -> tuple[Job, ...]:
-        moment = time.time()
+    def lease(self, model: Model, limit: int, seconds: float, most_characters: int | None = None) -> tuple[Job, ...]:
+        """Takes jobs that are due for so long, by turns between the owners of memories and short ones first.
+
+        Beyond `most_characters` of text together no further job is taken.
+        """
         due = self.seconds_until_due(model)
         if due is None or due > 0:  # nothing to do must not cost a write transaction
             return ()
         with self._database.take() as connection:
-            parameters = {"model": model.model, "moment": moment, "limit": limit}
-            rows = connection.execute(self._sql["due"], parameters).fetchall()
-            keys = as_json(row["memory"] for row in rows)
-            values = {"model": model.model, "keys": keys, "not_before": moment + seconds}
-            connection.execute(self._sql["postpone"], values)
+            connection.execute(self._sql["take_over"], {"model": model.model, "longest": LONGEST_WAIT_SECONDS})
+            ordered = fair_order(self._due(connection, model, limit))
+            chosen = shared_out(ordered, limit, most_characters)
+            # The others stand behind: where another process has taken the first, these are next.
+            keys = dict.fromkeys(one.key for one in (*chosen, *ordered))
+            names = {"model": model.model, "keys": as_json(keys), "limit": len(chosen)}
+            rows = connection.execute(self._sql["due"], names).fetchall()
+            taken = {"model": model.model, "keys": as_json(row["memory"] for row in rows), "seconds": seconds}
+            connection.execute(self._sql["postpone"], taken)
         return tuple(
             Job(row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"])
             for row in rows
         )
+
+    def _due(self, connection: Connection, model: Model, limit: int) -> set[Waiting]:
+        """What waits, as far as it is looked at: of a long queue both ends, the oldest and what came last."""
+        most = max(limit, LOOKED_AT)
+        found: set[Waiting] = set()
+        for end in ("oldest_due", "newest_due"):
+            rows = connection.execute(self._sql[end], {"model": model.model, "limit": most}).fetchall()
+            found.update(Waiting(row[0], row[1], row[2]) for row in rows)
+            if len(rows) < most:  # that was all of it
+                break
+        return found
 
     def newest(self, model: Model, limit: int) -> Mapping[str, Job]:
         """The jobs of the memories written last, leased or not, by the memories' ids; nothing is leased by it."""
@@ -70,18 +97,16 @@ class Jobs(Part):
             connection.note_change(job.key)
 
     def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None:
-        moment = time.time()
         with self._database.take() as connection:
             for job in jobs:
                 values = {"memory": job.key, "model": job.model, "revision": job.revision, "error": error}
-                connection.execute(self._sql["fail"], {**values, "not_before": moment + retry_after[job.key]})
+                connection.execute(self._sql["fail"], {**values, "seconds": retry_after[job.key]})
 
     def release(self, jobs: Sequence[Job]) -> None:
         """Gives leased jobs back at once, so that another process need not wait for the lease to end."""
         with self._database.take() as connection:
             for job in jobs:
-                values = {"model": job.model, "keys": as_json([job.key]), "not_before": 0.0}
-                connection.execute(self._sql["postpone"], values)
+                connection.execute(self._sql["release"], {"model": job.model, "keys": as_json([job.key])})
 
     def backlog(self, model: Model) -> Backlog:
         row = self._row("pending", model=model.model)
@@ -97,5 +122,5 @@ class Jobs(Part):
             connection.execute(self._sql["retry_now"])
 
     def seconds_until_due(self, model: Model) -> float | None:
-        row = self._row("next_due", model=model.model)
-        return None if row[0] is None else max(0.0, float(row[0]) - time.time())
+        first, last = self._row("next_due", model=model.model)
+        return None if first is None else 0.0 if last > LONGEST_WAIT_SECONDS else max(0.0, float(first))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from trivet.clock import moment, stamp
 from trivet.errors import Conflict, Forbidden, NotFound
 from trivet.memory_fields import as_json
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
+from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.memories import restate
 from trivet.types import Link, LinkKind
 
@@ -79,10 +79,18 @@ class Links(Part):
     def everything(self) -> tuple[Link, ...]:
         return self._select("everything")
 
+    def readable(self, damaged: Callable[[str], object]) -> Iterator[Link]:
+        """Every link that can be read; of each that cannot, the memory it starts from is named to `damaged`."""
+        for row in self._rows("everything", viewer=self._viewer):
+            try:
+                yield _link(row)
+            except (ValueError, TypeError):
+                damaged(f"a link of {row[1]}")
+
     def _select(self, name: str, **values: str) -> tuple[Link, ...]:
         """Between memories that may both be seen."""
         rows = self._rows(name, **values, viewer=self._viewer)
-        return tuple(Link(kind=row[0], source=row[1], target=row[2], created_at=moment(row[3])) for row in rows)
+        return tuple(_link(row) for row in rows)
 
     def _key(self, connection: Connection, id: str) -> int:
         values = {"id": id, "viewer": self._viewer}
@@ -110,3 +118,7 @@ class Links(Part):
             restate(connection, target)
         for key in (source, target):
             connection.note_change(key)
+
+
+def _link(row: Row) -> Link:
+    return Link(kind=row[0], source=row[1], target=row[2], created_at=moment(row[3]))

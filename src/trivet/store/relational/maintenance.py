@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 
-from trivet.store.records import Document, Maker
+from trivet.ids import new_id
+from trivet.store.records import Document, Maker, Model
 from trivet.store.relational.audit import broken_links
-from trivet.store.relational.database import Part
+from trivet.store.relational.database import Part, StoreDatabase
 from trivet.store.relational.memories import write_lexical
+from trivet.store.relational.read_rows import RowCheck, told
 from trivet.types import Finding, Memory
 
+_IDENTITY = "store"
 REINDEX_LEXICAL = "Run `trivet reindex --lexical`."
 _LINK_AGAIN = "Make the link again: `trivet unlink NEW supersedes OLD`, then `trivet link NEW supersedes OLD`."
-_RESTORE = "Run `trivet backup --restore FILE` with a backup."
+RESTORE = "Run `trivet backup --restore FILE` with a backup."
+ROWS_READ = "rows that can be read"
 _REINDEX_GRAPH = "Run `trivet reindex --graph`."
 _REINDEX_VECTORS = "Run `trivet reindex --vectors`."
+# In the table of single values.
+_SALT = "salt"
+_SALT_BYTES = 32
 
 
 class Maintenance(Part, ABC):
     file = "maintenance"
+
+    def __init__(self, database: StoreDatabase) -> None:
+        super().__init__(database)
+        self._whole = database
 
     @abstractmethod
     def backup(self, target: Path) -> None:
@@ -41,11 +53,12 @@ class Maintenance(Part, ABC):
                 count += 1
         return count
 
-    def rebuild_vectors(self) -> int:
-        """Asks for every vector anew. The old ones answer until each is replaced."""
+    def rebuild_vectors(self, only: Model | None = None) -> int:
+        """Asks for every vector anew, of one model or of all. The old ones answer until each is replaced."""
         with self._database.write() as connection:
-            for row in connection.execute(connection.sql("vectors")["models"]).fetchall():
-                connection.execute(connection.sql("jobs")["enqueue_model"], {"model": row["model"]})
+            rows = connection.execute(connection.sql("vectors")["models"]).fetchall()
+            for number in [only.model] if only else [row["model"] for row in rows]:
+                connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
             return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
 
     def rebuild_graph(self) -> int:
@@ -56,6 +69,34 @@ class Maintenance(Part, ABC):
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
 
+    def salt(self) -> bytes:
+        """Random bytes of this store alone, made when they are first asked for."""
+        row = self._row("get_meta", name=_SALT)
+        if row is None:
+            with self._database.write() as connection:
+                connection.execute(self._sql["add_meta"], {"name": _SALT, "value": secrets.token_hex(_SALT_BYTES)})
+            row = self._row("get_meta", name=_SALT)
+        return bytes.fromhex(row[0])
+
+    def finish_erasing(self) -> str | None:
+        """Takes what was purged out of the files too; what is still pending and why, or None."""
+        return self._whole.finish_erasing()
+
+    def pending_erasure(self) -> str | None:
+        return self._whole.pending_erasure()
+
+    def identity(self) -> str:
+        """The store's place and a number of its own: two stores of one name in two containers are still two."""
+        row = self._row("get_meta", name=_IDENTITY)
+        if row is None:
+            with self._database.write() as connection:
+                connection.execute(self._sql["add_meta"], {"name": _IDENTITY, "value": new_id()})
+            row = self._row("get_meta", name=_IDENTITY)
+        return f"{self._place()} [{row[0]}]"
+
+    def _place(self) -> str:
+        return self._database.name
+
     def set_version(self, maker: Maker, version: int) -> None:
         with self._database.write() as connection:
             connection.execute(self._sql["set_meta"], {"name": maker, "value": str(version)})
@@ -64,7 +105,8 @@ class Maintenance(Part, ABC):
         row = self._row("get_meta", name=maker)
         return int(row[0]) if row else 0
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self, whole: bool = True) -> tuple[Finding, ...]:
+        """With `whole` every row is read and understood, which takes seconds in a large store."""
         with self._database.errors():
             return (
                 self._count("lexical", "missing", "memories missing from the lexical index", REINDEX_LEXICAL),
@@ -75,9 +117,16 @@ class Maintenance(Part, ABC):
                 self._count("graph", "unaccounted", "concepts that nothing mentions", _REINDEX_GRAPH),
                 self._count("graph", "missing", "memories neither in the graph nor waiting for it", _REINDEX_GRAPH),
                 self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
-                self._count("maintenance", "without_revision", "memories without their revision", _RESTORE),
+                self._count("maintenance", "without_revision", "memories without their revision", RESTORE),
                 self._audit(),
+                self._erased(),
             )
+
+    def _erased(self) -> Finding:
+        pending = self.finish_erasing()
+        remedy = "End what reads for so long, then run `trivet doctor` again." if pending else None
+        detail = pending or "gone from the files"
+        return Finding(check="purged memories", ok=pending is None, detail=detail, remedy=remedy)
 
     def _audit(self) -> Finding:
         broken = broken_links(self._database)
@@ -90,3 +139,9 @@ class Maintenance(Part, ABC):
         return Finding(
             check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
         )
+
+
+def rows_read(check: RowCheck) -> Finding:
+    ok = not check.problems
+    detail = f"all of {check.rows}" if ok else told(check.problems)
+    return Finding(check=ROWS_READ, ok=ok, detail=detail, remedy=None if ok else RESTORE)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from trivet.clock import moment, now, stamp
-from trivet.errors import Conflict, Forbidden, NotFound
+from trivet.errors import Conflict, Damaged, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.ids import id_range
+from trivet.store.relational.likely_updates import clear_likely_updates
 from trivet.store.relational.readings import clear_graph
-from trivet.store.relational.secrets import insert_secrets
+from trivet.store.relational.secrets import check_keys, insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
 from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, State, Stats
+
+logger = logging.getLogger("trivet.store")
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
@@ -28,7 +32,9 @@ _ORDERS: dict[Sort, str] = {
 _EXPORT_BATCH = 500
 _COUNTED = ("links", "revisions", "sensitive", "passages", "concepts", "mentions", "statements")
 # Also of a memory that is shared for writing.
-_OWNERS_ALONE = ("forget", "restore", "purge", "import")
+_OWNERS_ALONE = ("forget", "restore", "purge", "import", "redact")
+# What decides who sees a memory, and whether recall still finds it.
+_OWNERS_FIELDS = ("tags", "scope", "sensitive", "state", "valid_from", "valid_to")
 
 
 class Memories(Part):
@@ -41,9 +47,10 @@ class Memories(Part):
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
         with self._database.write() as connection:
+            check_keys(connection, (sealed for entry in entries for sealed in entry.secrets))
             ids = as_json(entry.memory.id for entry in entries)
             rows = connection.execute(self._sql["seen_by_ids"], {"ids": ids, "viewer": None}).fetchall()
-            known = {row["id"]: to_memory(row) for row in rows}
+            known = {row["id"]: _memory(row) for row in rows}
             added = []
             for entry in entries:
                 added.append(self._add(connection, entry, known.get(entry.memory.id)))
@@ -61,11 +68,12 @@ class Memories(Part):
             return id
         with self._database.errors():
             taken = self._database.unseen().execute(self._sql["keys_of_ids"], {"ids": as_json([id])}).fetchone()
-        return id if taken is None or self.get_many([id]) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
+        return id if taken is None or self._is_seen(id) else str(uuid.uuid5(uuid.UUID(id), self._viewer))
 
     def replace(self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()) -> Memory:
         """Writes the next revision of a memory; `memory.revision` is the one it replaces."""
         with self._database.write() as connection:
+            check_keys(connection, secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(
@@ -89,9 +97,11 @@ class Memories(Part):
         """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
         memory = entry.memory
         with self._database.erasing() as connection:
+            check_keys(connection, entry.secrets)
             row = self._row_of(memory.id)
             if row["revision"] != memory.revision:
                 raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
+            self._check_rights(connection, row, None, "redact")
             key: int = row["key"]
             connection.execute(self._sql["update"], {**to_row(memory, entry.document.length), "key": key})
             for revision in entry.history:
@@ -101,6 +111,7 @@ class Memories(Part):
             insert_secrets(connection, key, entry.secrets)
             self._clear_derived(connection, key)
             self._write_derived(connection, key, memory, entry.document)
+            note_write(connection, self._viewer, "redact", [memory.id])
 
     def purge(self, id: str) -> None:
         with self._database.erasing() as connection:
@@ -120,11 +131,29 @@ class Memories(Part):
             note_write(connection, self._viewer, "purge", [id])
 
     def get(self, id: str) -> Memory:
-        return to_memory(self._row_of(id))
+        return _memory(self._row_of(id))
+
+    def get_for(self, id: str, action: str) -> Memory:
+        """The memory, for a verb that is going to change it: refused here, before the verb writes anything."""
+        row = self._row_of(id)
+        with self._database.errors():
+            self._check_rights(self._database.unseen(), row, None, action)
+        return _memory(row)
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
-        rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
-        return {row["id"]: to_memory(row) for row in rows}
+        """Those that are there and can be read. A damaged one must not cost an answer the others; the log names it."""
+        try:
+            rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
+        except Damaged:
+            rows = list(self._each(ids))
+        return {memory.id: memory for memory in _readable(rows, _log_damaged)}
+
+    def _each(self, ids: Sequence[str]) -> Iterator[Row]:
+        for id in ids:
+            try:
+                yield from self._rows("seen_by_id", id=id, viewer=self._viewer)
+            except Damaged:
+                _log_damaged(id)
 
     def ids_starting_with(self, start: str, limit: int) -> list[str]:
         """Of the memories that the viewer may see, in any state. `start` is of hexadecimal digits and hyphens."""
@@ -132,16 +161,7 @@ class Memories(Part):
 
     def revisions(self, id: str) -> tuple[Revision, ...]:
         self._row_of(id)
-        rows = self._rows("revisions", id=id, viewer=self._viewer)
-        return tuple(
-            Revision(
-                revision=row["revision"],
-                changed_at=moment(row["changed_at"]),
-                action=row["action"],
-                memory=msgspec.json.decode(row["snapshot"], type=Memory),
-            )
-            for row in rows
-        )
+        return tuple(_revision(id, row) for row in self._rows("revisions", id=id, viewer=self._viewer))
 
     def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page:
         parameters = {**filter_parameters(filter, now()), "limit": limit, "offset": offset}
@@ -149,7 +169,7 @@ class Memories(Part):
             connection = self._database.read()
             rows = connection.execute(connection.sql.ordered("visible", "page", _ORDERS[sort]), parameters).fetchall()
             total = connection.execute(connection.sql("visible")["total"], parameters).fetchone()[0]
-        return Page(memories=tuple(to_memory(row) for row in rows), total=total, offset=offset)
+        return Page(memories=tuple(_readable(rows, _log_damaged)), total=total, offset=offset)
 
     def everything(self) -> Iterator[Memory]:
         key = 0
@@ -157,8 +177,32 @@ class Memories(Part):
             rows = self._rows("after_key", key=key, limit=_EXPORT_BATCH, viewer=self._viewer)
             if not rows:
                 return
-            yield from (to_memory(row) for row in rows)
+            yield from (_memory(row) for row in rows)
             key = rows[-1]["key"]
+
+    def readable(self, damaged: Callable[[str], object]) -> Iterator[Memory]:
+        """Every memory that can be read; each that cannot is named to `damaged`, by its id."""
+        key = 0
+        while True:
+            try:
+                rows = self._rows("after_key", key=key, limit=_EXPORT_BATCH, viewer=self._viewer)
+            except Damaged:
+                rows = list(self._one_by_one(key, damaged))
+                yield from _readable(rows, damaged)
+                return
+            if not rows:
+                return
+            yield from _readable(rows, damaged)
+            key = rows[-1]["key"]
+
+    def _one_by_one(self, after: int, damaged: Callable[[str], object]) -> Iterator[Row]:
+        """From a key on. The keys and ids come out of an index, which need not read the rows."""
+        for key, id in self._rows("keys_and_ids"):
+            if key > after:
+                try:
+                    yield from self._rows("seen_by_key", key=key, viewer=self._viewer)
+                except Damaged:
+                    damaged(id)
 
     def is_visible(self, id: str, filter: Filter) -> bool:
         return bool(self._visible("changed_keys", filter, keys=as_json([self._row_of(id)["key"]])))
@@ -219,6 +263,9 @@ class Memories(Part):
             bytes=self._database.size() if self._viewer is None else None,
         )
 
+    def _is_seen(self, id: str) -> bool:
+        return self._row("is_seen", id=id, viewer=self._viewer) is not None
+
     def _row_of(self, id: str) -> Row:
         row: Row | None = self._row("seen_by_id", id=id, viewer=self._viewer)
         if row is None:
@@ -226,7 +273,7 @@ class Memories(Part):
         return row
 
     def _check_rights(self, connection: Connection, row: Row, new: Memory | None, action: str) -> None:
-        """Those with whom a memory is shared may at most change its text, and cannot show it to yet others."""
+        """Those with whom a memory is shared may at most change what it says, and cannot show or hide it."""
         owner, viewer = row["owner"], self._viewer
         if viewer is None or viewer == owner:
             return
@@ -235,11 +282,11 @@ class Memories(Part):
         values = {"key": row["key"], "viewer": viewer}
         if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
             raise Forbidden(f"This memory belongs to {owner} and is shared with you for reading. Nothing was changed.")
-        old = to_memory(row)
-        if new is not None and (new.tags, new.sensitive, new.scope) != (old.tags, old.sensitive, old.scope):
+        old = _memory(row)
+        if new is not None and any(getattr(new, name) != getattr(old, name) for name in _OWNERS_FIELDS):
             raise Forbidden(
-                f"Its owner {owner} alone can change the tags, the scope or the sensitivity of a memory, since these "
-                "decide who sees it. Nothing was changed."
+                f"Its owner {owner} alone can change the tags, the scope, the sensitivity, the state or the times of a "
+                "memory, since these decide who sees it and whether it is found. Nothing was changed."
             )
 
     def _add(self, connection: WriteTransaction, entry: Entry, existing: Memory | None) -> Added:
@@ -247,7 +294,7 @@ class Memories(Part):
         if self._viewer is not None and memory.owner != self._viewer:
             raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
         if existing is not None:
-            if not self.get_many([memory.id]):
+            if not self._is_seen(memory.id):
                 raise Conflict("Two requests claimed one id at once. Nothing was written; send it again.")
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
@@ -288,6 +335,7 @@ class Memories(Part):
         connection.execute(connection.sql("jobs")["cancel"], {"key": key})
         connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
         clear_graph(connection, key)
+        clear_likely_updates(connection, key)
 
     def _write_derived(self, connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
         if memory.tags:
@@ -296,7 +344,44 @@ class Memories(Part):
             write_lexical(connection, key, document)
             connection.put("jobs", "enqueue", {"key": key})
             connection.put("graph", "enqueue", {"key": key})
+            connection.put("likely_updates", "enqueue", {"key": key})
         connection.note_change(key)
+
+
+def _memory(row: Row) -> Memory:
+    try:
+        return to_memory(row)
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise _damaged(f"Memory {row['id']}") from error
+
+
+def _revision(id: str, row: Row) -> Revision:
+    try:
+        return Revision(
+            revision=row["revision"],
+            changed_at=moment(row["changed_at"]),
+            action=row["action"],
+            memory=msgspec.json.decode(row["snapshot"], type=Memory),
+        )
+    except (ValueError, TypeError, msgspec.MsgspecError) as error:
+        raise _damaged(f"Revision {row['revision']} of memory {id}") from error
+
+
+def _damaged(what: str) -> Damaged:
+    """Without the reason, which quotes what is stored."""
+    return Damaged(f"{what} is damaged and cannot be read. Put a backup back with `trivet backup --restore FILE`.")
+
+
+def _log_damaged(id: str) -> None:
+    logger.warning("Memory %s is damaged and was left out of an answer. `trivet doctor` says more.", id)
+
+
+def _readable(rows: Sequence[Row], damaged: Callable[[str], object]) -> Iterator[Memory]:
+    for row in rows:
+        try:
+            yield _memory(row)
+        except Damaged:
+            damaged(str(row["id"]))
 
 
 def _as_revision(memory: Memory, action: str) -> Revision:

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
+from trivet.bounded_cache import MIB, BoundedCache
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import StoreDatabase, Weights
 from trivet.store.scoring import Postings
 
-# A bound on memory: 16 bytes a posting, so 32 MiB. The least recently used terms go first.
-POSTINGS_KEPT = 2_000_000
+# For posting lists: 16 bytes a posting, and so much for a list, however short. A word that no memory holds has one too.
+POSTINGS_BYTES = 48 * MIB
+LIST_BYTES = 500
+# For the terms of memories that changed since lists were read.
+DOCUMENTS_BYTES = 8 * MIB
+# A term and its count in a dictionary; terms are short.
+TERM_BYTES = 200
 # A term that missed more changes than this is read anew rather than mended.
 CHANGES_MENDED = 300
+
+
+# Of each indexed field of a memory, how often it holds each term.
+_Document = tuple[Counter[str], ...]
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -32,11 +42,10 @@ class PostingCache:
         self._read = database.read_postings
         self._sql = database.sql("lexical")
         self._lock = threading.Lock()
-        self._entries: OrderedDict[tuple[str, Weights], _Entry] = OrderedDict()
-        self._size = 0
+        self._entries: BoundedCache[tuple[str, Weights], _Entry] = BoundedCache(POSTINGS_BYTES, _entry_bytes)
         self._log: list[tuple[int, int]] = []
         self._log_start = 0
-        self._documents: dict[int, tuple[Counter[str], ...]] = {}
+        self._documents: BoundedCache[int, _Document] = BoundedCache(DOCUMENTS_BYTES, _document_bytes)
 
     def of(self, terms: Iterable[str], weights: Weights) -> dict[str, Postings]:
         """The list of each term, as of one moment."""
@@ -45,16 +54,17 @@ class PostingCache:
             sequence = known if bound is None else min(known, bound)
             found = {term: self._fresh(term, weights, sequence) for term in terms}
             if sequence < known:  # documents were read as they were at that moment, and are something else by now
-                self._documents = {}
+                self._documents.clear()
             return found
 
     def _fresh(self, term: str, weights: Weights, sequence: int) -> Postings:
-        entry = self._entries.get((term, weights))
+        entry = known = self._entries.get((term, weights))
         if entry is None or entry.sequence < self._log_start:
             entry = _Entry(sequence, self._read(term, weights))
         elif entry.sequence < sequence:
             entry = self._mend(term, weights, entry, sequence)
-        self._keep((term, weights), entry)
+        if entry is not known:
+            self._entries.put((term, weights), entry)
         return entry.postings
 
     def _follow(self) -> int:
@@ -62,11 +72,12 @@ class PostingCache:
         known = self._log[-1][0] if self._log else self._log_start
         changed = self._changes.since(known)
         if changed is None or len(self._log) + len(changed) > 10 * CHANGES_MENDED:
-            self._log, self._log_start, self._documents = [], self._changes.last(), {}
+            self._log, self._log_start = [], self._changes.last()
+            self._documents.clear()
         elif changed:
             self._log.extend(changed)
             for _, key in changed:
-                self._documents.pop(key, None)
+                self._documents.drop(key)
         return self._log[-1][0] if self._log else self._log_start
 
     def _mend(self, term: str, weights: Weights, entry: _Entry, sequence: int) -> _Entry:
@@ -91,13 +102,13 @@ class PostingCache:
             with self._database.errors():
                 row = self._database.read().execute(self._sql["document"], {"key": key}).fetchone()
             document = tuple(Counter(text.split(" ")) for text in row) if row else ()
-            self._documents[key] = document
+            self._documents.put(key, document)
         return float(sum(weight * field[term] for weight, field in zip(weights, document, strict=False)))
 
-    def _keep(self, name: tuple[str, Weights], entry: _Entry) -> None:
-        previous = self._entries.pop(name, None)
-        self._size += len(entry.postings.keys) - (len(previous.postings.keys) if previous else 0)
-        self._entries[name] = entry
-        while self._size > POSTINGS_KEPT and len(self._entries) > 1:
-            _, dropped = self._entries.popitem(last=False)
-            self._size -= len(dropped.postings.keys)
+
+def _entry_bytes(entry: _Entry) -> int:
+    return LIST_BYTES + entry.postings.keys.nbytes + entry.postings.frequencies.nbytes
+
+
+def _document_bytes(document: _Document) -> int:
+    return sum(TERM_BYTES * (1 + len(field)) for field in document)

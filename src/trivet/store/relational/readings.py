@@ -6,7 +6,6 @@ is a reading moved into the future: if the process that holds it dies, it falls 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from trivet.clock import now
@@ -20,6 +19,8 @@ from trivet.store.relational.database import Connection, Database, Part, WriteTr
 
 # A word that more memories hold says little about a name; the newest are enough to find its neighbours.
 MEMORIES_LOOKED_AT = 50
+# More than any lease or retry takes. Whatever is put off for longer was so under a clock that has been set back since.
+LONGEST_WAIT_SECONDS = 3_600.0
 # The time before all times.
 BEGINNING = "0001-01-01T00:00:00.000000Z"
 # What the other concept has already goes first; then everything of this one becomes the other's.
@@ -39,15 +40,14 @@ class Readings(Part):
         self._budget = Budget(database, "language model")
 
     def lease(self, reader: Reader, limit: int, seconds: float) -> tuple[Reading, ...]:
-        moment = time.time()
-        due = self._row("next_due", reader=reader)[0]
-        if due is None or due > moment:  # nothing to do must not cost a write transaction
+        first, last = self._row("next_due", reader=reader)
+        if first is None or (first > 0 and last <= LONGEST_WAIT_SECONDS):  # no work must not cost a write transaction
             return ()
         with self._database.take() as connection:
-            parameters = {"reader": reader, "moment": moment, "limit": limit}
-            rows = connection.execute(self._sql["due"], parameters).fetchall()
+            connection.execute(self._sql["take_over"], {"reader": reader, "longest": LONGEST_WAIT_SECONDS})
+            rows = connection.execute(self._sql["due"], {"reader": reader, "limit": limit}).fetchall()
             keys = as_json(row["memory"] for row in rows)
-            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "not_before": moment + seconds})
+            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "seconds": seconds})
         return tuple(
             Reading(
                 row["memory"], row["revision"], row["attempts"], row["title"], row["content"], texts(row["tags"]),
@@ -86,16 +86,15 @@ class Readings(Part):
             drop_orphans(connection, touched)
 
     def fail(self, reader: Reader, readings: Sequence[Reading], error: str, retry_after: float) -> None:
-        not_before = time.time() + retry_after
         with self._database.take() as connection:
             for reading in readings:
                 values = {"memory": reading.key, "reader": reader, "revision": reading.revision, "error": error}
-                connection.execute(self._sql["fail"], {**values, "not_before": not_before})
+                connection.execute(self._sql["fail"], {**values, "seconds": retry_after})
 
     def release(self, reader: Reader, readings: Sequence[Reading]) -> None:
         with self._database.take() as connection:
             keys = as_json(reading.key for reading in readings)
-            connection.execute(self._sql["postpone"], {"reader": reader, "keys": keys, "not_before": 0.0})
+            connection.execute(self._sql["release"], {"reader": reader, "keys": keys})
 
     def backlog(self, reader: Reader) -> Backlog:
         row = self._row("pending", reader=reader)

@@ -51,8 +51,12 @@ class Shares(Part):
 
     def all(self) -> tuple[Share, ...]:
         """Those that the viewer made or has; without a viewer, those of all users."""
-        memories = self._rows("of_memories", viewer=self._database.viewer)
-        tags = self._rows("of_tags", viewer=self._database.viewer)
+        viewer = {"viewer": self._database.viewer}
+        with self._database.errors():
+            # PostgreSQL itself shows a user the shares that they have, not those that they made.
+            connection = self._database.unseen()
+            memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
+            tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
         return (
             *(
                 Share(owner=row[0], id=row[1], user=row[2], permission=row[3], created_at=moment(row[4]))

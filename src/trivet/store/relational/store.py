@@ -18,6 +18,7 @@ from trivet.store.relational.ids import Ids
 from trivet.store.relational.inbox import Inbox
 from trivet.store.relational.jobs import Jobs
 from trivet.store.relational.lexical import LexicalIndex
+from trivet.store.relational.likely_updates import LikelyUpdates
 from trivet.store.relational.links import AnyLinks, Links
 from trivet.store.relational.memories import Memories
 from trivet.store.relational.secrets import Secrets
@@ -70,6 +71,7 @@ class RelationalStore:
         """Makes the parts that hold words, for the owner of the store or for one user of a server."""
         self.memories = Memories(database, self._visibility)
         self.links = Links(database, self._any_links)
+        self.likely_updates = LikelyUpdates(database)
         self.concepts = Concepts(database)
         self.secrets = Secrets(database)
         self.shares = Shares(database)

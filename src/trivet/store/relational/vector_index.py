@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trivet.errors import EmbedderError
@@ -16,6 +16,8 @@ from trivet.types import Candidate, Filter
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from trivet.store.relational.vector_cache import Rows
 
 
 class VectorIndex(Part, ABC):
@@ -32,6 +34,21 @@ class VectorIndex(Part, ABC):
     @abstractmethod
     def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
         """The memories whose best passage is nearest to the vector, best first."""
+
+    @abstractmethod
+    def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
+        """The passages of some memories, or of all, in portions."""
+
+    def of_memory(self, model: Model, key: int) -> NDArray[np.float32] | None:
+        """The vector of a memory's first passage, if the model has made one."""
+        rows = next(iter(self._read(model, [key])), None)
+        if rows is None or not rows.keys:
+            return None
+        first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
+        return first
+
+    def prepare(self) -> None:
+        """Makes what searches among many vectors need, where a store does not do so by itself."""
 
     def close(self) -> None:
         """Ends what works beside the caller."""
@@ -72,6 +89,10 @@ class VectorIndex(Part, ABC):
         with self._database.write() as connection:
             connection.execute(self._sql["delete_model"], {"model": model.model})
             connection.note_change(MODELS)
+
+    def is_unused(self, model: Model) -> bool:
+        """Whether it has neither vectors nor memories that wait for them: then nothing is lost with it."""
+        return bool(self._row("is_unused", model=model.model)[0])
 
     def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
         spans: dict[str, list[Passage]] = {}

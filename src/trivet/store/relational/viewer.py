@@ -81,4 +81,4 @@ class ViewerDatabase:
         except StoreError as error:
             whole = self._whole.name
             text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
-            raise StoreError(text) from error
+            raise type(error)(text) from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.bounded_cache import MIB, BoundedCache
 from trivet.clock import now
 from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
@@ -23,7 +23,9 @@ from trivet.store.relational.database import Database, Row
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
-# An agent recalls within one or two scopes; a server within dozens. Each costs five bytes a memory.
+# For the latest filters. An agent recalls within one or two scopes, a server within dozens. Each takes five bytes a
+# memory: in a large store there is room for so many whatever they take, since to make one anew takes seconds there.
+FILTERS_BYTES = 8 * MIB
 FILTERS_KEPT = 64
 
 Keys = NDArray[np.int64]
@@ -45,11 +47,12 @@ def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, An
     }
 
 
-class _Entry(msgspec.Struct):
+class _Entry(msgspec.Struct, frozen=True):
     sequence: int
     mask: NDArray[np.bool_]
     lengths: NDArray[np.float32]
-    summary: tuple[int, float] | None = None
+    count: int
+    mean_length: float
 
 
 class Visibility:
@@ -57,77 +60,70 @@ class Visibility:
         self._database = database
         self._changes = changes
         self._validity = Validity(database, changes)
-        self._entries: OrderedDict[Filter, _Entry] = OrderedDict()
+        self._entries: BoundedCache[Filter, _Entry] = BoundedCache(FILTERS_BYTES)
         self._lock = threading.Lock()
 
     def of(self, filter: Filter) -> Visible:
         with self._lock:
             entry = self._fresh(filter)
-            if entry.summary is None:
-                count = int(entry.mask.sum())
-                entry.summary = (count, float(entry.lengths[entry.mask].mean()) if count else 0.0)
-            count, mean_length = entry.summary
             hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
             if not len(hidden):
-                return Visible(entry.mask, entry.lengths, count, mean_length)
+                return Visible(entry.mask, entry.lengths, entry.count, entry.mean_length)
             mask = entry.mask.copy()
             mask[hidden] = False
-            return Visible(mask, entry.lengths, count - len(hidden), mean_length)
+            return Visible(mask, entry.lengths, entry.count - len(hidden), entry.mean_length)
 
     def _fresh(self, filter: Filter) -> _Entry:
         sequence = self._changes.last()
-        entry = self._entries.get(filter)
-        if entry is None or not self._catch_up(filter, entry):
-            entry = self._load(filter, sequence)
-            self._entries[filter] = entry
-        self._entries.move_to_end(filter)
-        while len(self._entries) > FILTERS_KEPT:
-            self._entries.popitem(last=False)
+        known = self._entries.get(filter)
+        entry = (known and self._caught_up(filter, known)) or self._load(filter, sequence)
+        if entry is not known:
+            self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * (entry.mask.nbytes + entry.lengths.nbytes))
+            self._entries.put(filter, entry)
         return entry
 
     def _load(self, filter: Filter, sequence: int) -> _Entry:
         with self._database.errors():
             sql = self._database.sql("visible")["keys"]
             rows = self._database.read().execute(sql, filter_parameters(filter)).fetchall()
-        entry = _Entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32))
-        self._show(entry, [tuple(row) for row in rows])
-        return entry
+        return _entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32), [tuple(row) for row in rows])
 
-    def _catch_up(self, filter: Filter, entry: _Entry) -> bool:
+    def _caught_up(self, filter: Filter, entry: _Entry) -> _Entry | None:
+        """None where the record of changes does not reach back so far."""
         changed = self._changes.since(entry.sequence)
-        if changed is None:
-            return False
-        if changed:
-            keys = {key for _, key in changed}
-            parameters = {**filter_parameters(filter), "keys": as_json(keys)}
-            with self._database.errors():
-                sql = self._database.sql("visible")["changed_keys"]
-                rows = self._database.read().execute(sql, parameters).fetchall()
-            known = [key for key in keys if key < len(entry.mask)]
-            entry.mask = entry.mask.copy()  # a search in another thread may still be reading the old one
-            entry.mask[known] = False
-            self._show(entry, [tuple(row) for row in rows])
-            entry.sequence = changed[-1][0]
-        return True
-
-    def _show(self, entry: _Entry, rows: list[tuple[int, int]]) -> None:
-        entry.summary = None
-        if not rows:
-            return
-        keys, lengths = np.array(rows, dtype=np.int64).T
-        size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
-        if size > len(entry.mask):
-            grown = max(size, len(entry.mask) * 3 // 2)
-            entry.mask = np.concatenate([entry.mask, np.zeros(grown - len(entry.mask), bool)])
-            entry.lengths = np.concatenate([entry.lengths, np.zeros(grown - len(entry.lengths), np.float32)])
-        entry.mask[keys] = True
-        entry.lengths[keys] = lengths
+        if not changed:
+            return None if changed is None else entry
+        keys = {key for _, key in changed}
+        parameters = {**filter_parameters(filter), "keys": as_json(keys)}
+        with self._database.errors():
+            sql = self._database.sql("visible")["changed_keys"]
+            rows = self._database.read().execute(sql, parameters).fetchall()
+        mask = entry.mask.copy()  # a search in another thread may still be reading the old one
+        mask[[key for key in keys if key < len(mask)]] = False
+        return _entry(changed[-1][0], mask, entry.lengths, [tuple(row) for row in rows])
 
     def _out_of_time(self, mask: NDArray[np.bool_]) -> Keys:
         """Which of the memories shown are not valid now."""
         keys = self._validity.out_of_time(now())
         keys = keys[: np.searchsorted(keys, len(mask))]
         return keys[mask[keys]]
+
+
+def _entry(
+    sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32], shown: list[tuple[int, int]]
+) -> _Entry:
+    """With these memories shown besides: their keys and lengths in terms."""
+    if shown:
+        keys, terms = np.array(shown, dtype=np.int64).T
+        size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
+        if size > len(mask):
+            grown = max(size, len(mask) * 3 // 2)
+            mask = np.concatenate([mask, np.zeros(grown - len(mask), bool)])
+            lengths = np.concatenate([lengths, np.zeros(grown - len(lengths), np.float32)])
+        mask[keys] = True
+        lengths[keys] = terms
+    count = int(mask.sum())
+    return _Entry(sequence, mask, lengths, count, float(lengths[mask].mean()) if count else 0.0)
 
 
 class _Sorted(msgspec.Struct, frozen=True):

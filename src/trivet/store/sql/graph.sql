@@ -26,23 +26,32 @@ ON CONFLICT ({tenant}memory, reader) DO UPDATE SET revision = excluded.revision;
 DELETE FROM reading WHERE memory = :key;
 
 -- name: next_due
-SELECT min(not_before) FROM reading WHERE reader = :reader;
+-- How long until the first and the last are due; each is looked up by the index.
+SELECT (SELECT min(not_before) FROM reading WHERE reader = :reader) - {epoch},
+       (SELECT max(not_before) FROM reading WHERE reader = :reader) - {epoch};
+
+-- name: take_over
+-- What is to wait longer than anything does was put off under a clock that has been set back since.
+UPDATE reading SET not_before = 0 WHERE reader = :reader AND not_before > {epoch} + :longest::float8;
 
 -- name: due
 SELECT r.memory, r.revision, r.attempts, m.title, m.content, m.tags, coalesce(m.valid_from, m.created_at) AS since
 FROM reading AS r JOIN memory AS m ON m.key = r.memory
-WHERE r.reader = :reader AND r.not_before <= :moment AND NOT m.sensitive AND m.state != 'deleted'
+WHERE r.reader = :reader AND r.not_before <= {epoch} AND NOT m.sensitive AND m.state != 'deleted'
 ORDER BY r.not_before, r.memory LIMIT :limit
 {skip_locked:r};
 
 -- name: postpone
-UPDATE reading SET not_before = :not_before WHERE reader = :reader AND memory {in_keys:keys};
+UPDATE reading SET not_before = {epoch} + :seconds::float8 WHERE reader = :reader AND memory {in_keys:keys};
+
+-- name: release
+UPDATE reading SET not_before = 0 WHERE reader = :reader AND memory {in_keys:keys};
 
 -- name: finish
 -- Every store writes its own.
 
 -- name: fail
-UPDATE reading SET attempts = attempts + 1, last_error = :error, not_before = :not_before
+UPDATE reading SET attempts = attempts + 1, last_error = :error, not_before = {epoch} + :seconds::float8
 WHERE memory = :memory AND reader = :reader AND revision = :revision;
 
 -- name: pending

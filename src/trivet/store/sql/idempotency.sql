@@ -5,8 +5,9 @@ INSERT INTO once (name, request, taken_at) VALUES (:name, :request, :taken_at) O
 SELECT request, answer FROM once WHERE name = :name;
 
 -- name: take_over
+-- What was taken in the future was so under a clock that has been set back since.
 UPDATE once SET taken_at = :taken_at
-WHERE name = :name AND request = :request AND answer IS NULL AND taken_at < :before;
+WHERE name = :name AND request = :request AND answer IS NULL AND (taken_at < :before OR taken_at > :after);
 
 -- name: finish
 UPDATE once SET answer = :answer WHERE name = :name;
@@ -15,4 +16,4 @@ UPDATE once SET answer = :answer WHERE name = :name;
 DELETE FROM once WHERE name = :name AND answer IS NULL;
 
 -- name: forget
-DELETE FROM once WHERE taken_at < :before;
+DELETE FROM once WHERE taken_at < :before OR taken_at > :after;

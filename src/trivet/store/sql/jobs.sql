@@ -14,9 +14,23 @@ SET revision = excluded.revision, attempts = 0, not_before = 0, last_error = NUL
 -- name: cancel
 DELETE FROM job WHERE memory = :key;
 
+-- name: take_over
+-- What is to wait longer than anything does was put off under a clock that has been set back since.
+UPDATE job SET not_before = 0 WHERE model = :model AND not_before > {epoch} + :longest::float8;
+
+-- name: oldest_due
+SELECT j.memory, m.owner, length(m.content) FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= {epoch} ORDER BY j.not_before, j.memory LIMIT :limit;
+
+-- name: newest_due
+SELECT j.memory, m.owner, length(m.content) FROM job AS j JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= {epoch} ORDER BY j.memory DESC LIMIT :limit;
+
 -- name: due
-SELECT j.memory, j.revision, j.attempts, m.title, m.content FROM job AS j JOIN memory AS m ON m.key = j.memory
-WHERE j.model = :model AND j.not_before <= :moment ORDER BY j.not_before, j.memory LIMIT :limit
+-- Of the memories named, in their order, those that nobody has taken meanwhile.
+SELECT j.memory, j.revision, j.attempts, m.title, m.content
+FROM {each_key:keys} JOIN job AS j ON j.memory = wanted.value JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.not_before <= {epoch} ORDER BY wanted.key LIMIT :limit
 {skip_locked:j};
 
 -- name: newest
@@ -24,13 +38,16 @@ SELECT j.memory, j.revision, j.attempts, m.title, m.content, m.id FROM job AS j 
 WHERE j.model = :model ORDER BY j.memory DESC LIMIT :limit;
 
 -- name: postpone
-UPDATE job SET not_before = :not_before WHERE model = :model AND memory {in_keys:keys};
+UPDATE job SET not_before = {epoch} + :seconds::float8 WHERE model = :model AND memory {in_keys:keys};
+
+-- name: release
+UPDATE job SET not_before = 0 WHERE model = :model AND memory {in_keys:keys};
 
 -- name: finish
 -- Every store writes its own.
 
 -- name: fail
-UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = :not_before
+UPDATE job SET attempts = attempts + 1, last_error = :error, not_before = {epoch} + :seconds::float8
 WHERE memory = :memory AND model = :model AND revision = :revision;
 
 -- name: retry_now
@@ -49,4 +66,6 @@ SELECT count(*), count(*) FILTER (WHERE attempts > 0),
 FROM job WHERE model = :model;
 
 -- name: next_due
-SELECT min(not_before) FROM job WHERE model = :model;
+-- How long until the first and the last are due; each is looked up by the index.
+SELECT (SELECT min(not_before) FROM job WHERE model = :model) - {epoch},
+       (SELECT max(not_before) FROM job WHERE model = :model) - {epoch};

@@ -8,6 +8,12 @@ SELECT count(*) FROM job;
 INSERT INTO meta (name, value) VALUES (:name, :value)
 ON CONFLICT ({tenant}name) DO UPDATE SET value = excluded.value;
 
+-- name: drop_meta
+DELETE FROM meta WHERE name = :name AND value = :value;
+
+-- name: add_meta
+INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING;
+
 -- name: get_meta
 SELECT value FROM meta WHERE name = :name;
 

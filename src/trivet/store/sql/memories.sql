@@ -4,6 +4,9 @@ SELECT {memory} FROM memory AS m WHERE id = :id;
 -- name: seen_by_id
 SELECT {memory} FROM memory AS m WHERE id = :id AND {readable};
 
+-- name: is_seen
+SELECT 1 FROM memory AS m WHERE id = :id AND {readable};
+
 -- name: seen_by_ids
 SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
@@ -18,6 +21,12 @@ SELECT id, key FROM memory WHERE id {in_texts:ids};
 
 -- name: after_key
 SELECT {memory} FROM memory AS m WHERE key > :key AND {readable} ORDER BY key LIMIT :limit;
+
+-- name: keys_and_ids
+SELECT key, id FROM memory ORDER BY id;
+
+-- name: seen_by_key
+SELECT {memory} FROM memory AS m WHERE key = :key AND {readable};
 
 -- name: insert
 INSERT INTO memory ({memory_columns}) VALUES ({memory_values}) RETURNING key;

@@ -14,6 +14,10 @@ UPDATE embedding_model SET spec = :spec WHERE model = :model;
 -- name: delete_model
 DELETE FROM embedding_model WHERE model = :model;
 
+-- name: is_unused
+-- Whether a model has neither vectors nor memories that wait for them.
+SELECT NOT EXISTS (SELECT 1 FROM passage WHERE model = :model) AND NOT EXISTS (SELECT 1 FROM job WHERE model = :model);
+
 -- name: vectors_of
 -- Every store writes its own.
 

@@ -58,8 +58,12 @@ AND (:tags::text IS NULL OR {has_all_tags});
 (:viewer::text IS NULL OR m.owner = :viewer
  OR (NOT m.sensitive AND m.state != 'deleted' AND (
      EXISTS (SELECT 1 FROM share AS s WHERE s.memory = m.key AND s.grantee IN (:viewer, '*'))
-     OR EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
-                WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*')))));
+     OR {shared_by_tag})));
+
+-- name: shared_by_tag
+-- With the viewer, or with all.
+EXISTS (SELECT 1 FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+        WHERE t.memory = m.key AND s.owner = m.owner AND s.grantee IN (:viewer, '*'));
 
 -- name: writable
 SELECT 1 FROM memory AS m WHERE m.key = :key

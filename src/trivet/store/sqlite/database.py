@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 import time
@@ -13,28 +14,44 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.errors import StoreError
+from trivet.clock import now
+from trivet.errors import Damaged, StoreError
 from trivet.private_folder import private_folder
 from trivet.settings.existing_store import APPLICATION_ID
 from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
-from trivet.store.relational.database import Numbered, Parameters, Weights
+from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import ViewerDatabase
 from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
 from trivet.store.sqlite.dialect import QUERIES
+from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
 from trivet.store.sqlite.vectors import SqliteVectorIndex
 
 if TYPE_CHECKING:
     from trivet.store.sqlite.maintenance import SqliteMaintenance
 
+logger = logging.getLogger("trivet.store.sqlite")
+
 FOLDER = Path(__file__).parent
 SCHEMA_VERSION = latest(FOLDER)
+LOG_PENDING = (
+    "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
+)
+# How long the log is waited for when it is to be emptied.
+CHECKPOINT_PATIENCE_MS = 200
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
-
+_NOT_UTF8 = "Could not decode to UTF-8"
+PRAGMAS = (
+    "synchronous = FULL",  # an acknowledged write survives a power cut, not only a crash of the process
+    "foreign_keys = ON",
+    "secure_delete = ON",  # what is purged is overwritten, not only unlinked
+    "temp_store = MEMORY",
+    "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
+)
 
 NONE: Parameters = {}
 
@@ -71,7 +88,7 @@ class Database:
         self._guard = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
-        self._identity: tuple[int, int] | None = None
+        self._files = FilesInPlace(path)
         with self.errors():
             self._prepare()
 
@@ -92,10 +109,11 @@ class Database:
         """One transaction: all of it is committed, or nothing."""
         with self._write_lock, self.errors():
             connection = self.read()
-            self.check_in_place()
             if connection.in_transaction:  # a method that writes called another one: it is the same transaction
                 yield connection
                 return
+            self.check_in_place()
+            self._local.erases = False
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -103,6 +121,9 @@ class Database:
             except BaseException:
                 _roll_back(connection)
                 raise
+            self._check_committed()
+            if self._local.erases:
+                self.finish_erasing()
 
     take = write
 
@@ -112,8 +133,45 @@ class Database:
             yield connection
             # Merging the index segments is what drops the words of the purged text from the file.
             connection.execute(self.sql("lexical")["optimize"])
-        with self.errors():  # nor must they live on in the write-ahead log
-            self.read().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()})
+            self._local.erases = True  # the rest is done when the outermost transaction is committed
+
+    def finish_erasing(self) -> str | None:
+        """Empties the write-ahead log, in which purged words live on. What is still pending; None if nothing is.
+
+        A reader that began before the purge keeps the log from being emptied until it ends. It is waited for a moment
+        only: meanwhile nobody can write.
+        """
+        with self._write_lock, self.errors():
+            connection = self.read()
+            marked = self._marked()
+            if marked is None:
+                return None
+            if not self._emptied_log(connection):
+                return LOG_PENDING
+            self.check_in_place()
+            # Unless another process has purged something meanwhile.
+            connection.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+            return None
+
+    def pending_erasure(self) -> str | None:
+        return None if self._marked() is None else LOG_PENDING
+
+    def _marked(self) -> str | None:
+        with self.errors():
+            row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
+        return None if row is None else str(row[0])
+
+    def _emptied_log(self, connection: Connection) -> bool:
+        connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_PATIENCE_MS}")
+        try:
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError as error:  # it stays to be done
+            logger.warning("The write-ahead log of %s could not be emptied: %s", self.path, error)
+            return False
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {self._busy_time_limit_ms}")
+        return not busy
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -136,21 +194,27 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(_explain(error, self.path, self._busy_time_limit_ms)) from error
+            gone = self._files.gone()
+            told = taken_away(gone, "") if gone else _explain(error, self.path, self._busy_time_limit_ms)
+            kind = Damaged if not gone and _is_damage(str(error)) else StoreError
+            raise kind(told) from error
 
     def check_in_place(self) -> None:
         """Writes into a file that was deleted or replaced would be acknowledged and lost."""
-        if self._identity_on_disk() != self._identity:
-            raise StoreError(
-                f"{self.path} was deleted or replaced while it was open. Nothing was written; open it again."
-            )
+        gone = self._files.gone()
+        if gone is not None:
+            self._save_log()
+            raise StoreError(taken_away(gone, "Nothing was written; "))
 
-    def _identity_on_disk(self) -> tuple[int, int] | None:
-        try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return (found.st_dev, found.st_ino)
+    def _check_committed(self) -> None:
+        """Whether what was just committed is where others find it: its log may have been taken away meanwhile."""
+        gone = self._files.gone()
+        if gone is not None and not self._save_log():
+            raise StoreError(taken_away(gone, "The last write may be lost; "))
+
+    def _save_log(self) -> bool:
+        """While this process still has the log that was taken away, what it holds can be folded into the store."""
+        return self._files.log_can_be_saved() and self._emptied_log(self.read())
 
     def integers(self, sql: str, parameters: Parameters = NONE) -> NDArray[np.int64]:
         with self.errors():
@@ -213,13 +277,12 @@ class Database:
             factory=Connection,
         )
         connection.row_factory = sqlite3.Row
-        # FULL: an acknowledged write survives a power cut, not only a crash of the process.
-        # secure_delete: what is purged is overwritten, not only unlinked.
-        for pragma in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "temp_store = MEMORY"):
+        for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         with self._guard:
-            self._close_those_of_ended_threads()
+            # In this order: while one connection is open, SQLite keeps the log and its index where they are.
             self._connections.append((threading.current_thread(), connection))
+            self._close_those_of_ended_threads()
         return connection
 
     def _close_those_of_ended_threads(self) -> None:
@@ -237,12 +300,13 @@ class Database:
             raise StoreError(f"The store {self.path} cannot be made: {error.strerror}. Give another path.") from None
         if not self.path.is_file():
             raise StoreError(f"{self.path} is not a file but a folder or a device. Give the path of a file.")
-        self._identity = self._identity_on_disk()
+        self._files.note_store()
         connection = self.read()
         version = self._version(connection)
         if version < SCHEMA_VERSION:
             self._use_write_ahead_log(connection)
             self._migrate(connection)
+        self._files.note_companions()
 
     def _use_write_ahead_log(self, connection: sqlite3.Connection) -> None:
         """Changing the journal mode needs the file alone, and SQLite does not wait for that by itself."""
@@ -260,11 +324,17 @@ class Database:
         connection.execute("BEGIN")  # one snapshot: another process may be making the store at this moment
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        counts = "SELECT count(*), count(*) FILTER (WHERE type = 'trigger') FROM sqlite_master"
+        tables, triggers = connection.execute(counts).fetchone()
         connection.execute("COMMIT")
         if application != APPLICATION_ID and (tables or version):
             raise StoreError(
                 f"{self.path} is an SQLite file of another program. Nothing was changed; give another path."
+            )
+        if triggers:  # they would act on whatever is written from now on: copy it, change it, keep what is purged
+            raise StoreError(
+                f"{self.path} holds triggers, which Trivet never makes: somebody has changed the file. Nothing was "
+                "changed; take a copy that you trust, or remove them: sqlite3 FILE 'DROP TRIGGER NAME'."
             )
         if version > SCHEMA_VERSION:
             raise StoreError(
@@ -303,6 +373,10 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
+def _is_damage(text: str) -> bool:
+    return "malformed" in text or text.startswith(_NOT_UTF8)
+
+
 def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
     text = str(error)
     if "locked" in text or "busy" in text:
@@ -312,8 +386,12 @@ def _explain(error: sqlite3.Error, path: Path, busy_time_limit_ms: int) -> str:
         )
     if "full" in text:
         return f"The disk that holds {path} is full. Nothing was written; make room and try again."
+    if text.startswith(_NOT_UTF8):  # SQLite would quote what is stored
+        return f"A text in {path} is damaged. `trivet doctor` looks for more; restore a backup."
     if "not a database" in text or "malformed" in text:
         return f"{path} is not a Trivet store or is damaged ({text}). Restore a backup with `trivet backup --restore`."
+    if "decode to UTF-8" in text:  # which quotes the text
+        return f"A text in {path} is damaged, so a row cannot be read. `trivet doctor` says where; restore a backup."
     if "readonly" in text or "unable to open" in text:
         return f"{path} cannot be opened for writing ({text}). Check its rights and its folder's."
     return f"SQLite refused: {text} ({path})."

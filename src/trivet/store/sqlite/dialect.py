@@ -19,6 +19,7 @@ DIALECT = Dialect(
         "each_key": "json_each(:{}) AS wanted",
         "each_text": "json_each(:{}) AS wanted",
         "position": "instr",
+        "epoch": "((julianday('now') - 2440587.5) * 86400.0)",
         "skip_locked": "",
         "tenant": "",
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,14 @@ def test_a_key_that_is_gone(opened: Opened, monkeypatch: pytest.MonkeyPatch, tmp
             file.unlink()
     found = problems(opened())["keys of secrets"]
     assert "Bring the key back" in str(found.remedy)
+
+
+def test_a_secret_that_is_damaged(memory: Trivet, path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    memory.remember(f"The token is {github('doctor')}.")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE secret SET nonce = zeroblob(12)")
+    assert "was damaged or moved" in problems(memory)["keys of secrets"].detail
 
 
 def test_over_budget(opened: Opened) -> None:

@@ -1,3 +1,4 @@
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,7 +128,7 @@ def test_loaded_by_name(endpoint: Endpoint) -> None:
     endpoint.answer = listed
     embedder = load(f"openai:m@{endpoint.url}/#window=100")
     assert embedder is not None
-    assert embedder.identity == f"openai:m@{endpoint.url}"
+    assert embedder.identity == "openai:m", "what the vectors are, not where they come from"
     assert (embedder.window, embedder.local) == (100, False)
     assert KEY not in repr(embedder)
     assert embedder.embed_query("a").shape == (3,)
@@ -190,7 +191,7 @@ def test_no_wait_beyond_the_deadline(endpoint: Endpoint, openai: Make, waits: li
 
 def test_a_broken_server_is_given_up(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
     endpoint.answer = always({"error": "out of memory"}, 500)
-    with pytest.raises(EmbedderError, match=r"/v1/embeddings: HTTP 500: .*out of memory.*attempt 3"):
+    with pytest.raises(EmbedderError, match=r"openai:m: refused \(HTTP 500\) \(attempt 3\)"):
         openai().embed_query("a")
     assert len(endpoint.received) == 3
     assert len(waits) == 2
@@ -198,11 +199,30 @@ def test_a_broken_server_is_given_up(endpoint: Endpoint, openai: Make, waits: li
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422])
 def test_a_refusal_is_not_repeated(endpoint: Endpoint, openai: Make, status: int) -> None:
-    endpoint.answer = always({"error": f"bad key {KEY} given"}, status)
-    with pytest.raises(EmbedderError, match=f"HTTP {status}: .*bad key .key. given") as refusal:
-        openai().embed_query("a")
+    endpoint.answer = lambda body: Reply({"error": f"bad key {KEY} for {body['input']}"}, status)
+    with pytest.raises(EmbedderError, match=f"HTTP {status}") as refusal:
+        openai().embed_query("my diagnosis")
     assert len(endpoint.received) == 1
-    assert KEY not in str(refusal.value)
+    assert_says_nothing_of(refusal.value, "diagnosis", KEY, endpoint.url)
+
+
+def assert_says_nothing_of(error: BaseException, *texts: str) -> None:
+    """Neither it nor what it was raised from: a log prints those too."""
+    told = "".join(traceback.format_exception(error))
+    assert [text for text in texts if text in told.partition("Error: ")[2]] == []
+
+
+def test_a_known_code_of_the_provider_is_told_and_no_other_word(endpoint: Endpoint, openai: Make) -> None:
+    endpoint.answer = one_after_another(
+        always({"error": {"code": "model_not_found", "message": "no model my diagnosis"}}, 404),
+        always({"error": {"code": "my diagnosis", "type": ["my diagnosis"]}}, 404),
+    )
+    with pytest.raises(EmbedderError, match=r"HTTP 404.*model_not_found") as named:
+        openai().embed_query("a")
+    with pytest.raises(EmbedderError, match="HTTP 404") as unnamed:
+        openai().embed_query("a")
+    for refusal in (named, unnamed):
+        assert_says_nothing_of(refusal.value, "diagnosis")
 
 
 def test_a_silent_server_is_left(endpoint: Endpoint, openai: Make, waits: list[float]) -> None:
@@ -215,8 +235,9 @@ def test_a_silent_server_is_left(endpoint: Endpoint, openai: Make, waits: list[f
 
 def test_a_stopped_server_is_named(waits: list[float]) -> None:
     embedder = OpenAIEmbedder(Spec.parse("openai:m@http://127.0.0.1:9/v1"), wait=waits.append)
-    with pytest.raises(EmbedderError, match=r"http://127\.0\.0\.1:9/v1/embeddings: .*is the server running"):
+    with pytest.raises(EmbedderError, match=r"openai:m: .*is the server running") as refusal:
         embedder.embed_query("a")
+    assert_says_nothing_of(refusal.value, "127.0.0.1")
     assert waits == []
 
 
@@ -230,7 +251,8 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"<html>Bad gateway</html>", "not JSON: <html>Bad gateway"),
+        (b"<html>Bad gateway</html>", "not JSON"),
+        ({"data": [{"index": "my diagnosis", "embedding": [1.0]}] * 2}, "unknown shape"),
         (b"[" * 100_000, "not JSON"),
         ({"data": entries(["a"])}, "1 vectors for 2 texts"),
         ({"data": entries(["a", "b", "c"])}, "3 vectors for 2 texts"),
@@ -248,8 +270,9 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, openai: Make) -> None:
 )
 def test_a_strange_answer_is_an_error(endpoint: Endpoint, openai: Make, body: Any, says: str) -> None:
     endpoint.answer = always(body)
-    with pytest.raises(EmbedderError, match=says):
+    with pytest.raises(EmbedderError, match=says) as told:
         openai("#dimensions=3").embed_documents(["a", "b"])
+    assert_says_nothing_of(told.value, "gateway", "diagnosis", "model not found", "AAAA")
 
 
 def test_a_changed_dimension_is_an_error(endpoint: Endpoint, openai: Make) -> None:

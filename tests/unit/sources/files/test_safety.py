@@ -19,6 +19,8 @@ from trivet.sources.files.readers.markdown import read_markdown
 from trivet.sources.files.vault import resolve_vault
 from trivet.sources.files.walk import Listing, list_files
 
+# More levels than Python lets a function call itself.
+DEEP = 1_100
 SECRET = "ghp_" + "x7Kq2Lm9Pz4Rt6Vw8Yb1Nc3Df5Gh0JsAeUiT"
 
 
@@ -227,3 +229,21 @@ def test_tags_links_and_headings_in_a_private_part_are_private(memory: Trivet, w
     assert not memory.links(kept.id)
     (part,) = (one for one in memory.engine.store.vaults.parts("notes") if one.id == kept.id)
     assert "zanzibar" not in str(part).lower()
+
+
+def test_folders_are_walked_however_deep_they_are(memory: Trivet, write: Write, take: Take, vault: Path) -> None:
+    write("good.md", "good words")
+    folders = [f"{vault}/" + "d/" * depth for depth in range(1, DEEP)]
+    for folder in folders:
+        os.mkdir(folder)  # noqa: PTH102 - Path and shutil call themselves for each level
+    note = f"{folders[-1]}deep.md"
+    try:
+        Path(note).write_text("deep words")
+        done = take()
+    finally:
+        os.unlink(note)  # noqa: PTH108
+        for folder in reversed(folders):
+            os.rmdir(folder)  # noqa: PTH106
+    assert (done.stored, len(done.problems)) == (1, 1)
+    assert "deep.md: source" in done.problems[0], "only its name is too long for the source of a memory"
+    assert set(everything(memory)) == {"good words"}

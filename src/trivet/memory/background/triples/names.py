@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import unwrap
 from itertools import accumulate
 
 from trivet.graph.canonical import canonical, form
@@ -83,8 +84,8 @@ class SearchableText:
     """A text in the form of canonical names, in which a name is found however its words are joined or cased."""
 
     def __init__(self, text: str) -> None:
-        # Without the cache of `form`, which is for names: whole texts would fill the memory.
-        words = [word for word in _separators.split(form.__wrapped__(text)) if word]
+        # Without the cache of `form`, which is for names: whole texts would push them out.
+        words = [word for word in _separators.split(unwrap(form)(text)) if word]
         self._joined_words = "".join(words)
         ends = list(accumulate(map(len, words)))
         self._starts = {0, *ends}

@@ -19,7 +19,7 @@ FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at tex
 INSERT INTO tenant (tenant) VALUES (:tenant) ON CONFLICT DO NOTHING;
 
 -- name: lock_tenant
-SELECT last_key, last_concept, last_change FROM tenant FOR UPDATE;
+SELECT last_key, last_concept, last_change, pg_current_xact_id()::text AS transaction FROM tenant FOR UPDATE;
 
 -- name: insert_changes
 INSERT INTO change (sequence, memory)
@@ -38,3 +38,8 @@ SELECT last_change FROM tenant;
 SELECT coalesce((SELECT sum(pg_column_size(m.*)) FROM memory AS m), 0)
      + coalesce((SELECT sum(pg_column_size(r.*)) FROM revision AS r), 0)
      + coalesce((SELECT sum(pg_column_size(p.*)) FROM passage AS p), 0);
+
+-- name: count_by_tag
+-- Not out of memory_tag: for a user each row of that is looked up among the memories once more.
+SELECT t.tag, count(*) FROM memory AS m, jsonb_array_elements_text(m.tags::jsonb) AS t (tag)
+WHERE m.state != 'deleted' AND {readable} GROUP BY t.tag ORDER BY 2 DESC, t.tag COLLATE "C";

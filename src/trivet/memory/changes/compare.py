@@ -1,0 +1,136 @@
+"""Compares a memory with its nearest ones: which of them it may update, and which may update it.
+
+A save does it at once and tells the caller; for what comes in numbers the worker does it later. What was found is kept
+in the store, where recall reads it. Nothing is linked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from trivet.errors import RerankerError
+from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
+from trivet.memory.likeness import fingerprint
+from trivet.search.embedding import Embedding
+from trivet.store.records import Uncompared
+from trivet.types import LOCAL, Candidate, Filter, Memory
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+
+# The nearest are compared in full: what a fact replaces is among the first few.
+COMPARED = 5
+COMPARED_BY_WORDS = 3
+# By the bundled model one of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
+ONE_MATTER = 0.35
+# Less likely ones are not worth a row.
+KEPT_FROM = 0.1
+AT_ONCE = 16
+# A fact that changes is short; a document is not compared whole.
+LONGEST_CHARACTERS = 2_000
+
+Judged = tuple[Memory, Verdict]
+
+
+class Comparison:
+    """Of one memory with others. `trouble` says why the model that reads could not, where it could not."""
+
+    def __init__(self, store: Store, embedding: Embedding) -> None:
+        self._store = store
+        self._embedding = embedding
+        self.trouble: str | None = None
+
+    def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool) -> list[Judged]:
+        """Compares both ways, keeps what is likely, and returns what the memory itself may update."""
+        judged = list(self._judged(memory, near, by_meaning))
+        likely = [
+            (newer, older, verdict.probability)
+            for newer, older, verdict in judged
+            if verdict.probability >= KEPT_FROM and not newer.sensitive and not older.sensitive
+        ]
+        self._store.likely_updates.finish(memory, likely)
+        return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
+
+    def drain(self, stop: threading.Event, most: int | None = None) -> int:
+        """Compares everything that waits and can be compared, or the latest of it."""
+        done = 0
+        serving = self._embedding.serving()
+        while not stop.is_set() and (most is None or done < most):
+            waiting = self._store.likely_updates.waiting(serving, AT_ONCE)
+            for one in waiting:
+                self._compare(one)
+            done += len(waiting)
+            if len(waiting) < AT_ONCE:
+                break
+        return done
+
+    def _compare(self, one: Uncompared) -> None:
+        memory = self._store.memories.get_many([one.id]).get(one.id)
+        if memory is None or memory.revision != one.revision or memory.state != "active":
+            self._store.likely_updates.skip(one)
+            return
+        serving = self._embedding.serving()
+        vector = self._store.vectors.of_memory(serving, one.key) if serving else None
+        near: Sequence[Candidate] = ()
+        if serving is not None and vector is not None:
+            filter = Filter(scope=memory.scope, states=("active",), viewer=_viewer(memory))
+            near = self._store.vectors.search(serving, vector, filter, COMPARED + 1)
+        self.keep(memory, near, by_meaning=bool(near))
+
+    def _judged(
+        self, memory: Memory, near: Sequence[Candidate], by_meaning: bool
+    ) -> Iterator[tuple[Memory, Memory, Verdict]]:
+        """As (newer, older, verdict). `by_meaning`: the scores of `near` are cosines."""
+        if len(memory.content) > LONGEST_CHARACTERS:
+            return
+        cosines = {one.id: one.score for one in near} if by_meaning else {}
+        serving = self._embedding.serving()
+        identity = serving.identity if serving else None
+        ids = [one.id for one in near if one.id != memory.id][:COMPARED]
+        # What was stored a moment ago has no vector yet; nearly the same words find it.
+        alike = self._store.lexical.similar(memory.id, fingerprint(memory.content), COMPARED_BY_WORDS, _viewer(memory))
+        others = self._store.memories.get_many(list(dict.fromkeys([*ids, *alike]))).values()
+        known_embedder = (identity or "").partition("/")[0] in change_model().unread.embedders
+        older, newer = [], []
+        for other in others:
+            cosine = None if other.sensitive else cosines.get(other.id)
+            if known_embedder and cosine is not None and cosine < ONE_MATTER:
+                continue
+            if is_comparable(memory, other):
+                older.append((other, cosine))
+            elif is_comparable(other, memory):
+                newer.append((other, cosine))
+        texts = [Older(other.content, cosine) for other, cosine in older]
+        for (other, _), verdict in zip(older, self._verdicts(memory.content, texts, identity), strict=True):
+            yield memory, other, verdict
+        for other, cosine in newer:
+            [verdict] = self._verdicts(other.content, [Older(memory.content, cosine)], identity)
+            yield other, memory, verdict
+
+    def _verdicts(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
+        try:
+            return verdicts(new, olds, identity)
+        except RerankerError as error:
+            self.trouble = str(error)
+            return at_first_sight(new, olds, identity)
+
+
+def _viewer(memory: Memory) -> str | None:
+    """Who sees what is compared: the owner, since only owners have their memories superseded."""
+    return None if memory.owner == LOCAL else memory.owner
+
+
+def is_comparable(new: Memory, old: Memory) -> bool:
+    """An update comes later, of the same scope and by the same owner: only owners may have a memory superseded.
+    Parts of one source stand side by side."""
+    same_source = new.source is not None and old.source is not None and new.source.uri == old.source.uri
+    return (
+        old.id != new.id
+        and old.state == new.state == "active"
+        and old.scope == new.scope
+        and old.owner == new.owner
+        and old.created_at <= new.created_at
+        and not same_source
+    )

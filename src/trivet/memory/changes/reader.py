@@ -1,0 +1,35 @@
+"""The model that reads two statements and says whether the newer makes the older one outdated. It comes with Trivet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from trivet.models import WEIGHTS
+
+if TYPE_CHECKING:
+    from trivet.models.rerank.onnx import OnnxReranker
+
+FOLDER = "changes"
+# Raised when another model reads, so that every store compares its memories anew.
+READER_VERSION = 1
+# Some milliseconds a pair; a machine that needs longer than this for a few is not waited for.
+LONGEST_SECONDS = 5.0
+
+
+@cache
+def _reader() -> OnnxReranker:
+    from trivet.models.rerank.onnx import bundled
+
+    return bundled(FOLDER)
+
+
+def read(new: str, olds: Sequence[str]) -> list[float]:
+    """One number a pair; above 0 it is rather an update than none. Raises RerankerError."""
+    return _reader().score(new, olds, time.monotonic() + LONGEST_SECONDS)
+
+
+def is_there() -> bool:
+    return (WEIGHTS / FOLDER / "model.onnx").is_file()

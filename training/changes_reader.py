@@ -1,0 +1,178 @@
+"""Teach a reader of two statements whether the newer updates the older, starting from a reranker.
+
+    python training/changes_reader.py --model reranker-6.npz --tokenizer tokenizer.json --pairs changes.json.xz \
+        --output OUT [--relu] [--words other.npz]
+
+Several models of different seeds are averaged. Scores of trained pairs come from folds that did not see them, so that
+what is fitted on top of them trusts them no more than it may. The word table stays as it is and is not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch.nn import functional
+
+from answers import WORDS, Material, _layers
+from encoder import Reranker, Shape, State, Texts, averaged, load_half, ready, save_half, scored
+
+RATE, WARM_UP, DECAY = 8e-5, 0.1, 0.01
+EPOCHS, BATCH = 8, 64
+FOLDS = 5
+# A neighbour in another store is easy, and there are many of them.
+NEIGHBOUR_WEIGHT = 0.3
+# A contradiction has no direction: with the times swapped it is an update as well. The words of change are not swapped.
+SWAPPED, SWAPPED_WEIGHT = 0.5, 0.5
+DROPOUT = 0.1
+# What a pair's label is taken from other readers, who did not see it.
+TAUGHT = 0.4
+
+
+def trained(start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarray, seed: int, device: str) -> State:
+    torch.manual_seed(seed)
+    chance = np.random.default_rng(seed)
+    reader = ready(Reranker(shape), start, device)
+    reader.float().train()
+    reader.encoder.words.weight.requires_grad_(False)
+    reader.encoder.norm.register_forward_hook(lambda _, __, out: functional.dropout(out, DROPOUT, reader.training))
+    for layer in reader.encoder.layers:
+        for part in (layer.attended, layer.narrow):
+            part.register_forward_hook(lambda _, __, out: functional.dropout(out, DROPOUT, reader.training))
+    learnt = [value for value in reader.parameters() if value.requires_grad]
+    adam = torch.optim.AdamW(learnt, lr=RATE, weight_decay=DECAY, betas=(0.9, 0.98))
+    steps = EPOCHS * len(seen) // BATCH
+    for step in range(steps):
+        share = step / steps
+        for group in adam.param_groups:
+            group["lr"] = RATE * (share / WARM_UP if share < WARM_UP else (1 - share) / (1 - WARM_UP))
+        chosen = seen[chance.integers(0, len(seen), BATCH)]
+        swap = (chance.random(BATCH) < SWAPPED) & rows.written[chosen]
+        new, old = (
+            np.where(swap, rows.old[chosen], rows.new[chosen]),
+            np.where(swap, rows.new[chosen], rows.old[chosen]),
+        )
+        weight = np.where(rows.written[chosen], np.where(swap, SWAPPED_WEIGHT, 1.0), NEIGHBOUR_WEIGHT)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            scores = scored(reader, texts, new, old).float()
+        label = torch.as_tensor(rows.label[chosen], device=device)
+        loss = functional.binary_cross_entropy_with_logits(
+            scores, label, torch.as_tensor(weight.astype(np.float32), device=device)
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(learnt, 1.0)
+        adam.step()
+        adam.zero_grad()
+    state = reader.state_dict()
+    return {name: value.detach().float().cpu() for name, value in state.items()}
+
+
+class Rows:
+    def __init__(self, material: Material, lines: Sequence[dict[str, Any]]) -> None:
+        self.new = np.array([material.number(line["new"]) for line in lines])
+        self.old = np.array([material.number(line["old"]) for line in lines])
+        self.label = np.array([line["update"] for line in lines], dtype=np.float32)
+        self.written = np.array([line["written"] for line in lines])
+        numbers: dict[str, int] = {}
+        # All rows of one pair go into one fold.
+        self.pair = np.array([numbers.setdefault(line["new"], len(numbers)) for line in lines])
+        self.hand = np.array([line["hand"] for line in lines])
+
+
+def with_head(state: State) -> State:
+    """An encoder gets a fresh head."""
+    if "hidden.weight" in state:
+        return state
+    torch.manual_seed(0)
+    head = Reranker(Shape(layers=1)).state_dict()
+    return {**state, **{name: head[name] for name in ("hidden.weight", "hidden.bias", "score.weight", "score.bias")}}
+
+
+def read(state: State, shape: Shape, texts: Texts, rows: Rows, device: str) -> np.ndarray:
+    reader = ready(Reranker(shape), state, device)
+    with torch.no_grad():
+        return np.asarray(scored(reader, texts, rows.new, rows.old).float().cpu().numpy())
+
+
+def figures(scores: np.ndarray, rows: Rows) -> dict[str, float]:
+    """Where recall and precision meet among written pairs, the area under the curve, and both at zero."""
+    written, label = rows.written, rows.label > 0
+    own, truth = scores[written], label[written]
+    order = np.argsort(-own)
+    hits = np.cumsum(truth[order])
+    said = np.arange(1, len(own) + 1)
+    meet = int(np.argmin(np.abs(hits / said - hits / truth.sum())))
+    ranks = np.argsort(np.argsort(own)) + 1
+    area = (ranks[truth].sum() - truth.sum() * (truth.sum() + 1) / 2) / (truth.sum() * (~truth).sum())
+    told = scores > 0
+    return {
+        "meet": round(float(hits[meet] / truth.sum()), 3), "area": round(float(area), 3),
+        "recall": round(float((told & label).sum() / label.sum()), 3),
+        "precision": round(float((told & label).sum() / max(1, told.sum())), 3),
+        "neighbours": round(float(told[~written].mean()), 4),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--words", type=Path, help="where the word table is, if not in the model's file")
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--relu", action="store_true")
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--folds", type=int, default=FOLDS, help="0: none, where nothing is fitted on its scores")
+    parser.add_argument("--taught", type=Path, nargs="*", default=[], help="scores of other readers to learn from")
+    options = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tokenizer = Tokenizer.from_file(str(options.tokenizer))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    material = Material(tokenizer, device)
+    with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
+        lines = json.load(file)
+    train, check = Rows(material, lines["train"]), Rows(material, lines["check"])
+    texts = material.texts()
+    if options.taught:
+        said = np.mean([np.load(path)["train"] for path in options.taught], axis=0)
+        train.label = ((1 - TAUGHT) * train.label + TAUGHT / (1 + np.exp(-said))).astype(np.float32)
+    start = with_head(load_half(options.model))
+    if options.words:
+        start[WORDS] = load_half(options.words)[WORDS]
+    shape = Shape(layers=_layers(start), inner=len(start["encoder.layers.0.widen.bias"]), relu=options.relu)
+    fold = np.random.default_rng(0).permutation(int(train.pair.max()) + 1)[train.pair] % max(1, options.folds)
+    scores = np.zeros(len(train.label), np.float32)
+    for left_out in range(options.folds):
+        state = trained(start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device)
+        found = read(state, shape, texts, train, device)
+        scores[fold == left_out] = found[fold == left_out]
+    truth = Rows(material, lines["train"])
+    print("folds", figures(scores, truth), flush=True)
+    everything = np.arange(len(train.label))
+    states = [trained(start, shape, texts, train, everything, 10 + seed, device) for seed in range(options.seeds)]
+    each = [read(state, shape, texts, check, device) for state in states]
+    for one in each:
+        print("check, one seed", figures(one, check), flush=True)
+    mean = averaged(states, [1 / len(states)] * len(states))
+    checked = read(mean, shape, texts, check, device)
+    print("check, averaged weights", figures(checked, check), flush=True)
+    print("check, averaged scores", figures(np.mean(each, axis=0), check), flush=True)
+    options.output.mkdir(parents=True, exist_ok=True)
+    name = options.model.stem
+    np.savez_compressed(options.output / f"scores-{name}.npz", train=scores, check=checked, each=np.array(each))
+    kept = {key: value for key, value in mean.items() if key != WORDS}
+    lower = {key for key in kept if key.startswith(tuple(f"encoder.layers.{n}." for n in range(3)))}
+    save_half({key: kept[key] for key in lower}, options.output / f"changes-{name}.lower.npz")
+    save_half({key: kept[key] for key in kept.keys() - lower}, options.output / f"changes-{name}.upper.npz")
+
+
+if __name__ == "__main__":
+    main()
