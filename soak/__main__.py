@@ -7,6 +7,7 @@ order and each choice follow from the seed; when exactly a signal strikes does n
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from soak.report import write
 
 def main() -> int:
     given = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that writers end and disks are unmounted
     chosen = {name: one for name, one in injectors().items() if given.only in (None, name)}
     until = time.monotonic() + given.seconds if given.seconds else None
     share = min(1.0, given.rounds / WHOLE)

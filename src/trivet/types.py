@@ -369,6 +369,7 @@ class Stats(Value, frozen=True, kw_only=True):
     mentions: int = 0
     statements: int = 0
     not_in_graph: int = 0
+    read_in_part: int = 0  # took too long to read for the graph, since this process began
     embedder: str | None
     schema: int
     bytes: int | None

@@ -13,6 +13,7 @@ UNSPACED = (
 unspaced_run = re.compile(f"[{UNSPACED}]+")
 # Starts and ends with a letter or digit; joiners may stand inside (`don't`, `a/b.py`, `E_CONN`); C++ keeps its tail.
 token_pattern = re.compile(r"[^\W_](?:[\w.\-/:@#+'\\]*[^\W_])?[+#]*")
+_hyphen_or_apostrophe = re.compile(r"[-']")
 _combining_marks = re.compile("[\u0300-\u036f]")
 
 
@@ -37,7 +38,7 @@ def is_identifier(token: str) -> bool:
         return not (token.islower() or token.isupper() or token.istitle()) and token[1:].lower() != token[1:]
     if token.isdigit():
         return False
-    letters = [part for part in re.split(r"[-']", token) if part]
+    letters = [part for part in _hyphen_or_apostrophe.split(token) if part]
     return not all(part.isalpha() for part in letters)
 
 

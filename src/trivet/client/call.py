@@ -102,7 +102,7 @@ def result_of(call: Call, body: bytes) -> Any:
         return None
     try:
         value = msgspec.json.decode(body, type=call.result)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise StoreError(
             f"The server's answer cannot be read ({str(error).replace('`', '')}). "
             "Is it Trivet, and of the same version as this one?"

@@ -74,7 +74,7 @@ def _problem(response: httpx2.Response) -> Said:
         return Said()
     try:
         return msgspec.json.decode(response.content, type=Said)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return Said()
 
 

@@ -17,7 +17,6 @@ _possessive = re.compile(r"'s?(?=\s|$)")
 _kept = re.compile(r"(?<=\d)[.,:\-/](?=\d)|[+#]")
 _dropped = re.compile(r"[\W_]+")
 _between_words = re.compile(r"\W+")
-_last = re.compile(r"[^\W\d_]+$")
 _NOT_PLURAL = ("ss", "us", "is", "os", "as", "ws")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("shes", "sh"), ("ches", "ch"), ("s", ""))
 _IRREGULAR = {
@@ -59,8 +58,11 @@ def singular(text: str) -> str:
 
 
 def _last_word(text: str) -> tuple[str, str]:
-    match = _last.search(text)
-    return (text[: match.start()], match.group()) if match else (text, "")
+    """Read from its end: a pattern that ends with `$` would try every place of a long word."""
+    start = len(text)
+    while start and text[start - 1].isalpha():
+        start -= 1
+    return text[:start], text[start:]
 
 
 def _plain(text: str) -> str:

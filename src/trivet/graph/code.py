@@ -7,7 +7,7 @@ import re
 _code_line = re.compile(
     r"^\s*(?:def|class|import|from \S+ import|return|if|elif|else|for|while|try|except|finally|with|raise|yield|async|"
     r"await|function|const|let|var|public|private|static|void|int|func|fn|package|use|struct|impl|select|insert|update|create)\b"
-    r".*[:;{})\]=]|[;{}]\s*$|^\s*[\w.\[\]\"']+\s*[-+*/|&]?=\s*\S|^\s*[\w.]+\(.*\)\s*;?\s*$|^\s*(?:@\w|#include|//|/\*)",
+    r".*[:;{})\]=]|[;{}]\s*+$|^\s*[\w.\[\]\"']++\s*+[-+*/|&]?=\s*\S|^\s*[\w.]++\(.*\)\s*+(?:;\s*+)?$|^\s*(?:@\w|#include|//|/\*)",
     re.IGNORECASE,
 )
 _defined = re.compile(

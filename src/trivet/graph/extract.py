@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from trivet.graph.canonical import canonical, singular
 from trivet.graph.code import definitions, without_code
 from trivet.graph.marks import dates_in, marks_in
 from trivet.graph.mentions import Mention, Role
 from trivet.graph.names import is_name, names_in
+from trivet.graph.reading_time import ReadingTime
 from trivet.types import ConceptKind
 
 # A change to what is extracted needs a new version: stores notice it and rebuild their graph.
@@ -25,50 +27,58 @@ MAY_BE_PLURAL: frozenset[ConceptKind] = frozenset({"name", "title", "tag", "quot
 # Kinds known by their form: a quoted `src/main.py` is a path.
 KNOWN_BY_FORM: frozenset[ConceptKind] = frozenset({"identifier", "path", "code", "url"})
 
-_parenthetical = re.compile(r"\s*[(\[][^)\]]*[)\]]\s*$")
+_parenthetical = re.compile(r"[(\[][^()\[\]]*[)\]]$")
 _lower_word = re.compile(r"(?<![\w'’])[a-z][a-z'’]+")
 _STRENGTH: dict[Role, int] = {"about": 2, "in": 1, "maybe": 0}
 
 
-def extract(title: str | None, content: str, tags: Sequence[str] = ()) -> tuple[Mention, ...]:
-    """Every concept once, in the strongest role it has, in the order of first mention."""
+def extract(
+    title: str | None, content: str, tags: Sequence[str] = (), time: ReadingTime | None = None
+) -> tuple[Mention, ...]:
+    """Every concept once, in the strongest role it has, in the order of first mention.
+
+    Those that were found when `time` is over; the title and the tags come first.
+    """
+    time = time or ReadingTime()
     found: dict[str, Mention] = {}
     if title:
-        _add_title(found, title)
+        _add_title(found, title, time)
     for tag in tags:
         _add(found, tag, "tag", "about")
     prose, code = without_code(content)
-    for defined in definitions(code):
+    for defined in takewhile(lambda _: time.is_left(), definitions(code)):
         _add(found, defined, "identifier", "about")
-    _add_text(found, prose, "in")
+    _add_text(found, prose, "in", time)
     return tuple(found.values())[:MOST_CONCEPTS]
 
 
-def _add_text(found: dict[str, Mention], text: str, role: Role) -> None:
+def _add_text(found: dict[str, Mention], text: str, role: Role, time: ReadingTime) -> None:
     """Marks come before names: an error code stays one, although it has capitals."""
     dates, rest = dates_in(text)
     for date in dates:
         _add(found, date, "date", role)
-    for mark, kind in marks_in(rest):
+    for mark, kind in takewhile(lambda _: time.is_left(), marks_in(rest)):
         _add(found, mark, kind, role)
     lower = set(_lower_word.findall(rest))
-    for name in names_in(rest):
+    for name in takewhile(lambda _: time.is_left(), names_in(rest)):
         if name.sure:
             _add(found, name.text, "name", role)
         elif name.text.lower() not in lower:  # else it is capitalised only because it begins the sentence
             _add(found, name.text, "name", "maybe")
 
 
-def _add_title(found: dict[str, Mention], title: str) -> None:
-    whole = _parenthetical.sub("", title)
+def _add_title(found: dict[str, Mention], title: str, time: ReadingTime) -> None:
+    whole = _parenthetical.sub("", title.rstrip()).rstrip()
     if len(whole.split()) <= LONGEST_TITLE_IN_WORDS:
         _add(found, whole, "title", "about")
-    _add_text(found, title, "about")
+    _add_text(found, title, "about", time)
 
 
 def _add(found: dict[str, Mention], text: str, kind: ConceptKind, role: Role) -> None:
+    if len(text) > LONGEST_LABEL:
+        return
     name = canonical(singular(text) if kind in MAY_BE_PLURAL else text)
-    if len(name) < 2 or len(text) > LONGEST_LABEL or name.isdigit():
+    if len(name) < 2 or name.isdigit():
         return
     if kind not in ("tag", "title") and not is_name(text):
         return

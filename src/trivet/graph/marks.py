@@ -16,15 +16,16 @@ LONGEST_MARK = 80
 
 _url = re.compile(r"(?:https?://|www\.)[^\s<>\"'`)\]}|]+")
 _scheme = re.compile(r"^(?:https?://)?(?:www\.)?")
-# The value of an attribute (`alt="..."`) is no quotation.
+# The value of an attribute (`alt="..."`) is no quotation. No quotation holds the mark that opens it: a run of such
+# marks would else be read to its end from each of them.
 _quoted = re.compile(
-    r"(?<![\w=])\"([^\"\n]+)\"(?!\w)|“([^”\n]+)”|«([^»\n]+)»|(?<!`)`([^`\n]+)`(?!`)|[「『《]([^」』》\n]+)[」』》]"
+    r"(?<![\w=])\"([^\"\n]+)\"(?!\w)|“([^“”\n]+)”|«([^«»\n]+)»|(?<!`)`([^`\n]+)`(?!`)|[「『《]([^「『《」』》\n]+)[」』》]"
 )
 _token = re.compile(r"(?:[~.]{0,2}[/\\]|--?|[@#])?[^\W_](?:[\w.\-/:@#+\\]*[^\W_])?(?:\(\))?")
 _code = re.compile(r"^(?:[A-Z]{1,12}[-_]?\d{2,8}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]{2,10}-\d+|0x[0-9a-fA-F]{2,16})$")
 _not_a_mark = re.compile(r"^(?:e\.g|i\.e|a\.m|p\.m|and/or|either/or|w/o|\w+'\w+|v?s\.|(?:\w\.)+\w)$", re.IGNORECASE)
 # Numbers, sizes and times are no concepts: "3.5", "11-inch", "5k", "10:30am".
-_numeric = re.compile(r"^[\d.,:/\-x×%+#]+[a-z]*$", re.IGNORECASE)
+_numeric = re.compile(r"^[\d.,:/\-x×%+#]++[a-z]*$", re.IGNORECASE)
 
 
 def marks_in(text: str) -> Iterator[Mark]:

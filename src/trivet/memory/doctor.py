@@ -125,7 +125,9 @@ def _readings(engine: Engine) -> Finding:
         return Finding(
             check=check, ok=False, detail=detail, remedy="Please report it; they are found by the other legs."
         )
-    return Finding(check=check, ok=True, detail=f"{backlog.waiting} waiting")
+    partly = engine.worker.read_in_part
+    detail = f"{backlog.waiting} waiting" + (f"; {partly} took too long and were read in part" if partly else "")
+    return Finding(check=check, ok=True, detail=detail)
 
 
 def _language_model(engine: Engine) -> Finding:

@@ -53,7 +53,7 @@ def _restored(engine: Engine, current: Memory, revision: int | None) -> Memory:
         earlier, state=state, sensitive=sensitive, revision=current.revision, owner=current.owner
     )
     check_memory(engine, restored)
-    engine.guard.check_scope(restored)
+    engine.guard.check_scope(restored.scope)
     return restored
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import msgspec
@@ -10,7 +9,6 @@ import msgspec
 from trivet.analyse import ANALYSER_VERSION
 from trivet.breaker import silent_endpoints
 from trivet.graph.extract import EXTRACTION_VERSION
-from trivet.memory.background.extraction import Extraction
 from trivet.memory.changes.reader import READER_VERSION
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
@@ -31,6 +29,7 @@ def stats(engine: Engine) -> Stats:
         failing_jobs=backlog.failing,
         last_error=engine.error_for_caller(backlog.last_error or engine.worker.last_error),
         not_in_graph=engine.store.graph.backlog("rules").waiting,
+        read_in_part=engine.worker.read_in_part,
         embedder=serving.identity if serving else engine.embedding.identity,
         notes=(
             *filter(None, (engine.embedding.difference(),)),
@@ -53,7 +52,7 @@ def reindex(engine: Engine, lexical: bool, vectors: bool, graph: bool, progress:
 
 def read_now(engine: Engine) -> int:
     """Reads everything that waits for the graph by the rules, which never wait for a server."""
-    return Extraction(engine.store).drain(threading.Event())
+    return engine.worker.read_by_rules()
 
 
 def embed_now(engine: Engine, progress: Progress | None) -> int:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.detect import SecretSpan, find
+from trivet.secrets.detect import SecretSpan, apart_from, find
 from trivet.secrets.keys import KeyRing
 from trivet.secrets.placeholder import PRIVATE, Name, filled, names_in, placeholder
 from trivet.secrets.private import private_spans
@@ -55,7 +55,8 @@ class Guard:
         not learn from the name of a placeholder that a guess was right.
         """
         if refuse:
-            self.check_scope(memory)
+            self.check_scope(memory.scope)
+        history = tuple(map(self._without_secret_names, history))
         spans = self._spans_by_text([*(old.memory for old in history), memory])
         if not spans:
             return Protected(memory, history)
@@ -68,9 +69,15 @@ class Guard:
         past = tuple(msgspec.structs.replace(old, memory=clean) for old, clean in zip(history, cleaned, strict=True))
         return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
 
-    def check_scope(self, memory: Memory) -> None:
-        if self.mode != "off" and find(memory.scope):
+    def check_scope(self, scope: str) -> None:
+        if self.mode != "off" and find(scope):
             raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
+
+    def _without_secret_names(self, old: Revision) -> Revision:
+        """An imported revision may name anything as its scope, category or act. Secrets in these are not kept."""
+        memory, clean = old.memory, self.without_secrets
+        named = msgspec.structs.replace(memory, scope=clean(memory.scope), category=clean(memory.category))
+        return msgspec.structs.replace(old, memory=named, action=clean(old.action))
 
     def spans(self, text: str) -> list[SecretSpan]:
         """Everything in a text that must not be stored as it is, from left to right."""
@@ -130,11 +137,7 @@ def _spans(text: str, secrets: bool) -> list[SecretSpan]:
     private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]
     if not secrets:
         return private
-    outside = [
-        found
-        for found in find(text)
-        if not any(found.start < other.stop and other.start < found.stop for other in private)
-    ]
+    outside = apart_from(private, find(text))
     return sorted([*private, *outside], key=lambda found: found.start)
 
 

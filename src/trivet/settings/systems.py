@@ -24,7 +24,7 @@ PLACEHOLDERS = (QUERY, WORDS, FETCH_K)
 SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh"))
 # Shells that run all their arguments as one script, unless -file names one.
 WHOLE_LINE = frozenset(("cmd", "powershell", "pwsh"))
-_RUNS = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*|--command.*")
+_RUNS = re.compile(r"-[abd-zA-Z]*c[a-zA-Z]*|--command.*")
 _HAS_VALUE = re.compile(r"[-+][a-zA-Z]*[oO]")
 
 

@@ -190,8 +190,8 @@ def test_options_before_the_command(trivet: CommandLine, staging: str, tmp_path:
 
 @pytest.mark.parametrize("command", ["recall", "get", "list"])
 def test_sensitive_content_is_masked_until_revealed(trivet: CommandLine, command: str) -> None:
-    id = trivet.json("remember", "The alarm code is 4711.", "--sensitive")["id"]
-    arguments = {"recall": ["alarm code"], "get": [id], "list": []}[command]
+    id = trivet.json("remember", "The diagnosis is 4711.", "--sensitive")["id"]
+    arguments = {"recall": ["diagnosis"], "get": [id], "list": []}[command]
     for extra in ([], ["--json"]):
         assert "4711" not in trivet(command, *arguments, *extra).out
         assert "4711" in trivet(command, *arguments, "--reveal", *extra).out

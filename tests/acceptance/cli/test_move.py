@@ -26,7 +26,7 @@ def test_export_and_import_are_a_round_trip(trivet: CommandLine, staging: str, t
 
 
 def test_export_leaves_sensitive_memories_at_home(trivet: CommandLine) -> None:
-    trivet("remember", "The alarm code is 4711.", "--sensitive")
+    trivet("remember", "The diagnosis is 4711.", "--sensitive")
     assert "4711" not in trivet("export").out
     assert "4711" in trivet("export", "--include-sensitive").out
 

@@ -6,6 +6,7 @@ import pytest
 
 from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
 from trivet.graph.mentions import Mention
+from trivet.graph.reading_time import ReadingTime
 
 
 def found(content: str, title: str | None = None, tags: tuple[str, ...] = ()) -> dict[str, Mention]:
@@ -117,3 +118,19 @@ def test_labels_stay_short() -> None:
 def test_reading_twice_finds_the_same() -> None:
     text = 'Caroline: Hey Mel! I read "Hush" by J. K. Rowling; see src/a.py and E4012 of 5 March 2024.'
     assert extract("A title", text, ("one", "two")) == extract("A title", text, ("one", "two"))
+
+
+def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
+    class ThreePieces(ReadingTime):
+        pieces = 3
+
+        def is_left(self) -> bool:
+            self.pieces -= 1
+            self.is_over = self.pieces < 0
+            return not self.is_over
+
+    text = "The `alpha` and the `beta` and the `gamma` and the `delta` stand by the sea."
+    assert [one.label for one in extract(None, text)] == ["alpha", "beta", "gamma", "delta"]
+    time = ThreePieces()
+    assert [one.label for one in extract(None, text, (), time)] == ["alpha", "beta", "gamma"]
+    assert time.is_over

@@ -14,6 +14,7 @@ from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
 from trivet.graph.extract import EXTRACTION_VERSION, extract
 from trivet.graph.mentions import Mention
+from trivet.graph.reading_time import ReadingTime
 from trivet.memory import maintenance as upkeep
 from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
@@ -228,10 +229,10 @@ def test_other_rules_read_everything_anew(open_trivet: Opened, monkeypatch: pyte
 
 
 def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_on_one(title: str | None, content: str, tags: Sequence[str] = ()) -> tuple[Mention, ...]:
+    def fails_on_one(title: str | None, content: str, tags: Sequence[str], time: ReadingTime) -> tuple[Mention, ...]:
         if "poison" in content:
             raise RecursionError("too deep")
-        return extract(title, content, tags)
+        return extract(title, content, tags, time)
 
     monkeypatch.setattr(extraction, "extract", fails_on_one)
     trivet.remember("A poison for Clara.")
@@ -259,3 +260,16 @@ def test_a_memory_outside_the_filter_says_nothing_of_itself(trivet: Trivet) -> N
     with pytest.raises(NotFound) as refused:
         trivet.graph(id, scope="other")
     assert "hidden" not in str(refused.value)
+
+
+def test_a_memory_that_takes_too_long_is_read_in_part_and_counted(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "SECONDS_A_MEMORY", 0.0)
+    trivet.remember("Clara Whitfield works at Acme.", tags=["people"])
+    trivet.drain()
+    stats = trivet.stats()
+    assert (stats.not_in_graph, stats.read_in_part) == (0, 1)
+    assert stats.concepts == 1, "its tag was read before its time was over"
+    (finding,) = (one for one in trivet.doctor() if one.check == "reading for the graph")
+    assert "1 took too long" in finding.detail

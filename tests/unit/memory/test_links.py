@@ -131,7 +131,7 @@ def test_a_resolution_is_attached(trivet: Trivet) -> None:
 def test_a_resolution_outside_the_scope_or_sensitive_is_not_told(trivet: Trivet) -> None:
     problem = trivet.remember("Zebra relay drops calls at night.", scope="mine").id
     elsewhere = trivet.remember("Raise the keepalive.", scope="theirs").id
-    secret = trivet.remember("Use the password hunter2.", scope="mine", sensitive=True).id
+    secret = trivet.remember("Use the word hunter2.", scope="mine", sensitive=True).id
     for solution in (elsewhere, secret):
         trivet.link(problem, "resolved-by", solution)
     (hit,) = hits(trivet, "zebra relay", scope="mine")

@@ -31,8 +31,9 @@ def test_the_labelled_set_is_large_enough() -> None:
 def test_no_secret_of_the_set_stands_whole_in_a_file() -> None:
     from pathlib import Path
 
-    raw = Path(__file__).with_name("secrets.jsonl").read_text(encoding="utf-8")
-    assert not [row.kind for row in load("secrets") if row.text[row.start : row.stop] in raw]
+    for name in ("secrets", "told_secrets"):
+        raw = Path(__file__).with_name(f"{name}.jsonl").read_text(encoding="utf-8")
+        assert not [row.kind for row in load(name) if row.text[row.start : row.stop] in raw]
 
 
 @pytest.mark.parametrize("split", ["tune", "test"])
@@ -42,6 +43,17 @@ def test_recall_and_false_positives(split: str) -> None:
     alarms = [row.text for row in harmless if find(row.text)]
     assert sum(found) / len(found) >= 0.95
     assert len(alarms) / len(harmless) <= 0.02, alarms
+
+
+@pytest.mark.parametrize("split", ["tune", "test"])
+def test_secrets_as_people_tell_them(split: str) -> None:
+    """In sentences, on command lines, over several lines; and their like that hold none."""
+    told, harmless = load("told_secrets", split), load("told_harmless", split)
+    assert (len(told), len(harmless)) == (50, 65)
+    found = [any(one.start <= row.start and row.stop <= one.stop for one in find(row.text)) for row in told]
+    alarms = [row.text for row in harmless if find(row.text)]
+    assert sum(found) >= 47, [row.text for row, was in zip(told, found, strict=True) if not was]
+    assert len(alarms) <= 1, alarms
 
 
 @pytest.mark.parametrize(
@@ -142,6 +154,13 @@ def test_a_placeholder_is_no_secret() -> None:
     assert found.kind == "github-token"
 
 
-def test_the_head_of_a_token_may_be_nested_as_deep_as_it_likes() -> None:
+def test_a_deep_head_is_no_token() -> None:
+    """JSON nested a thousand times in what looks like a token's head: it is read as text, and nothing fails."""
     head = base64.urlsafe_b64encode(b'{"a":' + b"[" * 20_000).decode().rstrip("=")
-    assert find(f"token {head}.{'ab3' * 20}.{'xY9' * 20} end") == ()
+    assert find(f"{head}.{letters('body', 20)}.{letters('sign', 40)}") == ()
+
+
+def test_a_key_that_holds_a_typed_run_is_found_and_a_typed_one_is_not() -> None:
+    key = "gh" + f"p_{letters('typed', 14)}12345678{letters('run', 14)}"
+    assert [one.kind for one in find(f"the bot pushes with {key} at night")] == ["github-token"]
+    assert find("api_key: abcdefgh12345678abcdefgh") == ()

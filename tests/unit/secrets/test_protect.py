@@ -161,6 +161,38 @@ def test_an_import_is_looked_through_with_its_history(trivet: Trivet, open_trive
     assert trivet.reveal(id).content == f"first {github('a')}"
 
 
+def test_no_name_in_an_imported_history_is_stored_in_clear(trivet: Trivet, open_trivet: Opened, tmp_path: Path) -> None:
+    """The scope of a memory is refused; those of its past, and what else a line may name, are guarded like its text."""
+    trivet.close()
+    other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
+    id = other.remember("first").id
+    other.edit(id, content="second")
+    lines = [json.loads(line) for line in other.export()]
+    other.close()
+    secrets = {name: github(name) for name in ("scope", "category", "action", "title", "source")}
+    first = lines[1]["history"][0]
+    first["action"] = secrets["action"]
+    first["memory"] |= {name: secrets[name] for name in ("scope", "category", "title")}
+    first["memory"]["source"] = {"uri": f"https://acme.dev/?t={secrets['source']}"}
+    trivet = open_trivet()
+    done = trivet.import_(json.dumps(line) for line in lines)
+    assert (done.stored, done.errors) == (1, ())
+    path = Path(trivet.settings.path)
+    trivet.close()
+    stored = path.read_bytes()
+    assert b"second" in stored
+    assert not [name for name, secret in secrets.items() if secret.encode() in stored]
+
+
+def test_no_field_of_a_proposal_holds_a_secret(trivet: Trivet) -> None:
+    with pytest.raises(InvalidInput, match="scope"):
+        trivet.inbox_propose("The bot deploys at night.", scope=github("scope"))
+    with pytest.raises(InvalidInput, match="memory") as refused:
+        trivet.inbox_propose("The bot deploys at night.", memory=github("memory"))
+    assert github("memory") not in str(refused.value)
+    assert trivet.inbox_list().total == 0
+
+
 def test_plain_lines_that_differ_only_in_their_secret_are_two(trivet: Trivet) -> None:
     lines = [json.dumps({"content": f"key {github(name)}"}) for name in "ab"]
     assert trivet.import_(lines).stored == 2

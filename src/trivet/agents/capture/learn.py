@@ -19,6 +19,7 @@ from trivet.memory.transcript_progress import progress_of, save_progress
 from trivet.trivet import Trivet
 
 LONGEST_PROJECT = 64
+_SEPARATOR = re.compile(r"[/\\]")
 
 
 def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
@@ -57,7 +58,7 @@ def _learn_told(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -
 def _project(event: Mapping[str, Any]) -> str:
     """The name of the folder in which the agent works."""
     folder = event.get("cwd")
-    return re.split(r"[/\\]", folder.rstrip("/\\"))[-1][:LONGEST_PROJECT] if isinstance(folder, str) else ""
+    return _SEPARATOR.split(folder.rstrip("/\\"))[-1][:LONGEST_PROJECT] if isinstance(folder, str) else ""
 
 
 def _over_budget(memory: Trivet) -> str | None:

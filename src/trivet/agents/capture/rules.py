@@ -90,7 +90,7 @@ RULES: tuple[Rule, ...] = (
         "correction",
         "You corrected something.",
         r"^(?:(?:no|nope|nah|wrong|incorrect|correction|not (?:quite|exactly|really)|actually|sorry|"
-        r"well)\b[,.:;!\s]+)+"
+        r"well)\b[,.:;!\s]++)++"
         r"(?:you (?:got|have) (?:that|it|this) wrong[,:.;]?\s*|i (?:misspoke|was wrong)(?: earlier)?[,:.;]?\s*)?"
         rf"(?P<keep_a>(?!about|glad|great|good|thanks|use|try|put|take|go|make|do|keep|i\b|you\b|there\b|the "
         rf"(?:test|build|page|plot|output|"
@@ -252,6 +252,7 @@ _corrects = re.compile(
 # "Can you remember that ...?" asks for it; "Remember that book?" does not.
 _request = re.compile(r"\b(?:can|could|will|would) you\b", re.IGNORECASE)
 _FEWEST_WORDS = 4
+_short_but_whole = re.compile(r"(?:please )?(?:call me|my )", re.IGNORECASE)
 
 
 def statements(message: str) -> list[Statement]:
@@ -293,7 +294,7 @@ def _ruled_out(sentence: str) -> bool:
 
 def _content(match: re.Match[str], sentence: str, before: str) -> str | None:
     kept = next((text for name, text in match.groupdict().items() if text), sentence).strip(" ,;:–—-")
-    if len(kept.split()) < _FEWEST_WORDS and not re.match(r"(?:please )?(?:call me|my )", kept, re.IGNORECASE):
+    if len(kept.split()) < _FEWEST_WORDS and not _short_but_whole.match(kept):
         return None
     kept = kept[0].upper() + kept[1:]
     if _dangling.match(kept):

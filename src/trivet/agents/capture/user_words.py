@@ -14,9 +14,9 @@ LONGEST_MESSAGE = 20_000
 
 _not_by_user = re.compile(
     # Our own wrapper around recalled memories, and what programs put into a user's message.
-    r"<memory-data\b.*?(?:</memory-data[^>]*>|\Z)"
+    r"<memory-data\b.*?(?:</memory-data[^<>]*>|\Z)"
     r"|<(trivet[\w-]*|system-reminder|[\w-]*(?:context|instructions|memory|memories)|local-command-\w+|"
-    r"command-\w+)\b[^>]*>"
+    r"command-\w+)\b[^<>]*>"
     r".*?(?:</\1\s*>|\Z)"
     # Code, and text between long quotation marks.
     r"|```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)"

@@ -13,6 +13,7 @@ from trivet.errors import InvalidInput
 
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_INDENT = re.compile(r"\n([ \t]+)\S")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 DEEPEST = 200  # nested collections; deeper ones would exhaust the stack
 
@@ -148,7 +149,7 @@ def _indent_at(text: str, position: int) -> str:
 
 
 def _unit(text: str) -> str:
-    found = re.search(r"\n([ \t]+)\S", text)
+    found = _INDENT.search(text)
     return ("\t" if found[1].startswith("\t") else found[1]) if found and len(found[1]) <= 8 else "  "
 
 

@@ -140,7 +140,8 @@ def stats(stats: Stats) -> Iterator[Line]:
         "embedder": stats.embedder or "none: recall works by words alone",
         "not embedded": f"{stats.not_embedded} waiting, {stats.failing_jobs} of them failing",
         "concepts": f"{stats.concepts} with {stats.mentions} mentions and {stats.statements} statements",
-        "not in graph": f"{stats.not_in_graph} waiting to be read",
+        "not in graph": f"{stats.not_in_graph} waiting to be read"
+        + (f", {stats.read_in_part} read in part" if stats.read_in_part else ""),
     }
     if stats.notes:
         facts["notes"] = "; ".join(stats.notes)

@@ -31,6 +31,7 @@ SHARE_OF_SCORE = 0.6
 EVERYWHERE = frozenset(("readme", "index", "home", "contents"))
 # Each row is tried once, from its beginning: [text](target), [[target]] or an address, perhaps in a list or a table.
 _BULLET = re.compile(r"\s*(?:[-*+|]|\d{1,9}[.)])?\s*(?:\[[ xX]\]\s+)?")
+_COLON = re.compile(": ")
 # Possessive, so that a row without an end is given up at once.
 _LINK = re.compile(
     r"!?\[\[(?P<wiki>[^\[\]|#\n]++)[^\[\]\n]*+\]\]"
@@ -87,7 +88,7 @@ def links_of_page(memory: Memory) -> frozenset[str]:
 def names_of(memory: Memory) -> Iterator[str]:
     """By which a page may list it: its title, the title of the note it is a section of, the name of its file."""
     title = (memory.title or "").casefold()
-    for end in (*(found.start() for found in re.finditer(": ", title)), len(title)):
+    for end in (*(found.start() for found in _COLON.finditer(title)), len(title)):
         yield title[:end].strip()
     if memory.source is not None:
         yield _stem(memory.source.uri)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.graph.extract import extract
 from trivet.graph.mentions import Mention
+from trivet.graph.reading_time import ReadingTime
 from trivet.secrets.placeholder import without_placeholders
 from trivet.store.records import Reading
 
@@ -22,14 +24,16 @@ READ_AT_ONCE = 200
 LEASE_SECONDS = 60.0
 # What was just saved is read on the caller's time if no more waits: some milliseconds at most.
 READ_ON_SAVE = 4
+# What one memory may take: 32 KiB of ordinary text take 0.02 s, and a whole batch must be read within its lease.
+SECONDS_A_MEMORY = 0.25
 # A text that the rules failed on fails again until the rules change.
 UNREADABLE_RETRY_SECONDS = 3_000.0
 
 
-def _mentions(reading: Reading) -> tuple[Mention, ...]:
+def _mentions(reading: Reading, time: ReadingTime) -> tuple[Mention, ...]:
     title = without_placeholders(reading.title) if reading.title else None
     tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
-    return extract(title, without_placeholders(reading.content), tags)
+    return extract(title, without_placeholders(reading.content), tags, time)
 
 
 def _place(error: Exception) -> str:
@@ -44,12 +48,13 @@ class Extraction:
     def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
         self.triples = triples
+        self.read_in_part = 0  # memories whose time was over before their end, since this process began
 
     def drain(self, stop: threading.Event) -> int:
         """Reads everything that waits by the rules, and returns how many memories that were."""
         done = 0
         while not stop.is_set():
-            few = self._read_some(READ_AT_ONCE)
+            few = self._read_some(READ_AT_ONCE, stop)
             if not few:
                 break
             done += few
@@ -58,27 +63,41 @@ class Extraction:
     def read_what_was_saved(self) -> None:
         """Unless many wait: then the worker is at it, and a save does not do its work."""
         if self._store.graph.backlog("rules").waiting <= READ_ON_SAVE:
-            self._read_some(READ_ON_SAVE)
+            self._read_some(READ_ON_SAVE, threading.Event())
 
-    def _read_some(self, most: int) -> int:
+    def _read_some(self, most: int, stop: threading.Event) -> int:
         readings = self._store.graph.lease("rules", most, LEASE_SECONDS)
         if not readings:
             return 0
         try:
-            self._store.graph.finish_mentions([pair for reading in readings for pair in self._read(reading)])
+            self._store.graph.finish_mentions(self._read_all(readings, stop))
         except TrivetError:  # such as a full disk; released, so that the next reader need not wait for the lease
             self._store.graph.release("rules", readings)
             raise
         return len(readings)
 
+    def _read_all(
+        self, readings: Sequence[Reading], stop: threading.Event
+    ) -> list[tuple[Reading, tuple[Mention, ...]]]:
+        read: list[tuple[Reading, tuple[Mention, ...]]] = []
+        for place, reading in enumerate(readings):
+            if stop.is_set():  # a store that closes waits for one memory, not for the whole batch
+                self._store.graph.release("rules", readings[place:])
+                break
+            read += self._read(reading)
+        return read
+
     def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
         """The rules should read any text; if they fail on one, the others are read all the same."""
+        time = ReadingTime(SECONDS_A_MEMORY)
         try:
-            return [(reading, _mentions(reading))]
+            mentions = _mentions(reading, time)
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it
             # Where and what, but not its words: an exception quotes the text it failed on.
             self._store.graph.fail("rules", [reading], _place(error), UNREADABLE_RETRY_SECONDS)
             return []
+        self.read_in_part += time.is_over
+        return [(reading, mentions)]
 
     def drain_triples(self, stop: threading.Event) -> int:
         """Has the language model read what waits, after the rules: it compares its names with theirs."""

@@ -120,9 +120,18 @@ class Worker:
             self._extraction.triples.let_go()
 
     @property
+    def read_in_part(self) -> int:
+        """Memories that took too long to read for the graph, and were read as far as their time went."""
+        return self._extraction.read_in_part
+
+    @property
     def triples(self) -> Triples | None:
         """The reading by a language model, where one is configured."""
         return self._extraction.triples
+
+    def read_by_rules(self) -> int:
+        """Reads everything that waits by the rules alone, also while another thread waits for an embedder."""
+        return self._extraction.drain(self._stop)
 
     def read_triples(self) -> int:
         """Has the language model read everything that waits, also what failed before; waits for its answers."""

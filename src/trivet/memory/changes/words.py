@@ -65,9 +65,11 @@ DATED = re.compile(
 )
 
 _months = "january|february|march|april|june|july|august|september|october|november|december"
+# Bounded: where no unit follows, "1.1.1.1..." would be read to its end from each of its digits.
+_amount = r"\d[\d.,]{0,24}"
 # What a value is, by its form, the most telling first: two statements on one matter have values of the same kind.
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("address", re.compile(r"\b\w{2,12}://\S+|\b[\w-]+(?:\.[\w-]+){0,4}\.(?:com|org|net|io|dev|example|local|ch|de)\b")),
+    ("address", re.compile(r"\b\w{2,12}://\S+|(?<![\w-])[\w-]++(?:\.[\w-]++){0,4}\.(?:com|org|net|io|dev|example|local|ch|de)\b")),
     ("mail", re.compile(r"(?<!\S)[\w.+-]+@\w\S+")),
     ("path", re.compile(r"(?<![\w/])[~.]{0,2}/\w[\w./-]*")),
     ("key", re.compile(r"\b(?:0x[0-9a-f]+|[a-z]{1,6}-\d+|\d+(?:-\d+){2,9})\b")),
@@ -78,11 +80,12 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
                         r"\b\d{1,2}(?:st|nd|rd|th)\b")),
     ("year", re.compile(r"\b(?:19|20)\d\d\b(?![.,:]\d)")),
     ("day", re.compile(r"\b(?:mon|tues?|wed|thu|thurs|fri|sat|sun)(?:day|nesday|sday|rsday|urday)?s?\b|\bweekends?\b")),
-    ("money", re.compile(r"(?:[€$£]|\b(?:eur|euros?|chf|usd|dollars?|pounds?|francs?)) ?\d[\d.,]*|\b\d[\d.,]* ?"
-                         r"(?:[€$£]|(?:euros?|eur|chf|usd|dollars?|pounds?|francs?|cents?)\b)")),
-    ("percent", re.compile(r"\b\d[\d.,]* ?(?:%|percent\b|per cent\b)")),
-    ("length", re.compile(r"\b\d[\d.,]* ?(?:ms|s|seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|years?)\b")),
-    ("size", re.compile(r"\b\d[\d.,]* ?(?:[kmg]?b|kg|g|ml|l|km|m|cm|mm|litres?|metres?|degrees?|inch)\b")),
+    ("money", re.compile(rf"(?:[€$£]|\b(?:eur|euros?|chf|usd|dollars?|pounds?|francs?)) ?{_amount}|\b{_amount} ?"
+                         rf"(?:[€$£]|(?:euros?|eur|chf|usd|dollars?|pounds?|francs?|cents?)\b)")),
+    ("percent", re.compile(rf"\b{_amount} ?(?:%|percent\b|per cent\b)")),
+    ("length", re.compile(rf"\b{_amount} ?(?:ms|s|seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|years?)"
+                          r"\b")),
+    ("size", re.compile(rf"\b{_amount} ?(?:[kmg]?b|kg|g|ml|l|km|m|cm|mm|litres?|metres?|degrees?|inch)\b")),
     ("version", re.compile(r"\bv?\d+\.\d+(?:\.\d+){1,3}\b|(?<=[a-z] )\d+\.\d+\b")),
     ("number", re.compile(r"\b\d[\d.,]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"
                           r"once|twice|half|dozen|hundred)\b")),

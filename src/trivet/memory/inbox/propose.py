@@ -33,6 +33,7 @@ MASKED = "A secret in it was left out and not kept."
 def propose(engine: Engine, request: InboxPropose) -> Proposed:
     """The same statement again adds nothing; one that would replace a memory names it."""
     check_category(engine, request.category)
+    engine.guard.check_scope(request.scope or engine.settings.scope)
     content, redacted = engine.guard.masked(request.content)
     if not content.strip():
         raise InvalidInput("content: nothing is left of it without its private part. Nothing was proposed.")
@@ -59,6 +60,8 @@ def _known(known: Proposal, redacted: dict[str, int]) -> Proposed:
 
 def check_concerned(engine: Engine, proposal: Proposal) -> None:
     """An update or a supersession needs a living memory that the proposer may see."""
+    if proposal.memory is not None:
+        check_id(proposal.memory, "memory")  # also where it is not used: what is kept here is an id or nothing
     if proposal.action not in ("update", "supersede"):
         return
     if proposal.memory is None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from trivet.errors import InvalidInput
 from trivet.models.kinds import HOSTED_FORM, Kind, checked_url, known
 
+_WHOLE_NUMBER = re.compile("[1-9][0-9]{0,5}")
+
 KINDS: Mapping[str, Kind] = {
     "bundled": Kind("bundled", "trivet.models.embed.onnx:bundled"),
     "stock": Kind("stock", "trivet.models.embed.onnx:stock"),
@@ -84,7 +86,7 @@ def _parse_options(text: str) -> dict[str, int]:
     options: dict[str, int] = {}
     for option in filter(None, text.split("&")):
         key, _, value = option.partition("=")
-        if key not in ("dimensions", "window") or not re.fullmatch("[1-9][0-9]{0,5}", value):
+        if key not in ("dimensions", "window") or not _WHOLE_NUMBER.fullmatch(value):
             raise InvalidInput(f"unknown embedder option {option!r}; known are dimensions=N and window=N, N above 0")
         options[key] = int(value)
     return options

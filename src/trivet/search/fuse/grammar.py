@@ -17,7 +17,7 @@ KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)?")
 WORD = re.compile(r"[a-z0-9_-]+")
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-TOKEN = re.compile(r"\s*([(),|=]|[^\s(),|=]+)")
+TOKEN = re.compile(r"[(),|=]|[^\s(),|=]+")
 
 # Every whole number up to here is exact in a float and shorter written out than with an exponent.
 LARGEST_PLAIN_INTEGER = 10**15
@@ -107,7 +107,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [(match[1], match.start(1)) for match in TOKEN.finditer(text)]
+        self._tokens = [(match[0], match.start()) for match in TOKEN.finditer(text)]
         self._next = 0
 
     @property

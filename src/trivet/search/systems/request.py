@@ -11,6 +11,7 @@ from urllib.parse import quote
 from trivet.search.systems.reply import SystemFailed, SystemQuery
 from trivet.settings.systems import FETCH_K, PLACEHOLDERS, QUERY, WORDS, OtherSystem
 
+_placeholder = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 # What means something else than itself in the regular expressions of grep -E and of rg alike.
 _special = re.compile(r"[\\.\[{()*+?^$|]")
 
@@ -51,7 +52,7 @@ def _values(system: OtherSystem, asked: SystemQuery) -> dict[str, str]:
 
 def _filled(text: str, values: dict[str, str]) -> str:
     """In one go, so that a query that looks like a placeholder stays what it is."""
-    return re.sub("|".join(map(re.escape, PLACEHOLDERS)), lambda mark: values[mark[0]], text)
+    return _placeholder.sub(lambda mark: values[mark[0]], text)
 
 
 def key_of(system: OtherSystem) -> dict[str, str]:

@@ -1,5 +1,5 @@
 """Finding secrets in a text: `find` says what kind each is and where it stands."""
 
-from trivet.secrets.detect.find import SecretSpan, find, without_secrets
+from trivet.secrets.detect.find import SecretSpan, apart_from, find, without_secrets
 
-__all__ = ["SecretSpan", "find", "without_secrets"]
+__all__ = ["SecretSpan", "apart_from", "find", "without_secrets"]

@@ -14,7 +14,6 @@ from trivet.secrets.detect.value_shape import (
     is_placeholder,
     is_token,
     is_word_like_password,
-    lazy_pattern,
 )
 
 AWS_SECRET_KEY_LENGTH = 40
@@ -24,10 +23,10 @@ _TOKEN = (
     r"private[-_ ]?key|account[-_ ]?key|license[-_ ]?key|client[-_ ]?secret|secret|token|credential|auth"
 )
 # Ends of names that are about a secret and do not hold one: token_count, password_file, secret_name.
-_ABOUT = lazy_pattern(
+_ABOUT = LazyPattern(
     r"(?:id|ids|url|uri|name|path|file|dir|type|count|limit|budget|length|len|size|ttl|expiry|expires?|expires_in|version|"
     r"hash|policy|manager|field|class|provider|endpoint|header|hint|prompt|template|ref|arn|alias|usage|format|"
-    r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w+)$"
+    r"rotation|algorithm|rounds|encoder|strategy|method|mode|flow|store|backend|plugin|error|check|regex|pattern|label|at|per_\w{1,30})$"
 )
 # A word of its own, or the capitalised part of a name such as dbPassword; no unbounded repeats, so no slow texts.
 _EDGE = r"(?:(?<![A-Za-z])|(?<=(?-i:[a-z]))(?=(?-i:[A-Z]))|(?=password|passwd|secret|token|apikey))"
@@ -40,18 +39,18 @@ _VALUE = r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{4,400})(?P=quote)|(?P<bare>[
 
 
 def _compiled(words: str) -> LazyPattern:
-    return lazy_pattern(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
+    return LazyPattern(rf"{_EDGE}(?:{words}){_REST}{_JOIN}{_VALUE}", re.IGNORECASE)
 
 
 # Where such a name may begin: the expensive patterns are tried only there.
-_NEAR = lazy_pattern(
+_NEAR = LazyPattern(
     r"pass|pwd|psk|contrase|kennwort|mot de|api|a(?:cces|uth|ccount)|s(?:ecret|igning)|encr|master|priv|licen|client|"
     r"token|cred",
     re.IGNORECASE,
 )
 _PASSWORDS = _compiled(_PASSWORD)
 _TOKENS = _compiled(_TOKEN)
-_PROSE = lazy_pattern(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
+_PROSE = LazyPattern(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 
 def assigned(text: str) -> Iterator[tuple[str, int, int]]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from trivet.secrets.detect import assigned, library
+from trivet.secrets.detect.assigned import assigned
+from trivet.secrets.detect.commands import COMMANDS
 from trivet.secrets.detect.issued import ISSUED
+from trivet.secrets.detect.seed_phrase import seed_phrases
+from trivet.secrets.detect.told import told
+from trivet.secrets.detect.wrapped import unwrapped
 from trivet.secrets.placeholder import PLACEHOLDER, placeholder
 
 # `pw=a1b2c3` is the least that any rule takes.
@@ -52,38 +57,53 @@ def without_secrets(text: str) -> str:
 
 
 def _scan(text: str) -> tuple[SecretSpan, ...]:
-    placeholders = [match.span() for match in PLACEHOLDER.finditer(text)] if "[" in text else []
-    secrets: list[SecretSpan] = []
-    for found in _candidates(text):
-        if not any(found.start < stop and start < found.stop for start, stop in placeholders):
-            secrets = _joined(secrets, found)
-    return tuple(sorted(secrets, key=lambda found: found.start))
+    placeholders = [SecretSpan("", *match.span()) for match in PLACEHOLDER.finditer(text)] if "[" in text else []
+    return tuple(_joined(apart_from(placeholders, list(_candidates(text)))))
 
 
-def _joined(secrets: list[SecretSpan], found: SecretSpan) -> list[SecretSpan]:
-    """A password may hold a token and more: nothing of it may be left beside the placeholder."""
-    touching = [other for other in secrets if found.start < other.stop and other.start < found.stop]
-    if not touching:
-        return [*secrets, found]
-    start = min(found.start, *(other.start for other in touching))
-    stop = max(found.stop, *(other.stop for other in touching))
-    apart = [other for other in secrets if other not in touching]
-    return [*apart, SecretSpan(touching[0].kind, start, stop)]
+def apart_from(taken: Sequence[SecretSpan], found: Sequence[SecretSpan]) -> list[SecretSpan]:
+    """Those found that overlap nothing taken. `taken` is in order and without overlaps."""
+    starts = [one.start for one in taken]
+
+    def is_free(span: SecretSpan) -> bool:
+        before = bisect_left(starts, span.stop)  # the last that begins before its end
+        return not before or taken[before - 1].stop <= span.start
+
+    return [span for span in found if is_free(span)]
 
 
+def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
+    """From left to right. A password may hold a token and more: nothing of it may be left beside the placeholder."""
+    joined: list[tuple[int, SecretSpan]] = []
+    for order, span in sorted(enumerate(found), key=lambda one: (one[1].start, one[0])):
+        if joined and span.start < joined[-1][1].stop:
+            first, other = min(joined[-1], (order, span), key=lambda one: one[0])
+            joined[-1] = first, SecretSpan(other.kind, joined[-1][1].start, max(joined[-1][1].stop, span.stop))
+        else:
+            joined.append((order, span))
+    return [span for _, span in joined]
+
+
+_RULES = (*ISSUED, *COMMANDS)
 # One flat list of all anchors: a hundred look-ups in a text take some microseconds.
-_ISSUED_ANCHORS = tuple((anchor, number) for number, rule in enumerate(ISSUED) for anchor in rule.anchors or ("",))
-_LIBRARY_ANCHORS = tuple((anchor, plugin) for plugin in library.PLUGINS for anchor in plugin.anchors)
+_ANCHORS = tuple((anchor, number) for number, rule in enumerate(_RULES) for anchor in rule.anchors or ("",))
 
 
 def _candidates(text: str) -> Iterator[SecretSpan]:
+    for reader in (_by_form, assigned, told, seed_phrases):
+        yield from (SecretSpan(*found) for found in reader(text))
+    if "\n" in text:
+        for reader, only_marked in ((_by_form, False), (assigned, True)):
+            whole = unwrapped(text, only_marked)
+            if whole is not None:
+                yield from (SecretSpan(*found) for found in whole.spans(reader))
+
+
+def _by_form(text: str) -> Iterator[tuple[str, int, int]]:
     lower = text.lower()
-    for number in sorted({number for anchor, number in _ISSUED_ANCHORS if anchor in lower}):
-        rule = ISSUED[number]
-        yield from (SecretSpan(_more_exact(rule.kind, lower), *span) for span in rule.spans(text))
-    for plugin in dict.fromkeys(plugin for anchor, plugin in _LIBRARY_ANCHORS if anchor in lower):
-        yield from (SecretSpan(plugin.kind, *span) for span in library.spans(plugin, text))
-    yield from (SecretSpan(*found) for found in assigned.assigned(text))
+    for number in sorted({number for anchor, number in _ANCHORS if anchor in lower}):
+        rule = _RULES[number]
+        yield from ((_more_exact(rule.kind, lower), *span) for span in rule.spans(text))
 
 
 def _more_exact(kind: str, lower: str) -> str:

@@ -18,7 +18,6 @@ from trivet.secrets.detect.value_shape import (
     is_documented,
     is_placeholder,
     is_token,
-    lazy_pattern,
 )
 
 Check = Callable[[str], bool]
@@ -33,7 +32,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     `anchors`: lower-case texts of which one must occur for the pattern to be tried; most of the speed comes from them.
 
-    The secret is the group named `secret`, or the whole match.
+    The secret is the named group that took part in the match, or the whole match.
     """
 
     kind: str
@@ -43,9 +42,8 @@ class Rule(msgspec.Struct, frozen=True):
     may_be_placeholder: bool = True
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        pattern = self.pattern()
-        group = "secret" if "secret" in pattern.groupindex else 0
-        return [match.span(group) for match in pattern.finditer(text) if self._holds(match[group])]
+        found = ((match, match.lastgroup or 0) for match in self.pattern().finditer(text))
+        return [match.span(group) for match, group in found if self._holds(match[group])]
 
     def _holds(self, value: str) -> bool:
         return self.check(value) and not (self.may_be_placeholder and is_placeholder(value))
@@ -54,11 +52,11 @@ class Rule(msgspec.Struct, frozen=True):
 def rule(
     kind: str, anchors: str, pattern: str, check: Check = _any, *, flags: int = 0, placeholder: bool = True
 ) -> Rule:
-    return Rule(kind, tuple(anchors.split()), lazy_pattern(pattern, flags), check, placeholder)
+    return Rule(kind, tuple(anchors.split()), LazyPattern(pattern, flags), check, placeholder)
 
 
 # Visa, Mastercard, American Express, Discover, Diners, JCB: first digits and lengths.
-_ISSUERS = lazy_pattern(
+_ISSUERS = LazyPattern(
     r"4\d{15}|4\d{18}|5[1-5]\d{14}|(?:222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}|"
     r"6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
 )
@@ -91,6 +89,8 @@ def is_iban(text: str) -> bool:
 
 _START = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9])"
+# The rest of a name, and what joins it to its value: `_api_key: `, `-token" => "`.
+_NAMED = r"[_-]?(?:api)?[_-]?(?:key|pwd|pw|password|pass|token)[\"']?\]?\s{0,4}(?:=>|:=|::|[=:]|\s)\s{0,4}[\"']?"
 
 
 def _mixed(value: str) -> bool:
@@ -166,7 +166,7 @@ ISSUED: tuple[Rule, ...] = (
          _START + r"(?:(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})", _mixed),
     rule("aws-access-key", "akia asia abia acca", _START + r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}" + _END, _mixed),
     rule("aws-secret-key", "akia asia",
-         r"(?:AKIA|ASIA)[A-Z2-7]{16}[^A-Za-z0-9/+]{1,4}(?:[A-Za-z_ ]{0,40}[^A-Za-z0-9/+]{1,4})?(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", is_token),
+         r"(?:AKIA|ASIA)[A-Z2-7]{16}[^A-Za-z0-9+]{1,6}(?:[A-Za-z_ ]{0,40}[^A-Za-z0-9+]{1,6})?(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", is_token),
     rule("azure-key", "accountkey= sharedaccesskey= accesskey=",
          r"(?:AccountKey|SharedAccessKey|AccessKey)=(?P<secret>[A-Za-z0-9+/]{40,}={0,2})", _mixed, flags=re.IGNORECASE),
     rule("azure-sas", "sig=", r"[?&;]sig=(?P<secret>[A-Za-z0-9%+/]{40,}(?:%3D|=){0,2})", _mixed),
@@ -174,7 +174,7 @@ ISSUED: tuple[Rule, ...] = (
     _prefixed("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
     rule("wireguard-key", "privatekey presharedkey",
          r"(?:PrivateKey|PresharedKey)\s*[=:]\s*(?P<secret>[A-Za-z0-9+/]{43}=)", _mixed, flags=re.IGNORECASE),
-    rule("url-password", "://", r"[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@'\"<>]*:(?P<secret>[^\s/@'\"<>]{3,}(?:@[^\s/@'\"<>.]+(?=@))?)@(?=[\w\[])",
+    rule("url-password", "://", r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+://[^\s:/@'\"<>]*:(?P<secret>[^\s/@'\"<>]{3,}(?:@[^\s/@'\"<>.]+(?=@))?)@(?=[\w\[])",
          _is_url_password),
     rule("basic-auth", "basic ", r"\bBasic\s+(?P<secret>[A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])", is_basic, flags=re.IGNORECASE),
     rule("basic-auth", "-u --user", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]['\"]?[\w.@+-]+:(?P<secret>[^\s'\"]{4,})"),
@@ -202,6 +202,16 @@ ISSUED: tuple[Rule, ...] = (
     rule("square-token", "sq0atp- sq0csp- eaaa", _START + r"(?:sq0(?:atp|csp)-[0-9A-Za-z_-]{22,43}|EAAA[a-zA-Z0-9_-]{60})" + _END, _mixed),
     _prefixed("trivet-key", "tvt.", r"[a-z0-9_-]{1,63}\.[0-9a-f]{12}\.[A-Za-z0-9_-]{43}"),
     _prefixed("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    rule("openai-key", "t3blbkfj", _START + r"sk-[A-Za-z0-9_-]{20,160}?T3BlbkFJ[A-Za-z0-9_-]{20,160}", _mixed),
+    rule("telegram-token", ":aa", r"(?<!\d)\d{8,10}:AA[0-9A-Za-z_-]{33}(?![0-9A-Za-z_-])", _mixed),
+    rule("mailchimp-key", "-us", _START + r"[0-9a-f]{32}-us[0-9]{1,2}" + _END, _mixed),
+    rule("artifactory-token", "akc", _START + r"AKC[A-Za-z0-9]{10,}" + _END, is_token),
+    rule("cloudant-credentials", "cloudant", rf"cloudant{_NAMED}(?P<secret>[0-9a-f]{{64}}|[a-z]{{24}})" + _END, _mixed, flags=re.IGNORECASE),
+    rule("cloudant-credentials", ".cloudant.com", r"://[\w-]{1,80}:(?P<secret>[0-9a-f]{64}|[a-z]{24})@[\w-]{1,80}\.cloudant\.com", _mixed, flags=re.IGNORECASE),
+    rule("ibm-cloud-key", "ibm", rf"ibm[_-]?(?:cloud)?[_-]?(?:iam)?{_NAMED}(?P<secret>[A-Za-z0-9_-]{{44}})(?![A-Za-z0-9_-])", _mixed, flags=re.IGNORECASE),
+    rule("ibm-cos-key", "cos_hmac cos-hmac secret_access_key", rf"(?:hmac[_-]?)?secret[_-]?access{_NAMED}(?P<secret>[0-9a-f]{{48}})" + _END, _mixed, flags=re.IGNORECASE),
+    rule("softlayer-key", "softlayer", rf"softlayer{_NAMED}(?P<secret>[a-z0-9]{{64}})" + _END, _mixed, flags=re.IGNORECASE),
+    rule("softlayer-key", "softlayer", r"api\.softlayer\.com/soap/v3(?:\.1)?/(?P<secret>[a-z0-9]{64})" + _END, _mixed),
     rule("credit-card", "", CARD, is_card),
     rule("iban", "", IBAN, is_iban),
 )  # fmt: skip

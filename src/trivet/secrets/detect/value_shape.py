@@ -5,34 +5,39 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from functools import cache
-
-# Call it to get the compiled pattern.
-LazyPattern = Callable[[], re.Pattern[str]]
 
 
-def lazy_pattern(pattern: str, flags: int = 0) -> LazyPattern:
-    """A pattern compiled when it is first needed: all of them take 25 ms, and most texts need three."""
-    return cache(lambda: re.compile(pattern, flags))
+class LazyPattern:
+    """A pattern compiled when it is first called for: all of them take 25 ms, and most texts need three."""
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        self._of = pattern, flags
+        self._compiled: re.Pattern[str] | None = None
+
+    def __call__(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(*self._of)
+        return self._compiled
 
 
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 6, 200
 SHORTEST_TOKEN = 16
-_WORDS_JOINED = lazy_pattern(r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*")
-_METHODS = lazy_pattern(
-    r"(?:argon2(?:id?)?|sha-?(?:1|224|256|384|512)|md5|pbkdf2|base64|oauth-?2|utf-?8|1password|http2|hs256|rs256|es256|"
-    r"ed25519|x25519|p256|bip39|aes-?(?:128|192|256)(?:-[a-z]+)?)\W*",
-    re.IGNORECASE,
+# Methods, versions, dates and paths.
+_NAMES_A_THING = (
+    r"(?i:argon2(?:id?)?|sha-?(?:1|224|256|384|512)|md5|pbkdf2|base64|oauth-?2|utf-?8|1password|http2|hs256|rs256|es256|"
+    r"ed25519|x25519|p256|bip39|aes-?(?:128|192|256)(?:-[a-z]+)?)\W*"
+    r"|[v^~=<>]*+\d++\.\d++(?:\.\w*+)*+(?:[-+][\w.]++)?"
+    r"|\d{4}-\d{2}-\d{2}(?:[T_]?[\d:.]*Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+    r"|(?:[\w.@-]+/)+[\w.@-]*|[\w-]+\.(?:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|sh|com|org|net|io|dev)\b.*"
 )
-_IDENTIFIER = lazy_pattern(r"[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}")
-_VERSION = lazy_pattern(r"[v^~=<>]*\d+(?:\.\d+)+(?:[-+.][\w.]+)?")
-_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?:[T_]?[\d:.]*Z?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_SIZE = lazy_pattern(r"[\d.,]+(?:%|[A-Za-z]{1,7})?")
-_PATH = lazy_pattern(
-    r"(?:[\w.@-]+/)+[\w.@-]*|[\w-]+\.(?:py|js|ts|go|rs|md|txt|json|ya?ml|toml|env|pem|sh|com|org|net|io|dev)\b.*"
+_THING = LazyPattern(_NAMES_A_THING)
+# And words joined by marks, identifiers and sizes.
+_WORDY = LazyPattern(
+    r"[A-Za-z]+(?:[-_./:+'][A-Za-z]+)*[.!?]*|[A-Za-z][a-z]{2,}(?:[A-Z][a-z]{2,})+|[a-z]{2,}(?:_[a-z0-9]{2,}){1,8}"
+    rf"|[\d.,]+(?:%|[A-Za-z]{{1,7}})?|{_NAMES_A_THING}"
 )
-_VOWELLED = lazy_pattern(r"[aeiouy]", re.IGNORECASE)
+_HYPHENS = LazyPattern(r"[-_./:]")
+_VOWELLED = LazyPattern(r"[aeiouy]", re.IGNORECASE)
 
 
 def entropy(value: str) -> float:
@@ -42,8 +47,7 @@ def entropy(value: str) -> float:
 
 def is_wordy(value: str) -> bool:
     """Words, identifiers, versions, dates, sizes, paths: ordinary values after `key:`."""
-    patterns = (_WORDS_JOINED, _METHODS, _IDENTIFIER, _VERSION, _DATE, _SIZE, _PATH)
-    return any(pattern().fullmatch(value) for pattern in patterns)
+    return _WORDY().fullmatch(value) is not None
 
 
 def classes(value: str) -> int:
@@ -64,8 +68,7 @@ def is_password(value: str) -> bool:
 
 def is_word_like_password(value: str) -> bool:
     """In `PASSWORD=...` of an env file or in quotes, letters with a digit or two are meant as one."""
-    plain = any(pattern().fullmatch(value) for pattern in (_METHODS, _VERSION, _DATE, _PATH))
-    mixed = classes(value) >= 2 and any(map(str.isdigit, value)) and not plain
+    mixed = classes(value) >= 2 and any(map(str.isdigit, value)) and not _THING().fullmatch(value)
     return SHORTEST_PASSWORD <= len(value) <= LONGEST_PASSWORD and (is_password(value) or mixed)
 
 
@@ -84,7 +87,7 @@ def _least_entropy(value: str) -> float:
 
 def _is_hyphenated_words(value: str) -> bool:
     """use-middleware-refactor-plan-2: most of its parts are words."""
-    parts = [part for part in re.split(r"[-_./:]", value) if part]
+    parts = [part for part in _HYPHENS().split(value) if part]
     words = [part for part in parts if part.isalpha() and _VOWELLED().search(part)]
     return len(parts) >= 3 and len(words) >= len(parts) - 1 and sum(map(len, words)) >= 0.7 * sum(map(len, parts))
 
@@ -94,17 +97,19 @@ def _has_letter(value: str) -> bool:
 
 
 # Words people put where the secret goes. Only whole words or obvious parts: a random key may hold any three letters.
-_WORDS = lazy_pattern(
+_WORDS = LazyPattern(
     r"example|your[-_ ]?|placeholder|change[-_]?me|replace[-_]?(?:me|with)|redacted|dummy|insert[-_]|sample|"
-    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|0{8}|1{8}|a{8}|fake|my[-_](?:secret|token|key|pass)|"
-    r"12345678|abcdefgh|deadbeef|goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
+    r"todo|fixme|not[-_]?a[-_]?real|x{4}|\*\*\*|\.\.\.|…|•••|fake|my[-_](?:secret|token|key|pass)|"
+    r"goes[-_]here|test[-_]?(?:token|secret|key|password)(?![a-z0-9]{6})|some[-_]|foobar",
     re.IGNORECASE,
 )
+# Runs that people type for a stand-in. A generated key may hold one by chance: they count if they are most of it.
+_TYPED_RUN = LazyPattern(r"12345678\d*|abcdefgh[a-z]*|(?:deadbeef)+|0{8,}|1{8,}|a{8,}", re.IGNORECASE)
 # <token>, {{ token }}, ${TOKEN}, $TOKEN, %TOKEN%, [token], and calls or lookups that fetch it.
-_REFERENCE = lazy_pattern(
+_REFERENCE = LazyPattern(
     r"^(?:<[^>]*>?|\{\{?.*|\$[\w{(].*|%\w+%|\[.*|@.*|&\w+|[\w.]+\(.*|[\w.]+\[.*|(?:os\.|process\.env|env\.|self\.|config\.|"
     r"settings\.|secrets?\.|vault\.|var\.|data\.|import\.meta|request\.|req\.|ctx\.|this\.|args\.|params\.).*|"
-    r"(?:op|vault|arn|ssm|secretsmanager|keyring|file|https?|gcp|aws|sops|ref|projects)[:/].*|(?:\.{0,2}|~)/.*|!\w+.*|"
+    r"(?:op|vault|arn|ssm|secretsmanager|keyring|file|https?|gcp|aws|sops|ref|projects)[:/].*|(?:\.{0,2}|~)/.*|!\w.*|"
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$"
 )
 # Published by their makers as examples; they open nothing.
@@ -131,7 +136,12 @@ def is_placeholder(value: str) -> bool:
     """Whether it opens nothing: a stand-in, a reference to where the secret is, or a key out of documentation."""
     if len(set(value)) < FEWEST_DIFFERENT or _WORDS().search(value) or _REFERENCE().match(value):
         return True
-    return is_documented(value)
+    return is_documented(value) or _is_mostly_typed(value)
+
+
+def _is_mostly_typed(value: str) -> bool:
+    rest = _TYPED_RUN().sub("", value)
+    return len(rest) < len(value) and 2 * len(rest) <= len(value)
 
 
 def is_documented(value: str) -> bool:

@@ -199,7 +199,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 # 48 bits, drawn when the answer is written: the author of a stored text cannot have guessed them.
 NONCE_BYTES = 6
-_LOOKS_LIKE_A_TAG = re.compile(r"<(?=\s*/?\s*memory-data)", re.IGNORECASE)
+_LOOKS_LIKE_A_TAG = re.compile(r"<(?=\s*+(?:/\s*+)?memory-data)", re.IGNORECASE)
 
 
 class Wrapper:

@@ -11,6 +11,7 @@ import yaml
 from trivet.errors import InvalidInput
 
 LONGEST = 512 * 1024
+_BETWEEN_ITEMS = re.compile(r"[,\n]")
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 
@@ -40,7 +41,7 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str, int]:
 
 def words(value: Any) -> tuple[str, ...]:
     """A list, or a text with commas, as Obsidian and others write tags and aliases."""
-    items = value if isinstance(value, list) else re.split(r"[,\n]", value) if isinstance(value, str) else []
+    items = value if isinstance(value, list) else _BETWEEN_ITEMS.split(value) if isinstance(value, str) else []
     return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
 
 

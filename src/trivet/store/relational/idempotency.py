@@ -42,9 +42,10 @@ class Idempotency(Part):
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.write() as connection:
-            connection.execute(self._sql["forget"], {"before": moment - KEPT_SECONDS})
+            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
             begun = connection.execute(self._sql["begin"], row).rowcount
-            if begun or connection.execute(self._sql["take_over"], {**row, "before": moment - lease_seconds}).rowcount:
+            stale = {**row, **_beyond(moment, lease_seconds)}
+            if begun or connection.execute(self._sql["take_over"], stale).rowcount:
                 answer = act()
                 connection.execute(self._sql["finish"], {"name": name, "answer": answer})
                 return Kept(request=request, answer=answer, acted=True)

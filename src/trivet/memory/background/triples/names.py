@@ -44,7 +44,8 @@ def could_be_one(first: str, second: str) -> bool:
 
 SMALL_WORDS = frozenset("a an and de for in of on the und".split())
 
-_short_after = re.compile(r"((?:[\w'’.&-]+[ ]){1,12})\(([A-Z][A-Z0-9]{1,7})\)")
+# From the start of a word only, and no word is tried in parts: a text may be one long word.
+_short_after = re.compile(r"(?<![\w'’.&-])((?:[\w'’.&-]++[ ]){1,12})\(([A-Z][A-Z0-9]{1,7})\)")
 _long_after = re.compile(r"\b([A-Z][A-Z0-9]{1,7}) \(([^()\n]{3,80})\)")
 
 

@@ -16,6 +16,7 @@ _PROGRAM_MARKS = re.compile(
     r"(?P<name>system-reminder|local-command-[a-z]+|command-[a-z]+|bash-[a-z]+|ide_[a-z_]+|task-notification)>"
 )
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\[\]\n]*\]")
+_SEPARATOR = re.compile(r"[/\\]")
 _TITLE = 80
 
 
@@ -29,7 +30,7 @@ def read_claude_code(name: str, text: str) -> Iterator[Part]:
     summary = next((str(event["summary"]) for event in events if event.get("type") == "summary"), "")
     project = next((str(event["cwd"]) for event in events if event.get("cwd")), "").rstrip("/\\")
     opening = next((turn.text for turn in turns if turn.speaker == "User"), "")
-    tags = tuple(tag for tag in ("claude-code", re.split(r"[/\\]", project)[-1][:64]) if tag)
+    tags = tuple(tag for tag in ("claude-code", _SEPARATOR.split(project)[-1][:64]) if tag)
     yield from parts_of_turns(turns, summary or " ".join(opening.split())[:_TITLE], tags)
 
 

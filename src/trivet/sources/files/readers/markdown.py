@@ -209,7 +209,7 @@ def _parser() -> MarkdownIt:
 
 # Files in which agents keep instructions and notes: each list item is a fact.
 AGENT_FILES = ("memory.md", "claude.md", "claude.local.md", "agents.md", "gemini.md")
-_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+")
 
 
 def read_agent_file(name: str, text: str) -> Iterator[Part]:
