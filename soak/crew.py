@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,10 +48,11 @@ class Crew:
         """Until they have done so many acts more. Where they are slower the fault comes sooner, which is no error."""
         self._ledger.wait(acknowledged, PATIENCE_SECONDS)
 
-    def kill(self, pids: list[int]) -> int:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        return len(pids)
+    def kill(self, pids: list[int]) -> None:
+        for process, _, _ in self._writers:
+            if process.pid in pids:
+                assert process.is_alive(), f"a writer ended by itself, with exit status {process.exitcode}"
+                process.kill()
 
     def end(self) -> None:
         """Says to each that it is over and waits for the last word of all."""

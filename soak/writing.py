@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import time
@@ -44,6 +45,7 @@ class Opening(msgspec.Struct, frozen=True):
 
 def work(opening: Opening, seed: int, tell: Connection) -> None:
     """A process. It ends when it is killed, when somebody says so, or when nobody listens any more."""
+    faulthandler.enable()
     os.environ.update(opening.environment)
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # the database goes away on purpose
     with suppress(BrokenPipeError, EOFError):

@@ -14,6 +14,7 @@ import msgspec
 
 from trivet.atomic_write import atomic_write
 from trivet.clock import now
+from trivet.decoding import known_type
 from trivet.private_folder import private_folder
 from trivet.settings import data_folder
 
@@ -44,7 +45,7 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
     """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
     fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
-        found = msgspec.json.decode(_file(store, session).read_bytes(), type=TranscriptProgress)
+        found = msgspec.json.decode(_file(store, session).read_bytes(), type=known_type(TranscriptProgress))
     except (OSError, msgspec.DecodeError):
         return fresh
     return found if found.path == str(path) else fresh
@@ -64,7 +65,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
-            progress = msgspec.json.decode(file.read_bytes(), type=TranscriptProgress)
+            progress = msgspec.json.decode(file.read_bytes(), type=known_type(TranscriptProgress))
         except (OSError, msgspec.DecodeError):
             continue  # the file of a problem, or one that is being replaced
         if progress.store == store and progress.read_by_model < progress.read_by_rules:
@@ -83,7 +84,7 @@ def forget_problem() -> None:
 
 def last_problem() -> Problem | None:
     try:
-        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=Problem)
+        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=known_type(Problem))
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.errors import InvalidInput, StoreError
 from trivet.memory.export_format import LastLine, LinkLine, MemoryLine
 from trivet.private_folder import private_folder
@@ -95,13 +96,13 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], 
     links: dict[str, list[Link]] = defaultdict(list)
     for row in lines:
         if row.startswith('{"memory"'):
-            memory = msgspec.json.decode(row, type=MemoryLine).memory
+            memory = msgspec.json.decode(row, type=known_type(MemoryLine)).memory
             memories += [memory] if memory.state != "deleted" else []
         elif row.startswith('{"link"'):
-            link = msgspec.json.decode(row, type=LinkLine).link
+            link = msgspec.json.decode(row, type=known_type(LinkLine)).link
             links[link.source].append(link)
         elif row.startswith('{"trivet_export_end"'):
-            whole = not msgspec.json.decode(row, type=LastLine).unreadable
+            whole = not msgspec.json.decode(row, type=known_type(LastLine)).unreadable
     return memories, links, whole
 
 
