@@ -1,4 +1,4 @@
-.PHONY: install run quick test check generate format clean
+.PHONY: install run quick test check soak generate format clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -38,6 +38,10 @@ quick: install
 
 test: check
 	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# Hours: killed processes, full disks, lying endpoints and jumping clocks, mixed by a seed. SOAK='--rounds 20' is minutes.
+soak: install
+	$(ROOM) $(BIN)/python -m soak --output docs/results/soak.json $(SOAK)
 
 # What derives from the contract: the stub of the methods, the command line's reference, tables in the docs.
 generate: install

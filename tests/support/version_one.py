@@ -1,9 +1,10 @@
-"""A store as the first version of Trivet left it, written by hand with that version's own schema."""
+"""Stores as earlier versions of Trivet left them, written by hand with those versions' own schemas."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,38 @@ def make_version_one(path: Path, more: int = 0) -> tuple[Memory, ...]:
     waiting = "SELECT key, 1, 1 FROM memory WHERE key > 1 AND state != 'deleted' AND NOT sensitive"
     connection.execute(f"INSERT INTO job (memory, model, revision) {waiting}")
     connection.execute("INSERT INTO meta VALUES ('analyser', ?)", (str(ANALYSER_VERSION),))
+    connection.commit()
+    connection.close()
+    return memories
+
+
+# What a user may have in the tables that a version brought.
+ROWS: Mapping[int, tuple[str, ...]] = {
+    2: (
+        "INSERT INTO concept VALUES (1, 'acme')",
+        "INSERT INTO mention VALUES (1, 1, 'rules', 2, 'name', 'Acme', 'acme')",
+    ),
+    4: (
+        "INSERT INTO account VALUES ('bo', 'reader', '2024-01-01T00:00:00Z')",
+        "INSERT INTO share VALUES (1, 'bo', 'read', '2024-01-01T00:00:00Z')",
+        "INSERT INTO tag_share VALUES ('local', 'spring', 'bo', 'read', '2024-01-01T00:00:00Z')",
+    ),
+    7: (
+        "INSERT INTO usage VALUES (1, 3, '2024-01-01T00:00:00Z')",
+        "INSERT INTO feedback VALUES (1, 'local', '', 'useful', '2024-01-01T00:00:00Z')",
+    ),
+}
+
+
+def make_version(path: Path, version: int, more: int = 0) -> tuple[Memory, ...]:
+    """The same store brought up to a later version step by step, with rows in what each step added."""
+    memories = make_version_one(path, more)
+    connection = sqlite3.connect(path)
+    for number in range(2, version + 1):
+        connection.executescript(step(FOLDER, number).sql)
+        for row in ROWS.get(number, ()):
+            connection.execute(row)
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
     connection.close()
     return memories

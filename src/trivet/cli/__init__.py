@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+
+# What a command writes may hold memories: nobody but its user reads it, wherever the user has it put.
+OTHERS = 0o077
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,4 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return hook(words[1:])
     from trivet.cli.run import run
 
-    return run(arguments)
+    before = os.umask(OTHERS)
+    try:
+        return run(arguments)
+    finally:
+        os.umask(before)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from trivet.decoding import known_type
+
 
 class _Left(msgspec.Struct, frozen=True):
     unreadable: tuple[str, ...] = ()
@@ -25,4 +27,4 @@ class ExportRows:
         """Once all lines are written: what the store could not read."""
         if not self._last.startswith('{"trivet_export_end"'):
             return ()
-        return msgspec.json.decode(self._last, type=_Left).unreadable
+        return msgspec.json.decode(self._last, type=known_type(_Left)).unreadable

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.serve.resident.client import END
 from trivet.serve.resident.connect import STATUS
 from trivet.serve.resident.hook_client import Gone, ask
@@ -31,7 +32,7 @@ def asked_status() -> Status | None:
         _, body, *_ = ask(os.environb, (STATUS,), ANSWER_SECONDS)
     except Gone:
         return None
-    return msgspec.json.decode(body, type=Status)
+    return msgspec.json.decode(body, type=known_type(Status))
 
 
 def end_resident() -> Ended | None:

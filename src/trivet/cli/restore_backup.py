@@ -10,6 +10,7 @@ from pathlib import Path
 from trivet import Trivet
 from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.memory.secrets import note_keys
+from trivet.private_folder import private_folder
 from trivet.settings.existing_store import APPLICATION_ID
 
 # SQLite keeps the newest writes in the first until they are folded into the store.
@@ -24,7 +25,7 @@ def put_back(backup: Path, store: Path, force: bool) -> Path | None:
         raise Conflict(f"There is a store at {store} already. Say --force to move it aside, or give another --path.")
     partial = store.with_name(store.name + ".partial")
     try:
-        store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(store.parent)
         _remove(partial)
         _copy(backup, partial)
         _check(partial, backup)

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from trivet.contract import History, Remember, Request, Route, check, given, verb_of
 from trivet.contract.verb import Method
+from trivet.decoding import known_type
 from trivet.errors import InvalidInput, StoreError
 from trivet.ids import new_id
 from trivet.types import Imported, Remembered
@@ -101,7 +102,7 @@ def result_of(call: Call, body: bytes) -> Any:
     if call.result is None and not body:
         return None
     try:
-        value = msgspec.json.decode(body, type=call.result)
+        value = msgspec.json.decode(body, type=known_type(call.result))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise StoreError(
             f"The server's answer cannot be read ({str(error).replace('`', '')}). "

@@ -10,6 +10,7 @@ import msgspec
 
 from trivet.client import problems
 from trivet.client.call import LINES
+from trivet.decoding import known_type
 from trivet.errors import Conflict, Forbidden, InvalidInput, StoreError, TooMany, TrivetError, Unauthorised
 from trivet.settings import Settings
 
@@ -73,7 +74,7 @@ def _problem(response: httpx2.Response) -> Said:
     if not response.headers.get("content-type", "").startswith(problems.MEDIA_TYPE):
         return Said()
     try:
-        return msgspec.json.decode(response.content, type=Said)
+        return msgspec.json.decode(response.content, type=known_type(Said))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return Said()
 

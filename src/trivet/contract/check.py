@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from trivet.contract.fields import MAX_CONTENT_BYTES, NO_LINE_BREAK, SHORTEST_ID
 from trivet.contract.verb import Parameters
+from trivet.decoding import known_type
 from trivet.errors import InvalidInput
 
 R = TypeVar("R", bound=Parameters)
@@ -27,7 +28,9 @@ def check(request: type[R], arguments: Mapping[str, Any]) -> R:
                 f"{field}: {given} is not a number that can be stored. {describe(request, field)}".rstrip()
             )
     try:
-        value = msgspec.convert({name: _as_given(one) for name, one in arguments.items()}, request, strict=True)
+        value = msgspec.convert(
+            {name: _as_given(one) for name, one in arguments.items()}, known_type(request), strict=True
+        )
     except msgspec.ValidationError as error:
         raise InvalidInput(_teach(request, str(error))) from None
     except UnicodeEncodeError:

@@ -18,6 +18,7 @@ import msgspec
 
 from trivet import contract
 from trivet.clock import parse_time
+from trivet.decoding import known_type
 from trivet.errors import InvalidInput, NotFound, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
@@ -283,7 +284,7 @@ T = TypeVar("T")
 
 def _convert(value: Any, kind: type[T]) -> T:
     try:
-        return msgspec.convert(_with_times(value), kind)
+        return msgspec.convert(_with_times(value), known_type(kind))
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error).replace("`", "")) from None
 

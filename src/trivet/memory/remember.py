@@ -5,9 +5,11 @@ Near-duplicates and what the new memory may update are told to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -15,7 +17,7 @@ from msgspec import UNSET
 from trivet.analyse import analyse, language_of_text, marks_of
 from trivet.clock import moment, now, time_given
 from trivet.contract import Edit, Remember
-from trivet.errors import Conflict, InvalidInput
+from trivet.errors import Conflict, InvalidInput, StoreError
 from trivet.ids import check_id, new_id
 from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
@@ -26,6 +28,9 @@ from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
+
+T = TypeVar("T")
+logger = logging.getLogger("trivet.memory.remember")
 
 # How many memories that share part of the fingerprint are compared in full on each save.
 COMPARED = 20
@@ -38,7 +43,7 @@ def remember(engine: Engine, request: Remember) -> Remembered:
     try:
         if remembered.status == "unchanged":
             return remembered
-        updates = possible_updates(engine, entry.memory, request.supersedes)
+        updates = _if_it_can_be_told(lambda: possible_updates(engine, entry.memory, request.supersedes))
         return msgspec.structs.replace(remembered, may_update=updates)
     finally:
         engine.worker.saved(len(entry.memory.content))  # last, so that both do not ask the embedder at the same time
@@ -69,12 +74,21 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
                 id=entry.memory.id,
                 status=done.status,
                 revision=done.revision,
-                near_duplicates=near_duplicates(engine, entry),
+                near_duplicates=_if_it_can_be_told(partial(near_duplicates, engine, entry)),
                 redacted=redacted,
             ),
         )
         for (entry, redacted), done in zip(guarded, added, strict=True)
     ]
+
+
+def _if_it_can_be_told(look: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    """What is told beside the write. The memory is stored by now: to fail here would tell the caller that it is not."""
+    try:
+        return look()
+    except StoreError as error:
+        logger.warning("A memory was stored, and what is like it could not be looked up: %s", error)
+        return ()
 
 
 def edit(engine: Engine, request: Edit) -> Memory:

@@ -14,6 +14,8 @@ import msgspec
 
 from trivet.atomic_write import atomic_write
 from trivet.clock import now
+from trivet.decoding import known_type
+from trivet.private_folder import private_folder
 from trivet.settings import data_folder
 
 # A conversation that was not continued for so long is taken to be over.
@@ -43,7 +45,7 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
     """The progress in this transcript; at its beginning if the conversation is new or its file is damaged."""
     fresh = TranscriptProgress(store=store, session=session, path=str(path))
     try:
-        found = msgspec.json.decode(_file(store, session).read_bytes(), type=TranscriptProgress)
+        found = msgspec.json.decode(_file(store, session).read_bytes(), type=known_type(TranscriptProgress))
     except (OSError, msgspec.DecodeError):
         return fresh
     return found if found.path == str(path) else fresh
@@ -51,8 +53,7 @@ def progress_of(store: str, session: str, path: Path) -> TranscriptProgress:
 
 def save_progress(progress: TranscriptProgress) -> None:
     """Replaces the file atomically, and deletes the files of conversations long over."""
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = private_folder(_folder())
     _write(_file(progress.store, progress.session), msgspec.json.encode(progress))
     for file in folder.glob("*.json"):
         if file.name != PROBLEM and time.time() - _modified(file) > KEPT_SECONDS:
@@ -64,7 +65,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
     found = []
     for file in sorted(_folder().glob("*.json")):
         try:
-            progress = msgspec.json.decode(file.read_bytes(), type=TranscriptProgress)
+            progress = msgspec.json.decode(file.read_bytes(), type=known_type(TranscriptProgress))
         except (OSError, msgspec.DecodeError):
             continue  # the file of a problem, or one that is being replaced
         if progress.store == store and progress.read_by_model < progress.read_by_rules:
@@ -73,8 +74,7 @@ def unread_by_model(store: str) -> list[TranscriptProgress]:
 
 
 def note_problem(text: str) -> None:
-    folder = _folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = private_folder(_folder())
     _write(folder / PROBLEM, msgspec.json.encode(Problem(at=now(), text=text)))
 
 
@@ -84,7 +84,7 @@ def forget_problem() -> None:
 
 def last_problem() -> Problem | None:
     try:
-        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=Problem)
+        return msgspec.json.decode((_folder() / PROBLEM).read_bytes(), type=known_type(Problem))
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.errors import EmbedderError, InvalidInput
 from trivet.models.embed.hosted import OPENAI_URL, key_from
 from trivet.models.embed.spec import Spec
@@ -66,7 +67,7 @@ class Chat:
 def convert(value: Any, kind: type[Any]) -> Any:
     """The value as what was asked for; a model that answers anything else has given a bad answer."""
     try:
-        return msgspec.convert(value, kind, strict=True)
+        return msgspec.convert(value, known_type(kind), strict=True)
     except msgspec.ValidationError:  # which may quote the answer
         raise BadAnswer("the answer has another shape than asked for") from None
 

@@ -23,15 +23,24 @@ COMMAND = ("-m", "trivet.cli")
 
 
 class Process:
-    def __init__(self, *arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        program: Sequence[str] = COMMAND,
+        log: str = "",
+        **environment: str,
+    ) -> None:
         own = {"TRIVET_EMBEDDER": "none", **environment}
+        errors = Path(log).open("a") if log else None  # noqa: SIM115 - the process has it from here on
         self.running = subprocess.Popen(
             [sys.executable, *program, "serve", "--port", "0", *arguments],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=errors or subprocess.PIPE,
             text=True,
             env={**os.environ, **own},
         )
+        if errors is not None:
+            errors.close()
         assert self.running.stdout is not None
         self.first_line = self.running.stdout.readline()
         found = ADDRESS.search(self.first_line)
@@ -60,9 +69,12 @@ class Process:
 
 
 @contextmanager
-def process(*arguments: str, program: Sequence[str] = COMMAND, **environment: str) -> Iterator[Process]:
-    """`program` is what Python runs: the command itself, or one that changes something first."""
-    started = Process(*arguments, program=program, **environment)
+def process(*arguments: str, program: Sequence[str] = COMMAND, log: str = "", **environment: str) -> Iterator[Process]:
+    """`program` is what Python runs: the command itself, or one that changes something first.
+
+    `log` is a file for its log. Without one it goes into a pipe that holds some hundred lines and is read at the end.
+    """
+    started = Process(*arguments, program=program, log=log, **environment)
     try:
         yield started
     finally:

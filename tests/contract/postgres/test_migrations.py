@@ -6,16 +6,12 @@ import psycopg
 import pytest
 
 from support.postgres_server import PostgresServer
+from support.postgres_versions import make_version
 from support.stores import add, found, memory
 from support.waiting import in_threads
 from trivet.errors import InvalidInput, StoreError
 from trivet.store.postgres import PostgresStore
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
-
-ROW = """INSERT INTO memory (tenant, key, id, content, category, tags, importance, confidence, expanded_keywords, scope,
-                     created_at, updated_at, state, sensitive, revision, length)
-         VALUES (%(tenant)s, 1, 'one', 'relay', 'facts', '[]', 0.5, 1, '[]', 'default', '2024-01-01', '2024-01-01',
-                 'active', false, 1, 1)"""
 
 
 def test_from_nothing_to_a_store(empty_url: str) -> None:
@@ -27,18 +23,17 @@ def test_from_nothing_to_a_store(empty_url: str) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("start", [1, 2])
+@pytest.mark.parametrize("start", range(1, SCHEMA_VERSION))
 def test_up_from_an_earlier_version_with_data_of_two_tenants(empty_url: str, start: int) -> None:
-    migrate(empty_url, "test", start)
-    for tenant in ("a", "b"):
-        with psycopg.connect(empty_url) as connection:
-            connection.execute("SELECT set_config('trivet.tenant', %s, true)", (tenant,))
-            connection.execute("INSERT INTO tenant (tenant, last_key) VALUES (%s, 1)", (tenant,))
-            connection.execute(ROW, {"tenant": tenant})
-    for tenant in ("a", "b"):
+    both = {tenant: (memory("relay", tags=("door",)), memory(f"relay station {tenant}")) for tenant in ("a", "b")}
+    for tenant, memories in both.items():
+        make_version(empty_url, start, tenant, memories)
+    for tenant, memories in both.items():
         store = PostgresStore(empty_url, tenant)
-        assert store.memories.get("one").content == "relay"
-        assert store.graph.backlog("rules").waiting == (1 if start == 1 else 0)
+        assert tuple(store.memories.everything()) == memories
+        assert found(store, "relay") == [one.id for one in memories], "the shorter one first"
+        assert store.graph.backlog("rules").waiting == 2
+        assert all(finding.ok for finding in store.upkeep.findings())
         add(store, memory("door"))
         store.close()
 
@@ -73,6 +68,14 @@ def test_an_index_left_broken_is_built_again(empty_url: str, postgres: PostgresS
     with psycopg.connect(empty_url) as connection:
         valid = "SELECT bool_and(indisvalid) FROM pg_index WHERE indrelid = 'link'::regclass"
         assert connection.execute(valid).fetchone() == (True,)
+
+
+def test_each_older_version_refuses_a_database_of_today(url: str) -> None:
+    for version in range(1, SCHEMA_VERSION):
+        with pytest.raises(StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version:04}.*Nothing was.*upgr"):
+            migrate(url, "test", version)
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
 
 
 def test_a_newer_schema_is_refused(url: str) -> None:

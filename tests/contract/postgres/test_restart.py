@@ -11,7 +11,7 @@ import pytest
 from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
 from support.waiting import ended
-from trivet.errors import StoreError
+from trivet.errors import StoreError, UnknownFate
 from trivet.store.postgres import PostgresStore, Server
 from trivet.store.postgres.connection import Transaction
 
@@ -79,6 +79,36 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
     assert found(store, "relay") == ([one.id] if done else [])
     store.close()
     postgres.drop(url)
+
+
+def test_the_number_of_a_lost_transaction_may_be_anothers_after_a_crash(own_server: PostgresServer) -> None:
+    """What was not on disk at a crash never happened, and its number is given again."""
+    own_server.set("wal_writer_delay", "10s")  # nothing of it reaches the disk before the crash
+    store = PostgresStore(own_server.database())
+    lost = psycopg.OperationalError("the connection is lost")
+    numbers: list[tuple[str | None, str]] = []
+
+    def cut_off() -> None:
+        with store._database.write() as transaction:
+            add(store, memory("relay"))
+            numbers.append((transaction.id, transaction.life))
+            own_server.restart()
+
+    with pytest.raises(StoreError, match="lost"):
+        cut_off()
+    [(id, life)] = numbers
+    while True:
+        with store._database.write() as transaction:
+            add(store, memory("door"))
+        assert transaction.id is not None
+        assert id is not None
+        if int(transaction.id) >= int(id):
+            break
+    assert transaction.id == id, "given again, and committed"
+    assert store._database._fate(id, transaction.life, lost) > 0
+    with pytest.raises(UnknownFate):
+        store._database._fate(id, life, lost)
+    store.close()
 
 
 def test_a_server_that_stays_away_is_a_clear_error(own_server: PostgresServer) -> None:

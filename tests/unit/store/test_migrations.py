@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from support.opened import Opened
-from support.version_one import contents, make_version_one
-from trivet import StoreError
-from trivet.store.migrations import step
-from trivet.store.sqlite import SqliteStore
-from trivet.store.sqlite.database import FOLDER, SCHEMA_VERSION
+from support.stores import add, link
+from support.version_one import MEMORIES, contents, make_version, make_version_one
+from trivet import StoreError, Trivet
+from trivet.store.sqlite import SqliteStore, database
+from trivet.store.sqlite.database import SCHEMA_VERSION
 from trivet.types import LOCAL
+
+Answers = dict[str, list[tuple[str, float]]]
 
 
 def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
@@ -28,14 +31,39 @@ def test_a_store_of_version_one_keeps_everything(path: Path) -> None:
     assert after == before
 
 
+@pytest.fixture(scope="module")
+def answers_of_today(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """What the same memories answer in a store that was never another version's."""
+    path = tmp_path_factory.mktemp("today") / "memory.db"
+    store = SqliteStore(path)
+    add(store, *MEMORIES)
+    store.links.add(link(MEMORIES[1], "supersedes", MEMORIES[4]))
+    store.close()
+    with Trivet.open(path, embedder="none", background=False) as trivet:
+        return answers(trivet)
+
+
+def answers(trivet: Trivet) -> Answers:
+    """What each query finds, in order, with the scores: by words, and by way of the graph."""
+    trivet.drain()
+    queries = ("Acme", "the office in Rostock", "where did we meet Clara", "forgotten words", "Xyzzy")
+    return {query: [(hit.id, round(hit.score, 6)) for hit in trivet.recall(query).hits] for query in queries}
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_each_version_answers_as_one_of_today(
+    path: Path, version: int, open_trivet: Opened, answers_of_today: Answers
+) -> None:
+    make_version(path, version)
+    found = answers(open_trivet())
+    assert found == answers_of_today
+    assert found["Acme"]
+
+
 @pytest.mark.parametrize("version", range(2, SCHEMA_VERSION))
 def test_a_store_of_each_later_version_keeps_everything(path: Path, version: int, open_trivet: Opened) -> None:
-    memories = make_version_one(path, more=5)
+    memories = make_version(path, version, more=5)
     connection = sqlite3.connect(path)
-    for number in range(2, version + 1):
-        connection.executescript(step(FOLDER, number).sql)
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.commit()
     columns = {table: _columns(connection, table) for table in _tables(connection)}
     before = {table: _rows(connection, table, names) for table, names in columns.items()}
     connection.close()
@@ -93,6 +121,18 @@ def test_it_is_migrated_once_by_many(path: Path) -> None:
     assert SqliteStore(path).graph.lease("rules", 1_000, 60) == ()
     for store in stores:
         store.close()
+
+
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_each_older_version_refuses_a_store_of_today(
+    path: Path, version: int, empty_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(empty_store, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(database, "SCHEMA_VERSION", version)
+    with pytest.raises(StoreError, match=rf"newer Trivet.*{SCHEMA_VERSION}.*knows {version}.*Nothing was.*upgrade"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
 
 
 def test_a_later_version_is_refused_and_left_alone(path: Path) -> None:

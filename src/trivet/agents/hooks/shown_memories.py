@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from trivet.private_folder import private_folder
 from trivet.settings import data_folder
 
 MOST_CONVERSATIONS = 200
@@ -63,7 +64,7 @@ class ShownMemories:
     def _append(self, rows: list[str]) -> None:
         if self._file is None or not rows:
             return
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(self._folder)
         new = not self._file.exists()
         handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:

@@ -12,7 +12,9 @@ import msgspec
 from trivet.agents.install.agents import Wanted
 from trivet.agents.install.edit import has_ours, is_empty, same_but_ours, with_ours, without_ours
 from trivet.atomic_write import OWNER_ONLY, atomic_write
+from trivet.decoding import known_type
 from trivet.errors import Conflict, InvalidInput, StoreError
+from trivet.private_folder import private_folder
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -138,7 +140,7 @@ def _replace(file: Path, text: str) -> None:
 
 def _write_record(records: Path, change: Change) -> None:
     """Writes the record. Only its owner may read it: settings may hold keys of other programs."""
-    records.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(records)
     file = _record_file(records, Path(change.file))
     known = _record(records, Path(change.file))
     before = change.before
@@ -151,7 +153,7 @@ def _write_record(records: Path, change: Change) -> None:
 
 def _record(records: Path, file: Path) -> ChangeRecord | None:
     try:
-        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=ChangeRecord)
+        return msgspec.json.decode(_record_file(records, file).read_bytes(), type=known_type(ChangeRecord))
     except (OSError, msgspec.DecodeError):
         return None
 

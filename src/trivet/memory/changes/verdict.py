@@ -12,6 +12,7 @@ from importlib.resources import files
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.errors import TrivetError
 from trivet.memory.changes.contrast import Contrast, contrast
 from trivet.memory.changes.reader import read
@@ -87,7 +88,9 @@ class _Look(msgspec.Struct, frozen=True):
 def change_model() -> ChangeModel:
     """The model that comes with Trivet; its manifest says how it came to be."""
     try:
-        return msgspec.json.decode((files("trivet.memory.changes") / "changes.json").read_bytes(), type=ChangeModel)
+        return msgspec.json.decode(
+            (files("trivet.memory.changes") / "changes.json").read_bytes(), type=known_type(ChangeModel)
+        )
     except (OSError, msgspec.MsgspecError) as error:
         raise TrivetError(f"changes.json cannot be used ({error}): is the installation whole?") from None
 

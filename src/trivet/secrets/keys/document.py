@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from trivet.clock import now
+from trivet.decoding import known_type
 from trivet.errors import SecretError
 
 KEY_BYTES = 32
@@ -87,7 +88,7 @@ def encode(keys: Keys) -> bytes:
 
 def decode(data: bytes | str, place: str) -> Keys:
     try:
-        keys = msgspec.json.decode(data, type=Keys)
+        keys = msgspec.json.decode(data, type=known_type(Keys))
         sizes = {len(base64.b64decode(key, validate=True)) for key in keys.keys.values()}
     except (msgspec.DecodeError, msgspec.ValidationError, binascii.Error, ValueError):
         raise SecretError(f"{place} does not hold Trivet's keys, or they are damaged. Put back a copy of it.") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trivet.atomic_write import OWNER_ONLY, atomic_write
 from trivet.errors import SecretError
+from trivet.private_folder import private_folder
 from trivet.secrets.keys.document import EMPTY, Keys, decode, encode
 
 if sys.platform != "win32":
@@ -62,7 +63,7 @@ class FilePlace:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """One process of this machine at a time between reading and writing the keys; the lock file is beside `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(path.parent)
     descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, OWNER_ONLY)
     try:
         if sys.platform != "win32":

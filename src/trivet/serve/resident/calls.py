@@ -11,6 +11,7 @@ import msgspec
 
 from trivet import errors
 from trivet.contract import VERBS, DrainRequest, Remember, Request, Verb, verb_of
+from trivet.decoding import known_type
 from trivet.errors import StoreError, TrivetError
 from trivet.ids import new_id
 from trivet.settings import Settings, config_path
@@ -66,7 +67,7 @@ def perform(memory: Trivet, call: Call) -> bytes:
 
         engine = memory.engine
         return msgspec.json.encode(engine.worker.drain(None) if engine.embedding.local else read_now(engine))
-    request = msgspec.json.decode(call.request, type=VERBS[call.verb].request)
+    request = msgspec.json.decode(call.request, type=known_type(VERBS[call.verb].request))
     if not call.once:
         return msgspec.json.encode(memory.perform(request))
     return _perform_once(memory, call, lambda: msgspec.json.encode(memory.perform(request)))
@@ -84,7 +85,7 @@ def _perform_once(memory: Trivet, call: Call, act: Callable[[], bytes]) -> bytes
 
 
 def result_of(verb: Verb, body: bytes) -> Any:
-    return None if verb.result is None else msgspec.json.decode(body, type=verb.result)
+    return None if verb.result is None else msgspec.json.decode(body, type=known_type(verb.result))
 
 
 def failure_of(error: TrivetError) -> bytes:
@@ -93,7 +94,7 @@ def failure_of(error: TrivetError) -> bytes:
 
 def error_of(body: bytes) -> TrivetError:
     """The same error that a store of one's own would have raised."""
-    failed = msgspec.json.decode(body, type=Failed)
+    failed = msgspec.json.decode(body, type=known_type(Failed))
     kind = getattr(errors, failed.kind, StoreError)
     return kind(failed.message) if issubclass(kind, TrivetError) else StoreError(failed.message)
 

@@ -18,6 +18,7 @@ from types import FrameType
 import msgspec
 
 import trivet
+from trivet.decoding import known_type
 from trivet.errors import TrivetError
 from trivet.serve.resident import calls, hook_client
 from trivet.serve.resident.client import END
@@ -169,7 +170,7 @@ class Server:
     def _called(self, version: str, message: bytes) -> tuple[bytes, bytes]:
         if version != trivet.__version__:
             return calls.OLD, trivet.__version__.encode()
-        call = msgspec.json.decode(message, type=calls.Call)
+        call = msgspec.json.decode(message, type=known_type(calls.Call))
         if call.surroundings != calls.surroundings(call.settings, os.environ):
             return calls.ALONE, b"its surroundings are others"
         with self._stores.using(call.settings) as memory:

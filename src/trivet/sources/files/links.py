@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from trivet.clock import moment, now
+from trivet.decoding import known_type
 from trivet.errors import Conflict, NotFound
 from trivet.memory.engine import Engine
 from trivet.sources.files.parts import About
@@ -30,7 +31,7 @@ class LinkResolver:
     """Finds parts of a vault by the names that links use: path, file name, title and alias, in this order."""
 
     def __init__(self, parts: Sequence[KnownPart]) -> None:
-        self.parts = [_Known(part, msgspec.json.decode(part.about, type=About)) for part in parts]
+        self.parts = [_Known(part, msgspec.json.decode(part.about, type=known_type(About))) for part in parts]
         self._by_path: dict[str, list[_Known]] = defaultdict(list)
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._ids = {part.id for part in parts}

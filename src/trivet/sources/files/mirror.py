@@ -12,8 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.errors import InvalidInput, StoreError
 from trivet.memory.export_format import LastLine, LinkLine, MemoryLine
+from trivet.private_folder import private_folder
 from trivet.sources.files.front_matter import split_front_matter, text_of
 from trivet.sources.files.mirror_format import is_as_written, is_mirror, says_the_same, written
 from trivet.sources.files.walk import NOT_NOTES, list_files, read_text
@@ -47,7 +49,7 @@ def mirror(lines: Iterable[str], folder: Path, write: Write) -> Mirrored:
     """`lines` are those of an export; `write` writes a text to a file atomically."""
     memories, links, whole = _decode(lines)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(folder)
         root = folder.resolve(strict=True)
         return _update(memories, links, whole, root, write)
     except OSError as error:
@@ -73,7 +75,7 @@ def _update(
             continue
         name = old.path if old is not None and _suits(old.path, memory) else _name(memory, used_paths)
         used_paths.add(name)
-        (root / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder((root / name).parent)
         write(root / name, text)
         done["written"] += 1
         if old is not None and old.path != name:
@@ -94,13 +96,13 @@ def _decode(lines: Iterable[str]) -> tuple[list[Memory], dict[str, list[Link]], 
     links: dict[str, list[Link]] = defaultdict(list)
     for row in lines:
         if row.startswith('{"memory"'):
-            memory = msgspec.json.decode(row, type=MemoryLine).memory
+            memory = msgspec.json.decode(row, type=known_type(MemoryLine)).memory
             memories += [memory] if memory.state != "deleted" else []
         elif row.startswith('{"link"'):
-            link = msgspec.json.decode(row, type=LinkLine).link
+            link = msgspec.json.decode(row, type=known_type(LinkLine)).link
             links[link.source].append(link)
         elif row.startswith('{"trivet_export_end"'):
-            whole = not msgspec.json.decode(row, type=LastLine).unreadable
+            whole = not msgspec.json.decode(row, type=known_type(LastLine)).unreadable
     return memories, links, whole
 
 

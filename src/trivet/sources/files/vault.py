@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.decoding import known_type
 from trivet.errors import Conflict, InvalidInput
 from trivet.sources.files.parts import Options
 from trivet.store.records import KnownVault
@@ -81,7 +82,7 @@ def _refuse_inner(root: Path, options: Options, known: Sequence[KnownVault]) -> 
 
 
 def _options(vault: KnownVault) -> Options:
-    return msgspec.json.decode(vault.options, type=Options)
+    return msgspec.json.decode(vault.options, type=known_type(Options))
 
 
 def _merged(known: Options, given: Options) -> Options:

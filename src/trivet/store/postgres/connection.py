@@ -122,6 +122,7 @@ class Answer:
 class Transaction:
     sql = QUERIES
     id: str | None = None  # by which the server can be asked whether it was committed
+    life = ""  # of the server: in another one the id may be another transaction's
     committed = False
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
@@ -180,7 +181,7 @@ class Writing(Transaction):
         assert row is not None, "the row is made when the store is opened"
         self._last: dict[Numbered, int] = {"memory": row[0], "concept": row[1]}
         self._last_change: int = row[2]
-        self.id = row[3]
+        self.id, self.life = row[3], row[4]
         self._before = (row[0], row[1])
         self._changed: dict[int, None] = {}
 

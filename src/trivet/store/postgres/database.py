@@ -24,7 +24,7 @@ from trivet.store.postgres.connection_pool import Row
 from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
 from trivet.store.postgres.errors import is_away, unknown_outcome
-from trivet.store.postgres.server import TIMELINE, Server, may_retry
+from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import ERASING, Weights
 from trivet.store.relational.ids import AllIds, Ids
@@ -40,9 +40,6 @@ _SETTINGS = """
 SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, true),
        set_config('lock_timeout', %s, true)
 """
-
-# Of which timeline, too: after a failover the same number may be another transaction's.
-_FATE = f"SELECT pg_xact_status(%s::xid8), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint, ({TIMELINE})"
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
@@ -260,25 +257,24 @@ class Database:
         except psycopg.Error as error:
             if not is_away(error):
                 raise
-            position = self._fate(transaction.id, error)
+            position = self._fate(transaction.id, transaction.life, error)
         transaction.committed = True
         self._written = max(self._written, position)
         choice = _choices.get().get(self)
         if choice:  # the caller reads what it wrote where it was written
             choice.replica = None
 
-    def _fate(self, id: str | None, lost: psycopg.Error) -> int:
+    def _fate(self, id: str | None, life: str, lost: psycopg.Error) -> int:
         """The server is asked what became of a commit whose answer was lost: where the log is, if it was done."""
-        timeline = self.server.timeline
         for last in self.server.attempts() if id else ():
             try:
                 with self.server.connection() as connection:
-                    row = connection.execute(_FATE, (id,)).fetchone()
+                    row = connection.execute(self.sql("memories")["fate"], {"transaction": id}).fetchone()
             except psycopg.Error as error:
                 if not may_retry(error, last):
                     break
                 continue
-            status, position, same = (row[0], row[1], row[2] == timeline) if row else (None, 0, False)
+            status, position, same = (row[0], row[1], row[2] == life) if row else (None, 0, False)
             if same and status == "committed":
                 return int(position)
             if same and status == "aborted":

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from trivet.clock import moment, now, stamp
+from trivet.decoding import known_type
 from trivet.errors import Conflict, Damaged, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Added, Document, Entry, Sourced
@@ -361,7 +362,7 @@ def _revision(id: str, row: Row) -> Revision:
             revision=row["revision"],
             changed_at=moment(row["changed_at"]),
             action=row["action"],
-            memory=msgspec.json.decode(row["snapshot"], type=Memory),
+            memory=msgspec.json.decode(row["snapshot"], type=known_type(Memory)),
         )
     except (ValueError, TypeError, msgspec.MsgspecError) as error:
         raise _damaged(f"Revision {row['revision']} of memory {id}") from error

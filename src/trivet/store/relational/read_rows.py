@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trivet import memory_fields
+from trivet.decoding import known_type
 from trivet.types import Memory
 
 # Named in the finding; of the others their number.
@@ -55,12 +56,12 @@ class RowCheck:
 
     def _memory(self, row: Sequence[Any]) -> None:
         memory = memory_fields.to_memory(row)
-        msgspec.json.decode(msgspec.json.encode(memory), type=Memory)
+        msgspec.json.decode(msgspec.json.encode(memory), type=known_type(Memory))
         self._said[row[0], memory.revision] = hash((memory.content, memory.title))
 
     def _revision(self, row: Sequence[Any]) -> None:
         key, number, snapshot = row
-        memory = msgspec.json.decode(snapshot, type=Memory)
+        memory = msgspec.json.decode(snapshot, type=known_type(Memory))
         said = self._said.pop((key, number), None)
         if said is not None and said != hash((memory.content, memory.title)):
             raise ValueError(f"memory {memory.id} says something else than its last revision")
@@ -76,4 +77,4 @@ def _list_of_texts(row: Sequence[Any]) -> None:
 
 
 def _object(row: Sequence[Any]) -> None:
-    msgspec.json.decode(row[1], type=dict[str, Any])
+    msgspec.json.decode(row[1], type=known_type(dict[str, Any]))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trivet.clock import now
 from trivet.errors import Damaged, StoreError
+from trivet.private_folder import private_folder
 from trivet.settings.existing_store import APPLICATION_ID
 from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
@@ -292,7 +293,7 @@ class Database:
 
     def _prepare(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.path.parent)
             if not self.path.exists():
                 self.path.touch(mode=0o600)
         except OSError as error:

@@ -1,0 +1,35 @@
+"""Scenarios that need no writers and have stores of their own: memory that stays flat, and upgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+HALF_AN_HOUR = 1_800.0
+SHORTEST_SECONDS = 30.0
+# What a scenario found. `skipped` or `violations` say so where it did not go through.
+Outcome = dict[str, Any]
+
+
+def flat_memory(seed: int, share: float) -> Outcome:
+    """Half an hour of recalls and writes over words, ids and keys that never repeat: memory stays flat."""
+    if find_spec("soak.flat_memory") is None:
+        return {"skipped": "soak/flat_memory.py is not there"}
+    seconds = max(SHORTEST_SECONDS, HALF_AN_HOUR * share)
+    try:
+        found = import_module("soak.flat_memory").main(seconds)
+    except AssertionError as error:
+        return {"seconds": seconds, "violations": [str(error)]}
+    return {"seconds": seconds, "figures": found}
+
+
+def upgrades(seed: int, share: float) -> Outcome:
+    """Stores of each schema version, migrated by processes that are killed on the way, and offered to older code."""
+    from soak import upgrades as scenario
+
+    return scenario.main(seed, share)
+
+
+SCENARIOS: Mapping[str, Callable[[int, float], Outcome]] = {"flat_memory": flat_memory, "upgrades": upgrades}
