@@ -14,3 +14,8 @@ GRANT CONNECT ON DATABASE trivet TO trivet;
 CREATE EXTENSION IF NOT EXISTS vector;
 -- For every table that a migration makes, now or later.
 ALTER DEFAULT PRIVILEGES FOR ROLE trivet_owner GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO trivet;
+-- To vacuum what was purged; before PostgreSQL 17 only owners may, and there autovacuum does it in time.
+SELECT current_setting('server_version_num')::int >= 170000 AS can_maintain \gset
+\if :can_maintain
+ALTER DEFAULT PRIVILEGES FOR ROLE trivet_owner GRANT MAINTAIN ON TABLES TO trivet;
+\endif

@@ -10,4 +10,10 @@ REVOKE ALL ON DATABASE trivet FROM PUBLIC;
 GRANT CONNECT ON DATABASE trivet TO trivet;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO trivet;
 ALTER DEFAULT PRIVILEGES FOR ROLE trivet_owner GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO trivet;
+-- To vacuum what was purged; before PostgreSQL 17 only owners may, and there autovacuum does it in time.
+SELECT current_setting('server_version_num')::int >= 170000 AS can_maintain \gset
+\if :can_maintain
+GRANT MAINTAIN ON ALL TABLES IN SCHEMA public TO trivet;
+ALTER DEFAULT PRIVILEGES FOR ROLE trivet_owner GRANT MAINTAIN ON TABLES TO trivet;
+\endif
 COMMIT;

@@ -139,7 +139,6 @@ KEYED_BY_CODE = {
     "contract/fields.py": {"id_fields"},
     "contract/verb.py": {"_defaults"},
     "dates/forms.py": {"form"},
-    "secrets/detect/library.py": {"patterns"},
     "serve/http/parse_request.py": {"shapes_of"},
     "serve/mcp/results.py": {"_defaults"},
     "store/postgres/connection_pool.py": {"_row_class"},

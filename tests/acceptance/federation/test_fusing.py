@@ -17,7 +17,8 @@ CANARY = "quokka-47"
 
 def filled(memory: Trivet) -> list[str]:
     texts = ["The key is under the mat.", "The key of the barn is blue.", "A mat is a rug."]
-    return [memory.remember(text, source=f"notes/{place}.md").id for place, text in enumerate(texts)]
+    stored = memory.remember_many({"content": text, "source": f"notes/{at}.md"} for at, text in enumerate(texts))
+    return [one.id for one in stored]
 
 
 def in_order(answer: Answer) -> list[Hit | ForeignHit]:

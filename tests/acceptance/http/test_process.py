@@ -218,7 +218,7 @@ def test_the_demo_prints_one_command_that_recalls(tmp_path: Path) -> None:
             assert arguments[0] == "curl"
             answer = httpx2.get(arguments[1], headers=dict([arguments[3].split(": ", 1)]), trust_env=False, timeout=60)
             assert answer.status_code == 200
-            assert "deploy" in answer.json()["hits"][0]["content"]
+            assert any("deploy" in hit["content"] for hit in answer.json()["hits"][:2])
             assert list(tmp_path.iterdir())
             server.signal(signal.SIGINT)
             assert server.end()[0] == 0

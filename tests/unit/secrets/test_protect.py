@@ -167,7 +167,9 @@ def test_no_name_in_an_imported_history_is_stored_in_clear(trivet: Trivet, open_
     other = Trivet.open(tmp_path / "other.db", embedder="none", background=False, secrets="off")
     id = other.remember("first").id
     other.edit(id, content="second")
-    lines = [json.loads(line) for line in other.export()]
+    # As an earlier Trivet wrote it, without a checksum: who writes a file by hand can make the sum right, too.
+    lines = [json.loads(line) for line in other.export()][:-1]
+    lines[0]["trivet_export"] = 1
     other.close()
     secrets = {name: github(name) for name in ("scope", "category", "action", "title", "source")}
     first = lines[1]["history"][0]

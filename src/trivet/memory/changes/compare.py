@@ -51,7 +51,10 @@ class Comparison:
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged
-            if verdict.probability >= KEPT_FROM and not newer.sensitive and not older.sensitive
+            if verdict.probability >= KEPT_FROM
+            and newer.created_at > older.created_at  # what was stored in one batch has one time, and none is the later
+            and not newer.sensitive
+            and not older.sensitive
         ]
         self._store.likely_updates.finish(memory, likely, done)
         return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
