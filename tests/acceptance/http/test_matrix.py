@@ -323,7 +323,7 @@ def ask(client: Client, template: str) -> httpx2.Response:
 # Times, durations, and the mark that each answer to an agent has of its own.
 _PASSING = r'\d{4}-\d\d-\d\dT[\d:.]+Z|\w*ms":(?:[-\d.e]+|{[^}]*})|nonce\W{1,4}[0-9a-f]{12}'
 # How far the worker has come; of an agent's answer in its text and as a field.
-_NOTES = r'\\nNote: [^"]*|,?"notes?":(?:\[[^\]]*\]|"[^"]*")|"not_in_graph":\d+'
+_NOTES = r'\\nNote: [^"]*|,?"(?:notes?|health)":(?:\[[^\]]*\]|"[^"]*")|"not_in_graph":\d+'
 
 
 def _steadied(answer: httpx2.Response, user: str, guess: str) -> tuple[object, ...]:
