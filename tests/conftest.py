@@ -65,6 +65,7 @@ def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
+    monkeypatch.setenv("TRIVET_CHANGES", "words")  # a model that reads each save would take a minute of the suite
     home = tmp_path_factory.getbasetemp() / "home"
     # The last is where a resident process would be: none of the user's own is found.
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):

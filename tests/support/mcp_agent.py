@@ -30,6 +30,7 @@ def environment(path: Path, **extra: str) -> dict[str, str]:
         "TRIVET_CONFIG": str(path.parent / "none.toml"),
         "TRIVET_EMBEDDER": "none",
         "TRIVET_SECRETS_KEYRING": "false",
+        "TRIVET_CHANGES": "words",
     }
     inherited = {name: os.environ[name] for name in ("PYTHONPATH", "PATH") if name in os.environ}
     return {**inherited, **own, **extra}

@@ -144,7 +144,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = UsageCounter(store.usage, settings.usage_counts)
-    worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally)
+    worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally, settings.changes)
     legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(
         settings,

@@ -71,6 +71,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rerank_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="A reranker that takes longer is left out; the fused order stands.")
     ] = 2_000
+    changes: Annotated[
+        Literal["read", "words", "off"],
+        Meta(
+            description="How a saved memory is compared with its neighbours, to tell what it may update: read by the "
+            "bundled model, by words alone, or off."
+        ),
+    ] = "read"
     relevance_at_least: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
         Meta(

@@ -148,8 +148,13 @@ ELECTED = "The general meeting elected Samira Haddad as treasurer of the choir i
 
 
 @pytest.fixture
+def trivet(open_trivet: Opened) -> Trivet:
+    return open_trivet(changes="read")
+
+
+@pytest.fixture
 def bundled(open_trivet: Opened) -> Trivet:
-    return open_trivet(embedder="bundled", rerank="off")
+    return open_trivet(embedder="bundled", rerank="off", changes="read")
 
 
 def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None:
@@ -186,3 +191,14 @@ def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
     bundled.remember(OLD, created_at=LAST_YEAR)
     assert bundled.remember(NEW).may_update
     assert bundled.stats().last_error == "its file is gone"
+
+
+def test_it_can_be_left_to_words_or_be_switched_off(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("the model was asked")
+
+    monkeypatch.setattr(verdict, "read", broken)
+    words, off = open_trivet(changes="words"), open_trivet(changes="off")
+    words.remember("We use feature flags for every change.", created_at=LAST_YEAR)
+    assert off.remember("We no longer use feature flags.").may_update == ()
+    assert words.remember("We no longer use feature flags.").may_update

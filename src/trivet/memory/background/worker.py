@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -60,8 +60,14 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, embedding: Embedding, triples: Triples | None = None, usage: UsageCounter | None = None
+        self,
+        store: Store,
+        embedding: Embedding,
+        triples: Triples | None = None,
+        usage: UsageCounter | None = None,
+        changes: Literal["read", "words", "off"] = "read",
     ) -> None:
+        self._changes = changes
         self._usage = usage
         self._store = store
         self._embedding = embedding
@@ -159,9 +165,11 @@ class Worker:
 
     def compare(self, most: int | None = None) -> None:
         """Compares what came in numbers with its neighbours, after everything that an answer needs more."""
+        if self._changes == "off":
+            return
         from trivet.memory.changes.compare import Comparison
 
-        comparison = Comparison(self._store, self._embedding)
+        comparison = Comparison(self._store, self._embedding, self._changes)
         comparison.drain(self._stop, most)
         self.note(comparison.trouble)
 

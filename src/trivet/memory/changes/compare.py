@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from trivet.errors import RerankerError
 from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
@@ -32,14 +32,16 @@ AT_ONCE = 16
 LONGEST_CHARACTERS = 2_000
 
 Judged = tuple[Memory, Verdict]
+How = Literal["read", "words"]
 
 
 class Comparison:
     """Of one memory with others. `trouble` says why the model that reads could not, where it could not."""
 
-    def __init__(self, store: Store, embedding: Embedding) -> None:
+    def __init__(self, store: Store, embedding: Embedding, how: How = "read") -> None:
         self._store = store
         self._embedding = embedding
+        self._how = how
         self.trouble: str | None = None
 
     def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True) -> list[Judged]:
@@ -116,6 +118,8 @@ class Comparison:
             yield other, memory, verdict
 
     def _verdicts(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
+        if self._how == "words":
+            return at_first_sight(new, olds, identity)
         try:
             return verdicts(new, olds, identity)
         except RerankerError as error:

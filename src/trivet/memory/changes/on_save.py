@@ -22,10 +22,11 @@ SENSITIVE = "on the same matter"
 
 def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -> tuple[PossibleUpdate, ...]:
     """The likeliest first. `known` are those that the caller has named as superseded."""
-    near = _near(engine, new)
-    if near is None:
+    how = engine.settings.changes
+    near = _near(engine, new) if how != "off" else None
+    if near is None or how == "off":
         return ()
-    comparison = Comparison(engine.store, engine.embedding)
+    comparison = Comparison(engine.store, engine.embedding, how)
     serving = engine.embedding.serving()
     alone = serving is None or engine.store.jobs.backlog(serving).waiting <= 1  # none but itself waits for its vector
     judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone)

@@ -22,6 +22,8 @@ from trivet.search.relevance.model import probability
 DIGITS = 3
 # Words named on each side of a reason.
 NAMED = 3
+# Some milliseconds each, on the time of a save; what a fact replaces is among the likeliest at first sight.
+READ_AT_MOST = 4
 SEEN, READ = "seen", "read"
 
 
@@ -100,6 +102,7 @@ def verdicts(new: str, olds: Sequence[Older], embedder: str | None = None) -> li
     model = change_model()
     looks = [_look(new, old, embedder) for old in olds]
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
+    likely = sorted(likely, key=lambda place: -looks[place].logit)[:READ_AT_MOST]
     said = dict(zip(likely, read(new, [olds[place].text for place in likely]) if likely else (), strict=True))
     return [
         _verdict(

@@ -116,7 +116,8 @@ def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tup
     identity = serving.identity if serving else None
     olds = [Older(one.memory.content, one.cosine) for one in near_by]
     try:
-        said = verdicts(content, olds, identity)
+        compared = verdicts if engine.settings.changes == "read" else at_first_sight
+        said = compared(content, olds, identity)
     except RerankerError as error:
         engine.worker.note(str(error))
         said = at_first_sight(content, olds, identity)
