@@ -92,6 +92,7 @@ class Delivered(Value, frozen=True, kw_only=True):
 def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None) -> list[Outcome]:
     """Asks every query of a dataset on every surface."""
     outcomes: list[Outcome] = []
+    bench.trivet.engine.worker.compare()  # here facts do change
     at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
     for query in bench.dataset.queries:
         found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default").hits]

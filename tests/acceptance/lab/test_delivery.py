@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.command_line import process
 from trivet.lab.bench import open_bench
 from trivet.lab.dataset_files import lives
@@ -29,35 +27,23 @@ def measured(folder: Path, **settings: Any) -> list[Outcome]:
     return outcomes
 
 
-@pytest.fixture(scope="module")
-def delivered(tmp_path_factory: pytest.TempPathFactory) -> Delivered:
-    return in_shares(measured(tmp_path_factory.mktemp("lives")))
-
-
 def values(delivered: Delivered, surface: str, stratum: str = "(all)") -> Mapping[str, Share]:
     return next(row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum))
 
 
-def test_what_is_found_is_delivered_where_it_was_asked_for(delivered: Delivered) -> None:
+def test_what_reaches_an_agent_has_not_got_worse(tmp_path: Path) -> None:
+    """In one test: the stores are read once."""
+    delivered = in_shares(measured(tmp_path))
     found = values(delivered, "recall")
     assert found["delivered@3"].mean >= found["found@3"].mean - 0.03
     assert found["delivered@3"].mean >= 0.88
     assert values(delivered, "recall", "paraphrase")["delivered@3"].mean >= 0.8
-
-
-def test_what_comes_unasked_is_kept_and_the_rest_refused(delivered: Delivered) -> None:
     prompted = values(delivered, "prompt")
     assert prompted["kept"].mean >= 0.85
     assert values(delivered, "prompt", "paraphrase")["kept"].mean >= 0.75
     assert prompted["refused"].mean >= 0.3
-    assert prompted["tokens"].mean < values(delivered, "recall")["tokens"].mean
-
-
-def test_stated_probabilities_are_true(delivered: Delivered) -> None:
+    assert prompted["tokens"].mean < found["tokens"].mean
     assert delivered.calibration_error_small <= 0.08
-
-
-def test_a_session_starts_with_some_of_what_will_be_asked(delivered: Delivered) -> None:
     started = values(delivered, "start")
     assert started["delivered"].mean >= 0.5
     assert started["tokens"].mean <= 1_100

@@ -7,7 +7,7 @@ import pytest
 from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
-from trivet.errors import RerankerError
+from trivet.errors import RerankerError, StoreError
 from trivet.memory.changes import verdict
 from trivet.memory.changes.verdict import Older, change_model, verdicts
 
@@ -202,3 +202,18 @@ def test_it_can_be_left_to_words_or_be_switched_off(open_trivet: Opened, monkeyp
     words.remember("We use feature flags for every change.", created_at=LAST_YEAR)
     assert off.remember("We no longer use feature flags.").may_update == ()
     assert words.remember("We no longer use feature flags.").may_update
+
+
+def test_a_write_is_acknowledged_although_what_is_like_it_cannot_be_looked_up(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database went away after the commit: an error would say that nothing was written."""
+
+    def gone(*_: object) -> tuple[str, ...]:
+        raise StoreError("The connection is lost. Nothing was written.")
+
+    monkeypatch.setattr(trivet.engine.store.lexical, "similar", gone)
+    stored = trivet.remember("Always deploy on Friday.")
+    assert (stored.status, stored.near_duplicates, stored.may_update) == ("stored", (), ())
+    assert trivet.get(stored.id).content == "Always deploy on Friday."
+    assert "The connection is lost" in caplog.text

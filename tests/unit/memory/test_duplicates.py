@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.opened import Opened
-from trivet import StoreError, Trivet
+from trivet import Trivet
 from trivet.memory.likeness import essence, likeness, words_of
 
 
@@ -19,21 +19,6 @@ def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
     answer = trivet.recall("deploy on Friday")
     assert {hit.id for hit in answer.hits} == {first.id, second.id}
     assert all(hit.why.collapsed == () for hit in answer.hits)
-
-
-def test_a_write_is_acknowledged_although_what_is_like_it_cannot_be_looked_up(
-    trivet: Trivet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The database went away after the commit: an error would say that nothing was written."""
-
-    def gone(*_: object) -> tuple[str, ...]:
-        raise StoreError("The connection is lost. Nothing was written.")
-
-    monkeypatch.setattr(trivet.engine.store.lexical, "similar", gone)
-    stored = trivet.remember("Always deploy on Friday.")
-    assert (stored.status, stored.near_duplicates, stored.may_update) == ("stored", (), ())
-    assert trivet.get(stored.id).content == "Always deploy on Friday."
-    assert "The connection is lost" in caplog.text
 
 
 def test_the_same_text_twice_is_reported_with_1(trivet: Trivet) -> None:

@@ -50,10 +50,11 @@ class Comparison:
         Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet.
         """
         judged = list(self._judged(memory, near, by_meaning))
+        least = KEPT_FROM if self._how == "read" else change_model().told  # by words alone only what is clear
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged
-            if verdict.probability >= KEPT_FROM
+            if verdict.probability >= least
             and newer.created_at > older.created_at  # what was stored in one batch has one time, and none is the later
             and not newer.sensitive
             and not older.sensitive
