@@ -36,10 +36,11 @@ quick: install
 	$(BIN)/ruff check .
 	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q --hypothesis-profile quick tests/unit
 
-# The checks use one core for most of a minute; the tests begin beside them.
+# The checks use one core for most of a minute; the tests begin beside them. Three at a time on two cores: many wait for
+# processes that they started.
 test: install
 	@checks=$$(mktemp); $(MAKE) --no-print-directory check > $$checks 2>&1 & checking=$$!; \
-	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q; tested=$$?; \
+	$(ROOM) $(BIN)/python -m pytest -n 3 --dist worksteal -q; tested=$$?; \
 	wait $$checking; checked=$$?; cat $$checks; rm -f $$checks; exit $$((tested || checked))
 
 # Hours: killed processes, full disks, lying endpoints and jumping clocks, mixed by a seed. SOAK='--rounds 20' is minutes.

@@ -58,7 +58,7 @@ def test_the_same_answers_with_and_without_it(warm: Home) -> None:
     for ask in (
         lambda memory: without_times(memory.recall("which port is staging on?")),
         lambda memory: memory.list(limit=1),
-        lambda memory: memory.stats(),
+        lambda memory: msgspec.structs.replace(memory.stats(), notes=()),  # they are of the process that answers
         lambda memory: memory.tags(),
         lambda memory: memory.get(id),
         lambda memory: memory.history(id),
