@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -65,11 +66,19 @@ def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for name in [name for name in os.environ if name.startswith("TRIVET_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("TRIVET_SECRETS_KEYRING", "false")  # the user's own keyring stays his
-    monkeypatch.setenv("TRIVET_CHANGES", "words")  # a model that reads each save would take a minute of the suite
+    monkeypatch.setenv("TRIVET_CHANGES", "off")  # to compare each save would take minutes of the suite
     home = tmp_path_factory.getbasetemp() / "home"
     # The last is where a resident process would be: none of the user's own is found.
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
+
+
+@pytest.fixture(autouse=True)
+def _no_endpoint_of_another_test() -> Iterator[None]:
+    """Which endpoints are silent is known to the whole process, so a test would be told of those of the one before."""
+    yield
+    if (known := sys.modules.get("trivet.breaker")) is not None:
+        known.forget_all()
 
 
 @pytest.fixture

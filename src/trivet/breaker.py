@@ -177,6 +177,12 @@ def silent_endpoints(with_systems: bool) -> tuple[str, ...]:
     )
 
 
+def forget_all() -> None:
+    """As if this process had asked nobody yet."""
+    with _knowing:
+        _known.clear()
+
+
 def breakers() -> list[Breaker]:
     """Those of this process, for its metrics and statistics."""
     with _knowing:

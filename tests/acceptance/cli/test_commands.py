@@ -38,7 +38,10 @@ def test_remember_reports_near_duplicates(trivet: CommandLine, staging: str) -> 
     assert staging in shown
 
 
-def test_remember_says_what_it_may_update_and_how_to_link_it(trivet: CommandLine, staging: str) -> None:
+def test_remember_says_what_it_may_update_and_how_to_link_it(
+    trivet: CommandLine, staging: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIVET_CHANGES", "words")
     shown = trivet("remember", "The staging database now listens on port 7001.", "-s", "acme/shop").out
     new = shown.split()[1]
     assert f"May update {staging}" in shown
