@@ -1,4 +1,7 @@
-"""The worker: extracts concepts of memories, cuts them into passages and embeds these. Never on the caller's time."""
+"""The worker: extracts concepts of memories, cuts them into passages, embeds these and compares memories.
+
+Not on the caller's time, but for the concepts of a short text that was saved alone (`saved`).
+"""
 
 from __future__ import annotations
 

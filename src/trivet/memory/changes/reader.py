@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from trivet.models import WEIGHTS
-
 if TYPE_CHECKING:
     from trivet.models.rerank.onnx import OnnxReranker
 
@@ -29,7 +27,3 @@ def _reader() -> OnnxReranker:
 def read(new: str, olds: Sequence[str]) -> list[float]:
     """One number a pair; above 0 it is rather an update than none. Raises RerankerError."""
     return _reader().score(new, olds, time.monotonic() + LONGEST_SECONDS)
-
-
-def is_there() -> bool:
-    return (WEIGHTS / FOLDER / "model.onnx").is_file()
