@@ -32,6 +32,9 @@ DISK = "256m"
 # Writers wait for each other as long as it takes: a stopped one is let go in the end.
 BUSY_MS = 60_000
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
+# Of the stores: on the others changes are told by words alone, since a model that reads every save takes most of the
+# time in which writers could be killed.
+READ_BY_THE_MODEL = 1 / 8
 NO_LIMITS = {"TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}
 
 
@@ -49,6 +52,7 @@ class World:
     writers: int
     # Seconds that a scenario of fixed length takes.
     seconds: float
+    changes: str = "words"
     small_disk: bool = False
     postgres: PostgresServer | None = None
     ledger: Ledger = field(default_factory=Ledger)
@@ -62,12 +66,17 @@ class World:
 
     def opening(self, background: bool = True) -> Opening:
         settings: dict[str, Any] = {"embedder": self.model, "background": background, "busy_time_limit_ms": BUSY_MS}
-        return Opening(self.address, settings, self.environment)
+        return Opening(self.address, {**settings, "changes": self.changes}, self.environment)
 
     @property
     def environment(self) -> dict[str, str]:
         """For writers that are forked from a process which began with another store's."""
         return {name: os.environ[name] for name in FOLDERS}
+
+    @property
+    def models(self) -> dict[str, str]:
+        """For a process of its own, by its environment."""
+        return {"TRIVET_EMBEDDER": self.model, "TRIVET_CHANGES": self.changes}
 
     def open(self, embedder: str | None = None) -> Trivet:
         return Trivet.open(self.address, embedder=embedder or self.model, background=False, busy_time_limit_ms=BUSY_MS)
@@ -80,7 +89,7 @@ class World:
     @contextmanager
     def server(self, port: int = 0) -> Iterator[Process]:
         """`trivet serve` as a process, over this store."""
-        settings = {"TRIVET_EMBEDDER": self.model, "TRIVET_BUSY_TIME_LIMIT_MS": str(BUSY_MS), **NO_LIMITS}
+        settings = {"TRIVET_BUSY_TIME_LIMIT_MS": str(BUSY_MS), **self.models, **NO_LIMITS}
         arguments = ("--path", self.address, *(("--port", str(port)) if port else ()))
         with process(*arguments, log=str(self.folder / "server.log"), **settings) as running:
             yield running
@@ -88,7 +97,7 @@ class World:
     @contextmanager
     def resident(self) -> Iterator[Popen[bytes]]:
         """The resident process of this store's user. It is killed at the end."""
-        settings = {"TRIVET_PATH": self.address, "TRIVET_EMBEDDER": self.model, "TRIVET_RESIDENT": "use"}
+        settings = {"TRIVET_PATH": self.address, "TRIVET_RESIDENT": "use", **self.models}
         running = start_resident({**os.environ, **settings})
         try:
             yield running
@@ -132,7 +141,8 @@ def world(kind: str, random: Random, writers: int, seconds: float) -> Iterator[W
             database = PostgresServer()
             stack.callback(database.remove)
             address = database.database()
-        yield World(kind, folder, address, embedder, random, writers, seconds, small, database)
+        changes = "read" if random.random() < READ_BY_THE_MODEL else "words"
+        yield World(kind, folder, address, embedder, random, writers, seconds, changes, small, database)
 
 
 def _mounted(folder: Path, stack: ExitStack) -> bool:
