@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from trivet.cli.atomic_write import write_whole
 from trivet.cli.progress import LateProgress
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab import MEASURING, need
-from trivet.lab.bench import Bench, open_bench
+from trivet.lab.bench import DEPTH, Bench, open_bench
 from trivet.lab.catalog import find_collection, find_dataset
 from trivet.lab.compare import Comparison, against
 from trivet.lab.dataset import Dataset
 from trivet.lab.delivery import Delivered, Outcome, deliver, in_shares
+from trivet.lab.delivery import measure_named as delivery_measure
 from trivet.lab.federation import Federation, measure_federation
+from trivet.lab.lengths import LengthReport
+from trivet.lab.measures import STANDARD
+from trivet.lab.measures import parse as parse_measure
 from trivet.lab.run import Arm, environment, run_arm, slug, write_arm
 from trivet.lab.saved_runs import PER_QUERY, read_arm, write_grades
 from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, grid, summarise
@@ -25,8 +30,7 @@ from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
 from trivet.settings.systems import check_systems
 
-# On a busy machine a time limit would measure the machine.
-PATIENT_MS = 60_000
+_delivered = re.compile(r"(?:delivered|found)(?:@\d+)?", re.IGNORECASE)
 
 
 class RanArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +43,9 @@ class RanArm(msgspec.Struct, frozen=True, kw_only=True):
     overall: Mapping[str, float]
     by_stratum: Mapping[str, Mapping[str, float]]
     times_ms: Mapping[str, Mapping[str, float]]
+    lengths: LengthReport
+    shown: tuple[str, ...] = ()  # measures that were asked for besides the usual ones
+    left_out: tuple[str, ...] = ()
 
 
 class Ablation(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,15 +57,18 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
     against_whole: Comparison | None = None
 
 
-def run_configs(name: str, configs: Sequence[str], out: Path, embedder: str) -> list[RanArm]:
+def run_configs(
+    name: str, configs: Sequence[str], out: Path, embedder: str, measures: Sequence[str] = ()
+) -> list[RanArm]:
     need(*MEASURING)
     for config in configs:
         parse_recipe(config)  # a misspelt one is told before hours of work, not after
+    shown = tuple(dict.fromkeys(measure_named(one) for one in measures))
     dataset = find_dataset(name)
     _same_data(dataset, writable(out))
     write_grades(dataset, out)
     with _opened(dataset, embedder) as bench:
-        return [_run(bench, number, len(configs), config, out) for number, config in enumerate(configs, 1)]
+        return [_run(bench, number, len(configs), config, out, shown) for number, config in enumerate(configs, 1)]
 
 
 def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], out: Path | None, embedder: str) -> Sweep:
@@ -119,8 +129,11 @@ def measure_member(
     return result
 
 
-def measure_delivery(name: str, out: Path | None, embedder: str, rerank: str) -> Delivered:
+def measure_delivery(
+    name: str, out: Path | None, embedder: str, rerank: str, measures: Sequence[str] = ()
+) -> Delivered:
     need(*MEASURING)
+    more = [delivery_measure(one) for one in measures]
     datasets = find_collection(name)
     if out is not None:
         writable(out.parent)
@@ -128,9 +141,9 @@ def measure_delivery(name: str, out: Path | None, embedder: str, rerank: str) ->
     total = sum(len(dataset.queries) for dataset in datasets)
     with LateProgress(f"{len(datasets)} stores", lambda _: total) as progress:
         for dataset in datasets:
-            with open_bench(dataset, None, embedder, rerank=rerank, rerank_time_limit_ms=PATIENT_MS) as bench:
+            with open_bench(dataset, None, embedder, rerank=rerank) as bench:
                 outcomes += deliver(bench, progress=progress)
-    result = in_shares(outcomes)
+    result = in_shares(outcomes, more)
     if out is not None:
         written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
         write_whole(out, [msgspec.json.format(msgspec.json.encode(written), indent=1).decode()])
@@ -173,16 +186,26 @@ def _opened(dataset: Dataset, embedder: str) -> Bench:
         return open_bench(dataset, embedder=embedder, progress=progress)
 
 
-def _run(bench: Bench, number: int, of: int, config: str, out: Path) -> RanArm:
+def measure_named(text: str) -> str:
+    """The name of a measure of rankings as it is printed; no arm can be deeper than what it keeps."""
+    if _delivered.fullmatch(text.strip()):
+        raise InvalidInput(f"--measure {text}: what is delivered is measured on surfaces; see `trivet lab delivery`.")
+    measure = parse_measure(text)
+    if measure.depth is not None and measure.depth > DEPTH:
+        raise InvalidInput(f"--measure {text}: an arm keeps {DEPTH} documents of each query. Give a lesser depth.")
+    return str(measure)
+
+
+def _run(bench: Bench, number: int, of: int, config: str, out: Path, shown: tuple[str, ...]) -> RanArm:
     queries = bench.dataset.queries
     with LateProgress(f"{number}/{of} {config}", lambda _: len(queries)) as progress:
-        arm = run_arm(bench, config, progress=progress)
+        arm = run_arm(bench, config, dict.fromkeys((*STANDARD, *shown)), progress=progress)
     folder = out / slug(number, config)
     write_arm(arm, bench, folder)
-    return _ran(arm, folder)
+    return _ran(arm, folder, shown)
 
 
-def _ran(arm: Arm, folder: Path) -> RanArm:
+def _ran(arm: Arm, folder: Path, shown: tuple[str, ...]) -> RanArm:
     measured = arm.measured
     return RanArm(
         folder=str(folder),
@@ -192,4 +215,7 @@ def _ran(arm: Arm, folder: Path) -> RanArm:
         overall=measured.overall,
         by_stratum=measured.by_stratum,
         times_ms=arm.times_ms,
+        lengths=arm.lengths,
+        shown=shown,
+        left_out=arm.left_out,
     )

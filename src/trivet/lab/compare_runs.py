@@ -10,6 +10,7 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.lab import MEASURING, need
 from trivet.lab.compare import HEADLINE, Comparison, Move, compare
+from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import Grades
 from trivet.lab.saved_runs import HitTrace, WrittenArm, grades_of, read_pair
 
@@ -36,6 +37,7 @@ class MovedQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     config: str
+    lengths: LengthReport | None = None
 
 
 class Versus(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +61,8 @@ def compare_arms(base: Path, candidate: Path, measure: str = HEADLINE, moved: in
     grades = grades_of(before) or grades_of(after) or {}
     moves = compared.overall[measure].moved[:moved]
     return Versus(
-        base=Side(folder=str(base), config=before.config),
-        candidate=Side(folder=str(candidate), config=after.config),
+        base=Side(folder=str(base), config=before.config, lengths=before.lengths),
+        candidate=Side(folder=str(candidate), config=after.config, lengths=after.lengths),
         dataset=before.manifest.dataset,
         measure=measure,
         overall=compared.overall,

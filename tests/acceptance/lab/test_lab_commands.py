@@ -89,7 +89,7 @@ def test_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     rows = [line.split() for line in shown.out.splitlines()]
     assert rows[0][:2] == ["1", "default"]
     assert rows[2] == ["nDCG@10", "queries", "1"]
-    assert [row[:2] for row in rows[3:]] == [["all", "6"], ["paraphrase", "3"], ["plain", "3"]]
+    assert [row[:2] for row in rows[3:6]] == [["all", "6"], ["paraphrase", "3"], ["plain", "3"]]
     again = process("lab", "run", str(data), "--out", str(tmp_path / "out"), "--json").json()
     assert [arm["config"] for arm in again] == ["default"]
     assert f"{again[0]['overall']['nDCG@10']:.4f}" == rows[3][2]

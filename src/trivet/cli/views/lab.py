@@ -12,6 +12,7 @@ from trivet.lab.compare import HEADLINE, Comparison
 from trivet.lab.compare_runs import GradedHit, MovedQuery, Versus
 from trivet.lab.dataset import RELEVANT
 from trivet.lab.gate import Verdict
+from trivet.lab.lengths import FIRST_HITS, LengthReport, Lengths
 from trivet.lab.sweep import Sweep
 
 TOP_SHOWN = 5
@@ -39,13 +40,46 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 def ran(arms: Sequence[RanArm]) -> Iterator[Line]:
     for number, arm in enumerate(arms, 1):
         yield line((f"{number} ", "bold"), f"{arm.config}  ", (arm.folder, "cyan"))
+        if arm.left_out:
+            yield line(
+                (f"there is no embedder, so it is measured without {', '.join(arm.left_out)}", "yellow"), indent=2
+            )
+    for measure in (HEADLINE, *arms[0].shown):
+        yield line("")
+        yield from _by_stratum(arms, measure)
     yield line("")
+    yield from lengths([(str(number), arm.lengths) for number, arm in enumerate(arms, 1)])
+
+
+def _by_stratum(arms: Sequence[RanArm], measure: str) -> Iterator[Line]:
     groups = [("all", [arm.overall for arm in arms])]
     groups += [(name, [arm.by_stratum[name] for arm in arms]) for name in arms[0].by_stratum]
     rows = [
-        (name, str(arms[0].queries[name]), *(f"{means[HEADLINE]:.4f}" for means in columns)) for name, columns in groups
+        (name, str(arms[0].queries[name]), *(f"{means[measure]:.4f}" for means in columns)) for name, columns in groups
     ]
-    yield from table((HEADLINE, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+    yield from table((measure, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+
+
+def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
+    """Hits beside answers, in words; one column of answers, since the arms are of one dataset."""
+    known = [(name, report) for name, report in arms if report is not None]
+    if not known:
+        return
+    yield line((f"Median words: of the answers, of the first {FIRST_HITS} hits, and their ratio", "bold"))
+    strata = dict.fromkeys(name for _, report in known for name in report.by_stratum)
+    header = ("", "answers", *(text for name, _ in known for text in (f"hits {name}", "ratio")))
+    rows = [_lengths_row("all", [report.overall for _, report in known])]
+    rows += [_lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata]
+    yield from table(header, rows, strong=0)
+
+
+def _lengths_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
+    answers = next((f"{one.answers:g}" for one in found if one), "-")
+    return (
+        name,
+        answers,
+        *(text for one in found for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")),
+    )
 
 
 def compared(value: Versus) -> Iterator[Line]:
@@ -63,6 +97,9 @@ def compared(value: Versus) -> Iterator[Line]:
         yield line("")
         yield line((f"{value.measure} by stratum", "bold"))
         yield from table(("stratum", *COMPARED), rows)
+    if value.base.lengths or value.candidate.lengths:
+        yield line("")
+        yield from lengths([("base", value.base.lengths), ("candidate", value.candidate.lengths)])
     if value.moved:
         yield line("")
         yield line((f"The queries that moved most in {value.measure} (grade in brackets)", "bold"))

@@ -22,6 +22,7 @@ from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
 from trivet.lab.tune.rules import commonness
 from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
+from trivet.lab.whole_answers import measuring
 from trivet.memory.engine import Engine
 from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
@@ -184,6 +185,7 @@ class Tuning:
         asking: Progress | None = None,
     ) -> None:
         need(*MEASURING)
+        engine = measuring(engine)
         self._present = _runnable(engine)
         self._space = space or Space()
         usable = {memory.id: memory for memory in usable_memories(engine)}
