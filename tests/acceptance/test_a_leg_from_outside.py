@@ -12,7 +12,7 @@ from support.command_line import CommandLine
 from trivet import Trivet
 from trivet.cli.views.why import why_line
 from trivet.errors import InvalidInput, LegFailed
-from trivet.lab.sweep import ablations
+from trivet.lab.ablate import ablations
 from trivet.search.legs.leg import Leg, LegQuery
 from trivet.search.legs.registry import leg_names, register, unregister
 from trivet.search.recipe import DEFAULT, parse_recipe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -12,19 +13,19 @@ from trivet.cli.atomic_write import write_whole
 from trivet.cli.progress import LateProgress
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab import MEASURING, need
+from trivet.lab.ablate import Ablated, ablate, ablations, legs_alone
 from trivet.lab.bench import DEPTH, Bench, open_bench
 from trivet.lab.catalog import find_collection, find_dataset
-from trivet.lab.compare import Comparison, against
 from trivet.lab.dataset import Dataset
 from trivet.lab.delivery import Delivered, Outcome, deliver, in_shares
 from trivet.lab.delivery import measure_named as delivery_measure
-from trivet.lab.federation import Federation, measure_federation
+from trivet.lab.federation import Federation, Federations, measure_federation
 from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import STANDARD
 from trivet.lab.measures import parse as parse_measure
 from trivet.lab.run import Arm, environment, run_arm, slug, write_arm
 from trivet.lab.saved_runs import PER_QUERY, read_arm, write_grades
-from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, grid, summarise
+from trivet.lab.sweep import Sweep, encode_sweep, grid, summarise
 from trivet.lab.sweep import sweep as sweep_points
 from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
@@ -46,15 +47,6 @@ class RanArm(msgspec.Struct, frozen=True, kw_only=True):
     lengths: LengthReport
     shown: tuple[str, ...] = ()  # measures that were asked for besides the usual ones
     left_out: tuple[str, ...] = ()
-
-
-class Ablation(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe with a part taken out. The whole recipe is compared with nothing."""
-
-    name: str
-    recipe: str
-    overall: Mapping[str, float]
-    against_whole: Comparison | None = None
 
 
 def run_configs(
@@ -86,46 +78,48 @@ def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], ou
     return result
 
 
-def ablate_config(name: str, config: str, embedder: str) -> list[Ablation]:
+def ablate_config(name: str, config: str, embedder: str, out: Path | None = None) -> Ablated:
     need(*MEASURING)
-    recipes = ablations(config)
+    recipes = len(ablations(config)) + len(legs_alone(config))
+    if out is not None:
+        writable(out.parent)
     with _opened(find_dataset(name), embedder) as bench:
-        total = len(recipes) * len(bench.dataset.queries)
-        with LateProgress(f"{len(recipes)} recipes", lambda _: total) as progress:
-            arms = [run_arm(bench, recipe, SWEEP_MEASURES, progress=progress) for recipe in recipes.values()]
-    compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
-    return [
-        Ablation(name=part, recipe=arm.recipe, overall=arm.measured.overall, against_whole=comparison)
-        for part, arm, comparison in zip(recipes, arms, compared, strict=True)
-    ]
+        total = recipes * len(bench.dataset.queries)
+        with LateProgress(f"{recipes} recipes", lambda _: total) as progress:
+            result = ablate(bench, config, progress)
+    if out is not None:
+        _write_value(out, result)
+    return result
 
 
-def measure_member(
+def measure_members(
     name: str,
-    member: str,
+    members: Sequence[str],
     config: str,
     fetch_k: Sequence[int],
     weights: Sequence[float],
     k: int,
     out: Path | None,
     embedder: str,
-) -> Federation:
+) -> Federation | Federations:
     need(*MEASURING)
     declared = load_settings().federation
     check_systems(declared)
-    if member not in declared:
-        known = ", ".join(declared) or "none"
-        raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
-    parse_recipe(config, (member,))
+    for member in members:
+        if member not in declared:
+            known = ", ".join(declared) or "none"
+            raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
+    chosen = {member: declared[member] for member in members}
+    parse_recipe(config, tuple(chosen))
     if out is not None:
         writable(out.parent)
     with (
         _opened(find_dataset(name), embedder) as bench,
-        LateProgress(f"asking {member}", lambda _: len(bench.dataset.queries)) as progress,
+        LateProgress(f"asking {', '.join(chosen)}", lambda _: len(chosen) * len(bench.dataset.queries)) as progress,
     ):
-        result = measure_federation(bench, member, declared[member], config, fetch_k, weights, k, progress)
+        result = measure_federation(bench, chosen, config, fetch_k, weights, k, progress)
     if out is not None:
-        write_whole(out, [msgspec.json.format(msgspec.json.encode(result), indent=1).decode()])
+        _write_value(out, result)
     return result
 
 
@@ -146,8 +140,12 @@ def measure_delivery(
     result = in_shares(outcomes, more)
     if out is not None:
         written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
-        write_whole(out, [msgspec.json.format(msgspec.json.encode(written), indent=1).decode()])
+        _write_value(out, written)
     return msgspec.structs.replace(result, outcomes=())
+
+
+def _write_value(out: Path, value: Any) -> None:
+    write_whole(out, [msgspec.json.format(msgspec.json.encode(value), indent=1).decode()])
 
 
 def varied(options: Sequence[str]) -> dict[str, list[str]]:

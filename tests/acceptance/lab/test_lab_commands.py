@@ -238,8 +238,11 @@ def test_sweep_refuses_a_grid_that_is_none(trivet: CommandLine, tmp_path: Path, 
 
 
 def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None:
-    data = str(library.write(tmp_path / "data"))
-    whole, *rest = trivet.json("lab", "ablate", data)
+    data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "ablation.json"
+    told = trivet.json("lab", "ablate", data, "--out", str(out))
+    assert json.loads(out.read_text()) == told
+    assert told["environment"]["versions"]
+    whole, *rest = told["ablations"]
     assert whole["name"] == "whole"
     assert whole["against_whole"] is None
     assert {"without lexical", "without dense"} <= {one["name"] for one in rest}
@@ -247,7 +250,10 @@ def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None
         compared = one["against_whole"]
         assert compared["candidate"] == pytest.approx(one["overall"]["nDCG@10"])
         assert compared["base"] == pytest.approx(whole["overall"]["nDCG@10"])
-    assert "without dense" in trivet("lab", "ablate", data, "--config", "rrf(k=60)").out
+    assert [one["leg"] for one in told["overlaps"]] == ["lexical", "dense"]
+    shown = trivet("lab", "ablate", data, "--config", "rrf(k=60) | legs(lexical, dense)", "--embedder", "none")
+    assert (shown.status, shown.err) == (0, "")
+    assert "measured without dense" in shown.out
 
 
 @pytest.mark.parametrize(

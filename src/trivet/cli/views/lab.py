@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from trivet.cli.lab_runs import Ablation, RanArm
+from trivet.cli.lab_runs import RanArm
 from trivet.cli.output import Line, line
 from trivet.cli.views.memories import preview
+from trivet.lab.ablate import Ablated
 from trivet.lab.compare import HEADLINE, Comparison
 from trivet.lab.compare_runs import GradedHit, MovedQuery, Versus
 from trivet.lab.dataset import RELEVANT
@@ -185,9 +186,9 @@ def swept(sweep: Sweep) -> Iterator[Line]:
         yield line((f"It is the best of {len(sweep.points)} on this data; confirm it on other data.", "dim"))
 
 
-def ablated(ablations: Sequence[Ablation]) -> Iterator[Line]:
+def ablated(value: Ablated) -> Iterator[Line]:
     rows = []
-    for one in ablations:
+    for one in value.ablations:
         other = one.against_whole
         difference = (
             ("", "", "")
@@ -197,7 +198,12 @@ def ablated(ablations: Sequence[Ablation]) -> Iterator[Line]:
         rows.append((one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_beside(one.overall)))
     yield from table(("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *SHOWN_BESIDE), rows, strong=0)
     yield line("")
-    yield line(("whole  ", "bold dim"), ablations[0].recipe)
+    yield line(("whole  ", "bold dim"), value.recipe)
+    if value.left_out:
+        yield line((f"There is no embedder, so it is measured without {', '.join(value.left_out)}.", "yellow"))
+    for found in value.overlaps:
+        yield line("")
+        yield line((f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence)
 
 
 def _beside(overall: Mapping[str, float]) -> tuple[str, ...]:
