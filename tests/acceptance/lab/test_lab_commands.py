@@ -48,13 +48,13 @@ def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS["lab"])
-def test_every_command_has_help_with_an_example_and_no_store(trivet: CommandLine, name: str) -> None:
+def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(trivet: CommandLine, name: str) -> None:
     shown = trivet("lab", name, "--help")
     assert shown.status == 0
     assert f"Example:\n  trivet lab {name}" in shown.out.replace("    trivet", "  trivet").replace(
         "  Example", "Example"
     )
-    assert "--path" not in shown.out
+    assert ("--path" in shown.out) == (name == "from-store")
 
 
 def test_help_loads_nothing_of_the_lab() -> None:
@@ -100,6 +100,9 @@ def test_run_refuses_before_it_works(trivet: CommandLine, tmp_path: Path, arms: 
     misspelt = trivet("lab", "run", data, "--config", "rff(k=60)", "--out", out)
     assert (misspelt.status, misspelt.out) == (2, "")
     assert "rff" in misspelt.err
+    delivered = trivet("lab", "run", data, "--measure", "delivered@3", "--out", out)
+    assert (delivered.status, delivered.out) == (2, "")
+    assert "trivet lab delivery" in delivered.err
     assert not Path(out).exists()
     blocked = trivet("lab", "run", data, "--out", str(tmp_path / "data" / "qrels.tsv" / "x"))
     assert blocked.status == 5
@@ -151,7 +154,16 @@ def test_compare_for_people(trivet: CommandLine, arms: Path) -> None:
     shown = trivet("lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"))
     assert (shown.status, shown.err) == (0, "")
     assert "All 6 queries of data" in shown.out
-    for word in ("recall@5", "condensed-nDCG@10", "95 % interval", "p (Holm)", "detectable", "paraphrase (3)"):
+    for word in (
+        "recall@5",
+        "any@1",
+        "hits candidate",
+        "condensed-nDCG@10",
+        "95 % interval",
+        "p (Holm)",
+        "detectable",
+        "paraphrase (3)",
+    ):
         assert word in shown.out
     assert "q3 (paraphrase)" in shown.out
     assert "[2]*d2" in shown.out
@@ -208,6 +220,10 @@ def test_gate_says_by_its_status_what_is_wrong(trivet: CommandLine, copied: Path
     assert shut.json()["broken"] == ["q1"]
     assert len(shut.json()["reasons"]) == 3
     assert "MRR fell" in trivet("lab", "gate", base, str(other)).out
+    means = json.loads((other / "measures.json").read_text())
+    means["lengths"]["overall"] |= {"hits": 90.0, "ratio": 9.0}
+    (other / "measures.json").write_text(json.dumps(means))
+    assert trivet("lab", "gate", base, str(other)).status == 15
 
 
 def test_sweep_ranks_every_combination(trivet: CommandLine, arms: Path, tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ def compared(value: Versus) -> Iterator[Line]:
     count = next(iter(value.overall.values())).queries
     yield line(("base       ", "bold dim"), f"{value.base.config}  ", (value.base.folder, "cyan"))
     yield line(("candidate  ", "bold dim"), f"{value.candidate.config}  ", (value.candidate.folder, "cyan"))
+    for name, side in (("base", value.base), ("candidate", value.candidate)):
+        if side.left_out:
+            yield line((f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}", "yellow"))
     yield line("")
     yield line((f"All {count} queries of {value.dataset}", "bold"))
     yield from table(("measure", *COMPARED), [(name, *_cells(one)) for name, one in value.overall.items()])
