@@ -117,9 +117,10 @@ def test_the_lab_takes_it_out_in_turn(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "without toy" in ablations("legs(lexical, toy)")
     data = str(library.write(tmp_path / "data"))
-    whole, *rest = CommandLine(monkeypatch).json(
+    told = CommandLine(monkeypatch).json(
         "lab", "ablate", data, "--config", "rrf(toy=3) | legs(lexical, toy)", "--embedder", "none"
     )
+    whole, *rest = told["ablations"]
     assert whole["name"] == "whole"
     assert {"without lexical", "without toy"} <= {one["name"] for one in rest}
 

@@ -21,6 +21,7 @@ from trivet.lab.bench import Bench
 from trivet.lab.calibration import expected_calibration_error
 from trivet.lab.dataset import Query
 from trivet.lab.lengths import FIRST_HITS, Lengths, compared
+from trivet.lab.read_once import reading_once
 from trivet.lab.significance import bootstrap_means, intervals
 from trivet.lab.whole_answers import asked
 from trivet.memory.passages import estimate_tokens
@@ -101,6 +102,7 @@ def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Prog
     """Asks every query of a dataset on every surface."""
     outcomes: list[Outcome] = []
     _compare(bench)
+    bench = reading_once(bench)
     with asked("(at a session's start)"):
         at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
     for query in bench.dataset.queries:
