@@ -1,7 +1,7 @@
 """What a reranker said of a query and a text, kept: several surfaces have the same candidates read.
 
-Only where no times are measured, for a kept score costs none. A bundled reranker reads each text by itself, so its score
-is the same whatever stands beside it.
+Only where no times are measured, for a kept score costs none. A local reranker reads each text by itself, so its
+score is the same whatever stands beside it.
 """
 
 from __future__ import annotations

@@ -219,7 +219,12 @@ class Tuning:
 
 
 def _runnable(engine: Engine) -> Recipe:
-    """The present recipe; without an embedder, with the legs that need none. A store half embedded would mislead."""
+    """The present recipe; without an embedder, with the legs that need none. A store half ready would mislead."""
+    if unread := engine.store.graph.backlog("rules").waiting:
+        raise InvalidInput(
+            f"{unread} memories are not read for the graph yet, so its leg would look worse than it is. Run "
+            "`trivet embed` first; `trivet doctor` says what is wrong if they stay."
+        )
     if not engine.embedding.enabled:
         able = tuple(leg.name for leg in legs() if not leg.needs_embedder and not leg.after_others)
         return msgspec.structs.replace(engine.recipe, legs=able)
