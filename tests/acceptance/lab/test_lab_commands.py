@@ -68,8 +68,8 @@ def test_help_loads_nothing_of_the_lab() -> None:
 
 
 def test_the_importers_named_in_the_help_are_those_there_are(trivet: CommandLine) -> None:
-    shown = " ".join(trivet("lab", "import", "--help").out.split())
-    assert f"Names: {', '.join(IMPORTERS)}." in shown
+    shown = "".join(trivet("lab", "import", "--help").out.split())  # lines may break within a name
+    assert f"Names:{','.join(IMPORTERS)}." in shown
 
 
 def test_run_writes_an_arm_for_each_config(arms: Path) -> None:

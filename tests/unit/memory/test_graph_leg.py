@@ -265,7 +265,7 @@ def test_a_memory_outside_the_filter_says_nothing_of_itself(trivet: Trivet) -> N
 def test_a_memory_that_takes_too_long_is_read_in_part_and_counted(
     trivet: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extraction, "SECONDS_A_MEMORY", 0.0)
+    monkeypatch.setattr(trivet.engine.worker._extraction, "seconds_a_memory", 0.0)
     trivet.remember("Clara Whitfield works at Acme.", tags=["people"])
     trivet.drain()
     stats = trivet.stats()

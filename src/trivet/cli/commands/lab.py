@@ -22,7 +22,8 @@ CANDIDATE = typer.Argument(metavar="CANDIDATE", help="The folder of the arm to j
 @command(
     "lab import",
     "Convert a public test collection to the plain layout.",
-    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, musique, scifact. The originals are "
+    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, mixed-dialogue, mixed-everything, "
+    "mixed-passages, musique, scifact, sessions. The originals are "
     "read from below --data, or the folder that TRIVET_DATA names; nothing is fetched.",
     example="trivet lab import scifact --data ../shared/data",
     uses_store=False,
