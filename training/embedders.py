@@ -1,0 +1,182 @@
+"""Tune an embedder from any base, or teach a small one what tuned ones know. Every stage ends by the clock.
+
+    python training/embedders.py tune --name e5 --base e5.npz --prefixed --tokenizer T --data KINDS --eval EVAL \
+        --output OUT --seconds 180 --temperature .02 --compile
+    python training/embedders.py vectors --base OUT/granite.npz --tokenizer granite.tokenizer.json --data KINDS --output OUT
+    python training/embedders.py student --base OUT/e5.npz --prefixed --other OUT/vectors-granite.npy --tokenizer T \
+        --data KINDS --eval EVAL --output OUT --seconds 400 --compile
+
+`tune`: two rounds; negatives are mined by the base for the first and by its result for the second. What is kept is the
+average of the tuned weights and the base's. `student`: six layers, see distil.py. `vectors`: of all texts, for a
+student with another tokenizer. Weights are written as they are made, in half precision, and packed for the way back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bases import packed
+from data import choose_answers, mine, read_kinds
+from distil import Teacher, fewer_layers, teacher_vectors, train_student
+from encoder import Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
+from judge_dense import Judge, keep, line
+from train import Plan, train_embedder
+
+# The share of the tuned weights in what is kept.
+ALPHA = 0.7
+ALPHAS = (0.5, 0.7, 0.85, 1.0)
+ROUNDS = (0.4, 0.6)
+MARGINS = (0.0, 0.02)
+HARD = 3
+CODE = ("code", "code_search", "code_question")
+RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
+
+
+class Work:
+    """What the stages share, and the clock."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.began = time.monotonic()
+        self.arguments = arguments
+        self.output: Path = arguments.output
+        self.output.mkdir(parents=True, exist_ok=True)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.kinds, self.texts = read_kinds(arguments.data, arguments.tokenizer, self.device, arguments.most)
+        self.texts.prefixed = arguments.prefixed
+        rows = sum(len(kind.queries) for kind in self.kinds)
+        self.tell(f"{len(self.kinds)} kinds, {rows} rows, {self.texts.lengths.sum()} tokens")
+        self.judge = Judge(arguments.eval, arguments.tokenizer, self.device, arguments.most) if arguments.eval else None
+        if self.judge:
+            self.judge.texts.prefixed = arguments.prefixed
+            self.tell(f"{self.judge.texts.lengths.sum()} tokens to judge on")
+
+    def tell(self, text: str) -> None:
+        print(f"[{time.monotonic() - self.began:6.1f}] {text}", flush=True)
+
+    def base(self) -> State:
+        return encoder_alone(load_half(self.arguments.base))
+
+    def encoder(self, state: State) -> Encoder:
+        return ready(Encoder(shape_of(state)), state, self.device)
+
+    def mine(self, state: State, margin: float) -> None:
+        encoder = self.encoder(state)
+        choose_answers(self.kinds, self.texts, encoder)
+        mine(self.kinds, self.texts, encoder, self.device, margin)
+        self.tell("mined")
+
+    def plan(self, seconds: float, **rest: Any) -> Plan:
+        own = self.arguments
+        return Plan(
+            seconds=seconds, seed=own.seed, hard=HARD, groups=own.groups, compiled=own.compile,
+            temperature=own.temperature, **rest,
+        )  # fmt: skip
+
+    def save(self, name: str, state: State) -> None:
+        """Under its final name only when it is whole, since another process may be waiting for it."""
+        save_half(state, self.output / f"{name}.new.npz")
+        (self.output / f"{name}.new.npz").rename(self.output / f"{name}.npz")
+        self.tell(f"saved {name}")
+
+    def figures(self, name: str, state: State) -> None:
+        """Written at once, one line of JSON a model, so that a stopped run leaves what it has found."""
+        if self.judge is None:
+            return
+        found = self.judge.figures(self.encoder(state))
+        with (self.output / "figures.jsonl").open("a") as file:
+            file.write(json.dumps({"model": name, **found}) + "\n")
+        self.tell(f"{name}: {line(found)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("tune", "vectors", "student"))
+    for name in ("base", "tokenizer", "data", "output"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--eval", type=Path)
+    parser.add_argument("--name", help="of what is written; the base's if not given")
+    parser.add_argument("--other", type=Path, help="vectors of a second teacher, for code")
+    parser.add_argument("--seconds", type=float, default=0.0, help="of training; reading and mining come on top")
+    parser.add_argument("--temperature", type=float, default=0.05)
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--groups", type=int, default=4, help="blocks of 128 questions a step")
+    parser.add_argument("--prefixed", action="store_true", help="query: and passage: stand before the texts")
+    parser.add_argument("--plain-student", action="store_true", help="the student does without its teacher's prefixes")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="also keep rankings and vectors of the last model")
+    parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
+    arguments = parser.parse_args()
+    prepare_device()
+    work = Work(arguments)
+    {"tune": tune, "vectors": write_vectors, "student": teach_student}[arguments.what](work)
+
+
+def prepare_device() -> None:
+    # Its plans are made anew for every shape, and shapes vary here.
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    # Several models are compiled, each for training with several kinds of batches.
+    torch._dynamo.config.recompile_limit = 64
+    torch.set_float32_matmul_precision("high")
+    torch.manual_seed(0)
+
+
+def tune(work: Work) -> None:
+    base = work.base()
+    name = work.arguments.name or work.arguments.base.stem
+    work.figures(f"{name} untuned", base)
+    state = base
+    for number, (share, margin) in enumerate(zip(ROUNDS, MARGINS, strict=True)):
+        work.mine(averaged([state, base], [ALPHA, 1 - ALPHA]), margin)
+        plan = work.plan(work.arguments.seconds * share, rate=work.arguments.rate or RATE_OF_TUNING)
+        state = train_embedder(work.kinds, work.texts, state, plan)
+        work.figures(f"{name} round {number + 1}", averaged([state, base], [ALPHA, 1 - ALPHA]))
+    for alpha in ALPHAS:
+        if alpha != ALPHA:
+            work.figures(f"{name} {alpha}", averaged([state, base], [alpha, 1 - alpha]))
+    kept = averaged([state, base], [ALPHA, 1 - ALPHA])
+    work.save(name, kept)
+    np.savez(work.output / f"{name}.packed.npz", **packed({one: value.numpy() for one, value in kept.items()}))
+    if work.arguments.keep and work.judge:
+        keep(work.judge, work.encoder(kept), work.output, name)
+
+
+def write_vectors(work: Work) -> None:
+    name = work.arguments.name or work.arguments.base.stem
+    path = work.output / f"vectors-{name}.new.npy"
+    np.save(path, teacher_vectors(work.base(), work.texts).cpu().numpy())
+    path.rename(work.output / f"vectors-{name}.npy")
+    work.tell(f"vectors of {len(work.texts.lengths)} texts")
+
+
+def teach_student(work: Work) -> None:
+    own = work.arguments
+    state, name = work.base(), own.name or "student"
+    work.mine(state, MARGINS[1])
+    teacher = Teacher(teacher_vectors(state, work.texts), own.temperature)
+    work.tell("the teacher's vectors are there")
+    others = {}
+    if own.other:
+        other = Teacher(torch.from_numpy(np.load(own.other)).to(work.device), own.temperature)
+        others = dict.fromkeys(CODE, other)
+    if own.plain_student:
+        work.texts.prefixed = False
+        if work.judge:
+            work.judge.texts.prefixed = False
+    plan = work.plan(own.seconds, rate=own.rate or RATE_OF_STUDENT)
+    student = train_student(work.kinds, work.texts, fewer_layers(state), plan, teacher, others)
+    work.save(name, student)
+    work.figures(name, student)
+    if own.keep and work.judge:
+        keep(work.judge, work.encoder(student), work.output, name)
+
+
+if __name__ == "__main__":
+    main()
