@@ -57,10 +57,9 @@ def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = No
     kinds = []
     for path in sorted(folder.glob("*.json.xz")):
         data = json.loads(lzma.decompress(path.read_bytes()))
-        rows = data["rows"][:most]
-        own = data["texts"]
+        rows, own = data["rows"], data["texts"]
         if most is not None:
-            rows, own = _in_use(rows, own)
+            rows, own = _in_use(rows[:: max(1, len(rows) // most)][:most], own)
         start = len(table)
         table.extend(own)
         limits.extend([LONGEST_PASSAGE] * len(own))
@@ -157,24 +156,23 @@ def mine(kinds: Sequence[Kind], texts: Texts, encoder: Encoder, device: str, mar
         kind.candidates = candidates
 
 
-@torch.no_grad()
-def mine_by_words(kinds: Sequence[Kind], texts: Texts, device: str, given: int) -> None:
-    """As `mine` but without an embedder: for students, whose teacher tells apart the answers that were found."""
+def save_mined(path: Path, kinds: Sequence[Kind]) -> None:
+    """Candidates and chosen answers, for others who read the same kinds; whole as soon as it is there."""
+    arrays: dict[str, Any] = {f"{kind.name}.candidates": kind.candidates.astype(np.int32) for kind in kinds}
     for kind in kinds:
-        candidates = np.full((len(kind.queries), given + LEXICAL), -1, dtype=np.int64)
-        found = np.full((len(kind.queries), LEXICAL), -1, dtype=np.int64)
-        if kind.mine and len(kind.passages) > 64:
-            words = _word_weights(kind.passages, texts, device)
-            for start in range(0, len(kind.queries), 512):
-                scores = _word_scores(kind.queries[start : start + 512], texts, words, device)
-                found[start : start + 512] = scores.topk(LEXICAL, dim=1).indices.cpu().numpy() + int(kind.passages[0])
-        for row, answers in enumerate(kind.positives):
-            chosen = [
-                one for one in (*kind.given[row][:given], *found[row].tolist()) if one >= 0 and one not in answers
-            ]
-            unique = list(dict.fromkeys(chosen))
-            candidates[row, : len(unique)] = unique
-        kind.candidates = candidates
+        if kind.choose:
+            arrays[f"{kind.name}.answers"] = np.array([own[0] for own in kind.answers], dtype=np.int32)
+    new = path.with_suffix(".new.npz")
+    np.savez(new, **arrays)
+    new.rename(path)
+
+
+def load_mined(path: Path, kinds: Sequence[Kind]) -> None:
+    with np.load(path) as arrays:
+        for kind in kinds:
+            kind.candidates = arrays[f"{kind.name}.candidates"].astype(np.int64)
+            if kind.choose:
+                kind.answers = [[int(own)] for own in arrays[f"{kind.name}.answers"]]
 
 
 @torch.no_grad()

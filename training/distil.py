@@ -62,6 +62,8 @@ def train_student(
     sampler = Sampler(kinds, plan)
     began, steps, seen = time.monotonic(), 0, 0
     for batch in drawn_ahead(sampler.embedder_batch, optimiser):
+        for layer in encoder.layers:
+            layer.rounded = optimiser.spent >= plan.rounded_from
         which = np.concatenate([batch.queries, batch.answers, batch.negatives.reshape(-1)])
         vectors, count = embedded(encoder, texts, which), len(batch.queries)
         numbers = torch.as_tensor(which, device=texts.device)

@@ -3,6 +3,7 @@
     python training/embedders.py tune --name e5 --base e5.npz --prefixed --tokenizer T --data KINDS --eval EVAL \
         --output OUT --seconds 180 --temperature .02 --compile
     python training/embedders.py vectors --base OUT/granite.npz --tokenizer granite.tokenizer.json --data KINDS --output OUT
+    python training/embedders.py both ...   # tune and student one after the other, on what is read and mined once
     python training/embedders.py student --base OUT/e5.npz --prefixed --other OUT/vectors-granite.npy --tokenizer T \
         --data KINDS --eval EVAL --output OUT --seconds 400 --compile
 
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 
 from bases import packed
-from data import choose_answers, mine, read_kinds
+from data import choose_answers, mine, read_kinds, save_mined
 from distil import Teacher, fewer_layers, teacher_vectors, train_student
 from encoder import Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
 from judge_dense import Judge, keep, line
@@ -37,6 +38,8 @@ MARGINS = (0.0, 0.02)
 HARD = 3
 CODE = ("code", "code_search", "code_question")
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
+# What judging and keeping the student takes at the end.
+JUDGING_SECONDS = 15.0
 
 
 class Work:
@@ -97,13 +100,18 @@ class Work:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tune", "vectors", "student"))
+    parser.add_argument("what", choices=("tune", "vectors", "student", "both"))
     for name in ("base", "tokenizer", "data", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--eval", type=Path)
     parser.add_argument("--name", help="of what is written; the base's if not given")
+    parser.add_argument("--student", default="student", help="name of the student that is written")
     parser.add_argument("--other", type=Path, help="vectors of a second teacher, for code")
-    parser.add_argument("--seconds", type=float, default=0.0, help="of training; reading and mining come on top")
+    parser.add_argument("--other-seconds", type=float, default=0.0, help="how long to wait for them")
+    parser.add_argument("--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top")
+    parser.add_argument("--student-seconds", type=float, default=0.0)
+    parser.add_argument("--until", type=float, help="wall-clock limit: a student gets what is left of it")
+    parser.add_argument("--rounded-from", type=float, default=1.0, help="share of a student's time before int8 rounding")
     parser.add_argument("--temperature", type=float, default=0.05)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--seed", type=int, default=1)
@@ -116,7 +124,12 @@ def main() -> None:
     arguments = parser.parse_args()
     prepare_device()
     work = Work(arguments)
-    {"tune": tune, "vectors": write_vectors, "student": teach_student}[arguments.what](work)
+    if arguments.what in ("tune", "both"):
+        tune(work)
+    if arguments.what in ("student", "both"):
+        teach_student(work)
+    if arguments.what == "vectors":
+        write_vectors(work)
 
 
 def prepare_device() -> None:
@@ -158,24 +171,38 @@ def write_vectors(work: Work) -> None:
 
 def teach_student(work: Work) -> None:
     own = work.arguments
-    state, name = work.base(), own.name or "student"
+    path = own.base if own.what == "student" else work.output / f"{own.name or own.base.stem}.npz"
+    state = encoder_alone(load_half(path))
+    name = own.student
     work.mine(state, MARGINS[1])
+    save_mined(work.output / "mined.npz", work.kinds)
     teacher = Teacher(teacher_vectors(state, work.texts), own.temperature)
     work.tell("the teacher's vectors are there")
     others = {}
-    if own.other:
+    if own.other and waited(own.other, own.other_seconds):
         other = Teacher(torch.from_numpy(np.load(own.other)).to(work.device), own.temperature)
         others = dict.fromkeys(CODE, other)
     if own.plain_student:
         work.texts.prefixed = False
         if work.judge:
             work.judge.texts.prefixed = False
-    plan = work.plan(own.seconds, rate=own.rate or RATE_OF_STUDENT)
+    seconds = own.student_seconds
+    if own.until:
+        seconds = min(seconds or own.until, own.until - (time.monotonic() - work.began) - JUDGING_SECONDS)
+    plan = work.plan(max(seconds, 1.0), rate=RATE_OF_STUDENT, rounded_from=own.rounded_from)
     student = train_student(work.kinds, work.texts, fewer_layers(state), plan, teacher, others)
     work.save(name, student)
     work.figures(name, student)
     if own.keep and work.judge:
         keep(work.judge, work.encoder(student), work.output, name)
+
+
+def waited(path: Path, seconds: float) -> bool:
+    """Whether the file is there by then; another process may be making it."""
+    until = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.5)
+    return path.exists()
 
 
 if __name__ == "__main__":

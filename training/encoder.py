@@ -47,8 +47,11 @@ STOCK_SHAPE = Shape()
 
 
 class Layer(nn.Module):
+    """`rounded`: products are computed as the int8 file will, so that training can make up for what that loses."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
+        self.rounded = False
         self.activation = functional.relu if shape.relu else functional.gelu
         self.attend = nn.Linear(WIDTH, 3 * WIDTH)
         self.attended = nn.Linear(WIDTH, WIDTH)
@@ -59,10 +62,33 @@ class Layer(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         texts, tokens, _ = states.shape
-        heads = self.attend(states).view(texts, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        heads = self._product(self.attend, states).view(texts, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
         found = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=mask)
-        states = self.attended_norm(states + self.attended(found.transpose(1, 2).reshape(texts, tokens, WIDTH)))
-        return self.narrow_norm(states + self.narrow(self.activation(self.widen(states))))
+        found = found.transpose(1, 2).reshape(texts, tokens, WIDTH)
+        states = self.attended_norm(states + self._product(self.attended, found))
+        inside = self.activation(self._product(self.widen, states))
+        return self.narrow_norm(states + self._product(self.narrow, inside))
+
+    def _product(self, linear: nn.Linear, inputs: Tensor) -> Tensor:
+        if not self.rounded:
+            return linear(inputs)
+        return functional.linear(_rounded_inputs(inputs), _rounded_weights(linear.weight), linear.bias)
+
+
+def _rounded_inputs(inputs: Tensor) -> Tensor:
+    """Eight bits between the least and the largest number of each text; the gradient passes as if nothing happened."""
+    own = inputs.detach().float()
+    low, high = own.amin((1, 2), keepdim=True).clamp(max=0), own.amax((1, 2), keepdim=True).clamp(min=0)
+    scale = (high - low) / 255 + 1e-9
+    steps = ((own - low) / scale).round() * scale + low
+    return inputs + (steps - own).to(inputs.dtype)
+
+
+def _rounded_weights(weights: Tensor) -> Tensor:
+    """Seven bits a weight and one scale a row, as make_model.py quantises them."""
+    own = weights.detach().float()
+    scale = own.abs().amax(1, keepdim=True) / 63 + 1e-9
+    return weights + ((own / scale).round() * scale - own).to(weights.dtype)
 
 
 class Encoder(nn.Module):
@@ -337,6 +363,14 @@ def save_half(state: Mapping[str, Tensor], path: Path) -> None:
 def load_half(path: Path) -> State:
     """Weights in half precision, or packed as bases.py packs them."""
     return {name: torch.from_numpy(value) for name, value in whole(path).items()}
+
+
+def load_reranker(path: Path, words: Path | None = None) -> State:
+    """A reranker's weights; `words` is the embedder whose word table it shares, where it was kept without."""
+    state = load_half(path)
+    if words is not None:
+        state["encoder.words.weight"] = encoder_alone(load_half(words))["words.weight"]
+    return state
 
 
 def encoder_alone(state: Mapping[str, Tensor]) -> State:

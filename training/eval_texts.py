@@ -5,8 +5,8 @@
 One file for all corpora, small enough to travel. A passage is what the worker embeds: cut to the bundled embedder's
 window, under its memory's title. Beside the corpora themselves there are stores of mixed length made of them:
 `locomo_sessions` (every session one memory), `locomo_mixed` (half of the sessions whole, the others turn by turn),
-`written` (the held-out part of the long and short memories of `--written`), `lives` (the dev half of the made-up
-stores) and `til`, notes without questions that `judge_dense.py` mixes with everything else.
+`written` (the held-out part of the long and short memories of `--written`), `mixed` (the stores of `--stores`), `lives`
+(the dev half of the made-up stores) and `til`, notes without questions that `judge_dense.py` mixes with all others.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import json
 import lzma
 import os
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trivet.lab.catalog import import_original
 from trivet.lab.dataset import Dataset, Document
-from trivet.lab.dataset_files import house, lives
+from trivet.lab.dataset_files import collection, house, lives
 from trivet.memory.passages import cut
 from trivet.models.embed.base import Embedder
 from trivet.models.embed.onnx import bundled
@@ -45,25 +46,39 @@ class Memory:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="corpora that it has already are kept")
     parser.add_argument("--written", type=Path, help="folder of long-*.jsonl and short-*.jsonl")
+    parser.add_argument("--stores", type=Path, help="folder of small stores of mixed lengths")
+    parser.add_argument("--again", nargs="*", default=[], help="make these corpora anew")
     arguments = parser.parse_args()
-    embedder = bundled()
-    datasets = {name: house() if name == "house" else import_original(name) for name in CORPORA}
-    packed = [_of_dataset(embedder, name, dataset) for name, dataset in datasets.items()]
-    packed.append(_lives(embedder))
-    packed.append(_joined(embedder, "locomo_sessions", datasets["locomo"], share=1.0))
-    packed.append(_joined(embedder, "locomo_mixed", datasets["locomo"], share=0.5))
-    packed.append(corpus(embedder, "til", [Memory(text, title) for title, text in _notes()], []))
-    if arguments.written:
-        packed.append(_written(embedder, [one for one in read_written(arguments.written) if held_out(one.text)]))
-    for one in packed:
-        print(one["name"], len(one["scopes"]), "memories", len(one["passages"]), "passages", len(one["queries"]))
+    path: Path = arguments.output
+    known = json.loads(lzma.decompress(path.read_bytes())) if path.exists() else []
+    packed = {one["name"]: one for one in known if one["name"] not in arguments.again and one["scopes"]}
+    for name, make in _makers(bundled(), arguments).items():
+        if name not in packed:
+            packed[name] = make()
+    for name, one in packed.items():
+        print(name, len(one["scopes"]), "memories", len(one["passages"]), "passages", len(one["queries"]), "queries")
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 64 * 2**20}]
-    arguments.output.write_bytes(
-        lzma.compress(json.dumps(packed, ensure_ascii=False).encode(), format=lzma.FORMAT_XZ, filters=filters)
-    )
-    print(arguments.output, arguments.output.stat().st_size)
+    data = json.dumps(list(packed.values()), ensure_ascii=False).encode()
+    path.write_bytes(lzma.compress(data, format=lzma.FORMAT_XZ, filters=filters))
+    print(path, path.stat().st_size)
+
+
+def _makers(embedder: Embedder, arguments: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]]:
+    def original(name: str) -> Callable[[], dict[str, Any]]:
+        return lambda: _of_dataset(embedder, name, house() if name == "house" else import_original(name))
+
+    makers = {name: original(name) for name in CORPORA}
+    makers["lives"] = lambda: _stores(embedder, "lives", lives("dev"))
+    makers["locomo_sessions"] = lambda: _joined(embedder, "locomo_sessions", import_original("locomo"), share=1.0)
+    makers["locomo_mixed"] = lambda: _joined(embedder, "locomo_mixed", import_original("locomo"), share=0.5)
+    makers["til"] = lambda: corpus(embedder, "til", [Memory(text, title) for title, text in _notes()], [])
+    if arguments.stores:
+        makers["mixed"] = lambda: _stores(embedder, "mixed", collection(arguments.stores))
+    if arguments.written:
+        makers["written"] = lambda: _written(embedder, read_written(arguments.written))
+    return makers
 
 
 def corpus(
@@ -113,15 +128,16 @@ def _queries(dataset: Dataset, kept: Sequence[Document], places: Mapping[str, in
     return asked
 
 
-def _lives(embedder: Embedder) -> dict[str, Any]:
+def _stores(embedder: Embedder, name: str, datasets: Iterable[Dataset]) -> dict[str, Any]:
+    """Several small stores in one corpus, each a scope of its own."""
     memories: list[Memory] = []
     queries: list[dict[str, Any]] = []
-    for dataset in lives("dev"):
+    for dataset in datasets:
         kept = [document for document in dataset.documents if not document.sensitive]
         places = {document.id: len(memories) + place for place, document in enumerate(kept)}
         memories += [Memory(document.text, document.title, dataset.name) for document in kept]
         queries += [query | {"scope": dataset.name} for query in _queries(dataset, kept, places)]
-    return corpus(embedder, "lives", memories, queries)
+    return corpus(embedder, name, memories, queries)
 
 
 def _joined(embedder: Embedder, name: str, dataset: Dataset, share: float) -> dict[str, Any]:
@@ -143,7 +159,8 @@ def _joined(embedder: Embedder, name: str, dataset: Dataset, share: float) -> di
     return corpus(embedder, name, memories, _queries(dataset, [], places))
 
 
-def _written(embedder: Embedder, written: Sequence[Written]) -> dict[str, Any]:
+def _written(embedder: Embedder, everything: Sequence[Written]) -> dict[str, Any]:
+    written = [one for one in everything if held_out(one.text)]
     queries = [
         {"text": text, "scope": None, "stratum": f"{'long' if one.long else 'short'} {form}", "grades": {str(place): 1}}
         for place, one in enumerate(written)
@@ -153,11 +170,13 @@ def _written(embedder: Embedder, written: Sequence[Written]) -> dict[str, Any]:
     return corpus(embedder, "written", [Memory(one.text) for one in written], queries)
 
 
-def _notes() -> Iterable[tuple[str, str]]:
-    for path in sorted((Path(os.environ["TRIVET_DATA"]) / "til").rglob("*.md")):
-        text = path.read_text(encoding="utf-8", errors="ignore").strip()
-        if text:
-            yield path.stem.replace("-", " "), text
+def _notes() -> Iterator[tuple[str, str]]:
+    with tarfile.open(Path(os.environ["TRIVET_DATA"]) / "til" / "til.tar.gz") as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.name.endswith(".md") else None
+            text = file.read().decode("utf-8", errors="ignore").strip() if file else ""
+            if text:
+                yield Path(member.name).stem.replace("-", " "), text
 
 
 if __name__ == "__main__":

@@ -46,6 +46,8 @@ class Plan:
     unanswered: float = 0.0
     temperature: float = TEMPERATURE
     groups: int = GROUPS
+    # From this share of the time on products are rounded as the int8 file will round them; 1: never.
+    rounded_from: float = 1.0
 
 
 def train_embedder(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan) -> State:
@@ -83,7 +85,8 @@ def train_reranker(
 ) -> State:
     """A softmax over one answer and its negatives; with soft labels also the divergence from the teachers."""
     device = texts.device
-    reranker = ready(Reranker(plan.shape), start, device, training=True, compiled=plan.compiled)
+    shape = shape_of(start, plan.shape.relu)
+    reranker = ready(Reranker(shape), start, device, training=True, compiled=plan.compiled)
     reranker.encoder.words.weight.requires_grad_(not plan.words_frozen)
     optimiser = ClockedAdamW(reranker, plan.rate, plan.seconds, plan.depth_decay)
     sampler = Sampler(kinds, plan)

@@ -67,7 +67,7 @@ def written_rows(folder: Path) -> tuple[list[str], list[Row]]:
         if held_out(one.text):
             continue
         start = len(texts)
-        texts += _passages(one.text, embedder)
+        texts += passages(one.text, embedder)
         places = list(range(start, len(texts)))
         rows += [(question, places, []) for questions in one.asked.values() for question in questions]
     return texts, rows
@@ -107,7 +107,8 @@ def life_rows(folder: Path) -> tuple[list[str], list[Row]]:
     return texts, rows
 
 
-def _passages(text: str, embedder: Embedder) -> list[str]:
+def passages(text: str, embedder: Embedder) -> list[str]:
+    """As the product's worker cuts it."""
     from trivet.memory.passages import cut
 
     return [text[one.start : one.stop].strip() for one in cut(text, embedder.count_tokens, embedder.window)]
