@@ -1,9 +1,11 @@
 """Gather lists that teach a reranker whether a memory answers: a question, some memories, and which of them do.
 
-    python training/answer_lists.py --lives training/lives --pairs FOLDER --written FOLDER --train SETS --output answers.json.xz
+    python training/answer_lists.py --lives training/lives --pairs FOLDER --written FOLDER --train SETS \
+        --output answers.json.xz
 
-Four sources: small stores with their questions, memories with questions that they answer or almost answer, long ones of
-which no passage answers a question that is near, and question and passage sets, which keep the reranker what it was. Some lists hold no answer: that has to be learned too.
+Four sources: small stores with their questions, memories with questions that they answer or almost answer, long ones
+of which no passage answers a question that is near, and question and passage sets, which keep the reranker what it
+was. Some lists hold no answer: that has to be learned too.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
     python training/answers.py --model reranker-6.npz --tokenizer tokenizer.json --lists answers.json.xz \
         --candidates train.json.xz dev.json.xz --output OUT [--relu] [--seconds 60]
 
-Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise (a score above 0 means: it
-answers) and by list; on question and passage sets it is held to what the model thought before. Two halves of the small
-stores are trained apart, so that each can be scored by a model that never saw it: what is fitted on these scores later
-must not trust them more than it may. Writes the weights without the word table, and OUT/scores-NAME.npz.
+Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise
+(a score above 0 means: it answers) and by list; on question and passage sets it is held to what the model thought
+before. Two halves of the small stores are trained apart, so that each can be scored by a model that never saw it:
+what is fitted on these scores later must not trust them more than it may. Writes the weights without the word table,
+and OUT/scores-NAME.npz.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def searched(sentence: str, name: str, chance: random.Random) -> str:
 
 
 QUESTIONS = (
-    "how do I {}?", "how do we {}?", "where do we {}?", "where is the code to {}?", "which function should I use to {}?",
+    "how do I {}?", "how do we {}?", "where do we {}?", "where is the code to {}?", "which function to use to {}?",
     "is there a helper to {}", "what's the right way to {}?", "I want to {}, what do we have for that?", "how can I {}",
     "need to {}", "show me how to {}", "what do I call to {}?",
 )  # fmt: skip

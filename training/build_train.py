@@ -28,6 +28,8 @@ from synthetic_memories import FIRST_NAMES, Row, chats, dialogues, notes
 from written_memories import life_rows, pair_rows, written_rows
 
 SEED = 7
+# A row keeps so many of the negatives it came with: where others can be mined, three; texts cost room and time.
+MOST_NEGATIVES = {True: 3, False: 6}
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[a-z0-9]+")
 DOCSTRING = re.compile(r"(\"\"\"|\'\'\')(.*?)(?:\1|\Z)", re.S)
@@ -68,7 +70,8 @@ def main() -> None:
     for name, make in makers(arguments, evaluation).items():
         if arguments.only and name not in arguments.only:
             continue
-        kind, dropped = compacted(make(), evaluation)
+        made = make()
+        kind, dropped = compacted(fewer_negatives(made, MOST_NEGATIVES[made.mine]), evaluation)
         path = arguments.output / f"{name}.json.xz"
         data = {"texts": kind.texts, "rows": kind.rows, "mine": kind.mine, "choose": kind.choose}
         path.write_bytes(lzma.compress(json.dumps(data, ensure_ascii=False).encode(), preset=6))
@@ -92,7 +95,7 @@ def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mappin
         "squad_sentence": lambda: sentences(clear("squad_v1.1", True), 15_000),
         "quac": plain("quac", 12_000, False),
         "quac_spoken": lambda: spoken(clear("quac", False), 9_000),
-        "hotpot": lambda: fewer_negatives(capped(read(train / "hotpotqa_dev.json.xz", True), 6_500), 6),
+        "hotpot": plain("hotpotqa_dev", 6_500, True),
         "boolq": plain("boolq", 10_000, True),
         "medquad": plain("medquad", 9_000, True),
         "policyqa": plain("policyqa", 3_000, False),
@@ -101,7 +104,7 @@ def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mappin
         "qmsum_window": lambda: windows(read(train / "qmsum.json.xz", False, detokenised), 4, 8),
         "statement": lambda: statements([clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000),
         "technical_prose": lambda: capped(read(prose, True), 9_000),
-        "code": lambda: fewer_negatives(capped(read(code, True), 20_000), 5),
+        "code": lambda: capped(read(code, True), 20_000),
         "code_search": lambda: searches(half(read(code, True), 0), 12_000, searched),
         "code_question": lambda: searches(half(read(code, True), 1), 12_000, questioned),
         "claim": lambda: claims(
@@ -156,9 +159,8 @@ def half(kind: Kind, which: int) -> Kind:
 
 
 def fewer_negatives(kind: Kind, most: int) -> Kind:
-    return Kind(
-        kind.texts, [(query, positives, negatives[:most]) for query, positives, negatives in kind.rows], kind.mine
-    )
+    rows = [(query, positives, negatives[:most]) for query, positives, negatives in kind.rows]
+    return Kind(kind.texts, rows, kind.mine, kind.choose)
 
 
 def sentences(kind: Kind, most: int) -> Kind:

@@ -55,8 +55,11 @@ def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = No
     table: list[str] = []
     limits: list[int] = []
     kinds = []
-    for path in sorted(folder.glob("*.json.xz")):
-        data = json.loads(lzma.decompress(path.read_bytes()))
+    for path in sorted([*folder.glob("*.json.xz"), *folder.glob("*.json")]):
+        if path.name == "manifest.json":
+            continue
+        raw = path.read_bytes()
+        data = json.loads(lzma.decompress(raw) if path.suffix == ".xz" else raw)
         rows, own = data["rows"], data["texts"]
         if most is not None:
             rows, own = _in_use(rows[:: max(1, len(rows) // most)][:most], own)
@@ -135,16 +138,18 @@ def choose_answers(kinds: Sequence[Kind], texts: Texts, encoder: Encoder) -> Non
                 kind.answers[row] = [own[int(similar.argmax())]]
 
 
-def mine(kinds: Sequence[Kind], texts: Texts, encoder: Encoder, device: str, margin: float) -> None:
+def mine(kinds: Sequence[Kind], texts: Texts, vectors: torch.Tensor | None, margin: float) -> None:
     """Fills in each row's candidates: those given, then what words and vectors find among the kind's other passages.
 
     A found text that the embedder puts above the answer, less the margin, is taken for an answer itself and left out.
+    Without vectors, which are those of all texts, the candidates are those given.
     """
     for kind in kinds:
         rows = len(kind.queries)
         candidates = np.full((rows, CANDIDATES), -1, dtype=np.int64)
         chance = np.random.default_rng(zlib.crc32(kind.name.encode()))
-        found = _found(kind, texts, encoder, device, margin) if kind.mine and len(kind.passages) > 64 else None
+        searched = vectors is not None and kind.mine and len(kind.passages) > 64
+        found = _found(kind, texts, vectors, margin) if searched else None
         for row in range(rows):
             answers = set(kind.positives[row])
             given = [one for one in kind.given[row] if one not in answers]
@@ -176,9 +181,11 @@ def load_mined(path: Path, kinds: Sequence[Kind]) -> None:
 
 
 @torch.no_grad()
-def _found(kind: Kind, texts: Texts, encoder: Encoder, device: str, margin: float) -> np.ndarray:
-    passages = embedded(encoder, texts, kind.passages)
-    queries = embedded(encoder, texts, kind.queries)
+def _found(kind: Kind, texts: Texts, vectors: torch.Tensor, margin: float) -> np.ndarray:
+    device = texts.device
+    passages, queries = (
+        vectors[torch.as_tensor(which, device=device)].float() for which in (kind.passages, kind.queries)
+    )
     words = _word_weights(kind.passages, texts, device)
     first = int(kind.passages[0])
     answers = torch.tensor([row[0] - first for row in kind.answers], device=device)

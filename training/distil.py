@@ -35,10 +35,10 @@ class Teacher:
 
 
 @torch.no_grad()
-def teacher_vectors(state: State, texts: Texts, part: int = 200_000) -> Tensor:
-    """Unit vectors of all texts in half precision."""
+def teacher_vectors(state: State, texts: Texts, which: np.ndarray | None = None, part: int = 200_000) -> Tensor:
+    """Unit vectors of all texts, or of some, in half precision."""
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
-    rows = np.arange(len(texts.lengths))
+    rows = np.arange(len(texts.lengths)) if which is None else which
     return torch.cat([embedded(encoder, texts, rows[at : at + part]).half() for at in range(0, len(rows), part)])
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eval_texts import CORPORA, Memory, passages_of
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
 from trivet.lab.catalog import import_original
@@ -25,8 +26,6 @@ from trivet.lab.dataset import Dataset, Query
 from trivet.lab.dataset_files import house
 from trivet.search.recipe import parse_recipe
 from trivet.types import Filter, Ranking
-
-from eval_texts import CORPORA, Memory, passages_of
 
 LEGS = ("lexical", "dense", "graph")
 DEPTH = 50

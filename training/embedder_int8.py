@@ -1,9 +1,9 @@
 """What quantisation costs an embedder: an int8 file against the weights it was made of, on the smaller stores.
 
-    python training/embedder_int8.py --eval eval.json.xz --onnx FOLDER --model student.npz [--prefixed] --output OUT.json
+    python training/embedder_int8.py --eval eval.json.xz --onnx FOLDER --model student.npz --output OUT.json
 
-One text at a time, as the product runs it. Tells the mean and the least cosine of int8 and float vectors, and nDCG@10 by
-both. `--sample` texts of the other corpora are compared by cosine alone: a whole corpus would take an hour here.
+One text at a time, as the product runs it. Tells the mean and the least cosine of int8 and float vectors, and nDCG@10
+by both. `--sample` texts of the other corpora are compared by cosine alone: a whole corpus would take an hour here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def main() -> None:
     judge = Judge(arguments.eval, arguments.onnx / "tokenizer.json", "cpu")
     judge.texts.prefixed = arguments.prefixed
     stores = [store for store in judge.stores if store.name in arguments.stores]
-    others = np.concatenate([store.passages for store in judge.stores if store.name not in (*arguments.stores, "union")])
+    others = np.concatenate(
+        [store.passages for store in judge.stores if store.name not in (*arguments.stores, "union")]
+    )
     sampled = np.random.default_rng(0).permutation(others)[: arguments.sample]
     which = np.concatenate([*(np.concatenate([store.passages, store.queries]) for store in stores), sampled])
     state = encoder_alone(load_half(arguments.model))

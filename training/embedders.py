@@ -2,14 +2,16 @@
 
     python training/embedders.py tune --name e5 --base e5.npz --prefixed --tokenizer T --data KINDS --eval EVAL \
         --output OUT --seconds 180 --temperature .02 --compile
-    python training/embedders.py vectors --base OUT/granite.npz --tokenizer granite.tokenizer.json --data KINDS --output OUT
+    python training/embedders.py vectors --base OUT/granite.npz --tokenizer granite.tokenizer.json --data KINDS \
+        --output OUT
     python training/embedders.py both ...   # tune and student one after the other, on what is read and mined once
     python training/embedders.py student --base OUT/e5.npz --prefixed --other OUT/vectors-granite.npy --tokenizer T \
         --data KINDS --eval EVAL --output OUT --seconds 400 --compile
 
-`tune`: two rounds; negatives are mined by the base for the first and by its result for the second. What is kept is the
-average of the tuned weights and the base's. `student`: six layers, see distil.py. `vectors`: of all texts, for a
-student with another tokenizer. Weights are written as they are made, in half precision, and packed for the way back.
+`tune`: two rounds, a short one with the negatives that were given, and one with those that its result has mined. What
+is kept is the average of the tuned weights and the base's. `student`: six layers, see distil.py. `vectors`: of code,
+for a student with another tokenizer. Weights are written as they are made, in half precision, and packed for the way
+back.
 """
 
 from __future__ import annotations
@@ -26,15 +28,15 @@ import torch
 from bases import packed
 from data import choose_answers, mine, read_kinds, save_mined
 from distil import Teacher, fewer_layers, teacher_vectors, train_student
-from encoder import Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
+from encoder import WIDTH, Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
 from judge_dense import Judge, keep, line
 from train import Plan, train_embedder
 
 # The share of the tuned weights in what is kept.
 ALPHA = 0.7
 ALPHAS = (0.5, 0.7, 0.85, 1.0)
-ROUNDS = (0.4, 0.6)
-MARGINS = (0.0, 0.02)
+ROUNDS = (0.25, 0.75)
+MARGIN = 0.02
 HARD = 3
 CODE = ("code", "code_search", "code_question")
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
@@ -69,11 +71,14 @@ class Work:
     def encoder(self, state: State) -> Encoder:
         return ready(Encoder(shape_of(state)), state, self.device)
 
-    def mine(self, state: State, margin: float) -> None:
-        encoder = self.encoder(state)
-        choose_answers(self.kinds, self.texts, encoder)
-        mine(self.kinds, self.texts, encoder, self.device, margin)
+    def mine(self, state: State, margin: float) -> torch.Tensor:
+        """Negatives and answers as this embedder finds them; returns its vectors of all texts."""
+        vectors = teacher_vectors(state, self.texts)
+        self.tell(f"vectors of {len(vectors)} texts")
+        choose_answers(self.kinds, self.texts, self.encoder(state))
+        mine(self.kinds, self.texts, vectors, margin)
         self.tell("mined")
+        return vectors
 
     def plan(self, seconds: float, **rest: Any) -> Plan:
         own = self.arguments
@@ -111,8 +116,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top")
     parser.add_argument("--student-seconds", type=float, default=0.0)
     parser.add_argument("--until", type=float, help="wall-clock limit: a student gets what is left of it")
-    parser.add_argument("--rounded-from", type=float, default=1.0, help="share of a student's time before int8 rounding")
-    parser.add_argument("--temperature", type=float, default=0.05)
+    parser.add_argument(
+        "--rounded-from", type=float, default=1.0, help="share of a student's time before int8 rounding"
+    )
+    parser.add_argument("--temperature", type=float, default=0.02)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=4, help="blocks of 128 questions a step")
@@ -146,8 +153,11 @@ def tune(work: Work) -> None:
     name = work.arguments.name or work.arguments.base.stem
     work.figures(f"{name} untuned", base)
     state = base
-    for number, (share, margin) in enumerate(zip(ROUNDS, MARGINS, strict=True)):
-        work.mine(averaged([state, base], [ALPHA, 1 - ALPHA]), margin)
+    choose_answers(work.kinds, work.texts, work.encoder(base))
+    mine(work.kinds, work.texts, None, MARGIN)
+    for number, share in enumerate(ROUNDS):
+        if number:
+            work.mine(averaged([state, base], [ALPHA, 1 - ALPHA]), MARGIN)
         plan = work.plan(work.arguments.seconds * share, rate=work.arguments.rate or RATE_OF_TUNING)
         state = train_embedder(work.kinds, work.texts, state, plan)
         work.figures(f"{name} round {number + 1}", averaged([state, base], [ALPHA, 1 - ALPHA]))
@@ -164,9 +174,13 @@ def tune(work: Work) -> None:
 def write_vectors(work: Work) -> None:
     name = work.arguments.name or work.arguments.base.stem
     path = work.output / f"vectors-{name}.new.npy"
-    np.save(path, teacher_vectors(work.base(), work.texts).cpu().numpy())
+    vectors = np.zeros((len(work.texts.lengths), WIDTH), dtype=np.float16)
+    # Only what it teaches: the rest would take its time.
+    which = np.concatenate([np.concatenate([one.passages, one.queries]) for one in work.kinds if one.name in CODE])
+    vectors[which] = teacher_vectors(work.base(), work.texts, which).cpu().numpy()
+    np.save(path, vectors)
     path.rename(work.output / f"vectors-{name}.npy")
-    work.tell(f"vectors of {len(work.texts.lengths)} texts")
+    work.tell(f"vectors of {len(which)} texts")
 
 
 def teach_student(work: Work) -> None:
@@ -174,10 +188,8 @@ def teach_student(work: Work) -> None:
     path = own.base if own.what == "student" else work.output / f"{own.name or own.base.stem}.npz"
     state = encoder_alone(load_half(path))
     name = own.student
-    work.mine(state, MARGINS[1])
+    teacher = Teacher(work.mine(state, MARGIN), own.temperature)
     save_mined(work.output / "mined.npz", work.kinds)
-    teacher = Teacher(teacher_vectors(state, work.texts), own.temperature)
-    work.tell("the teacher's vectors are there")
     others = {}
     if own.other and waited(own.other, own.other_seconds):
         other = Teacher(torch.from_numpy(np.load(own.other)).to(work.device), own.temperature)

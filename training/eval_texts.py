@@ -114,7 +114,9 @@ def _memory(document: Document) -> Memory:
     return Memory(document.text, document.title, document.scope)
 
 
-def _queries(dataset: Dataset, kept: Sequence[Document], places: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+def _queries(
+    dataset: Dataset, kept: Sequence[Document], places: Mapping[str, int] | None = None
+) -> list[dict[str, Any]]:
     found = places or {document.id: place for place, document in enumerate(kept)}
     asked = []
     for query in dataset.queries:

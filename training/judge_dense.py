@@ -59,7 +59,8 @@ class Judge:
         limits: list[int] = []
         self.stores: list[Store] = []
         for data in json.loads(lzma.decompress(path.read_bytes())):
-            start, asked = len(table), data["queries"][:most]
+            start, asked = len(table), data["queries"]
+            asked = asked[:: max(1, len(asked) // most)][:most] if most else asked
             table += data["passages"]
             limits += [LONGEST_PASSAGE] * len(data["passages"])
             queries = len(table)
@@ -214,7 +215,10 @@ def keep(judge: Judge, encoder: Encoder, folder: Path, name: str) -> None:
     for store in judge.stores:
         if len(store.queries):
             places, values = ranked(store, vectors)
-            arrays[f"{store.name}.places"], arrays[f"{store.name}.scores"] = places.astype(np.int32), values.astype("f2")
+            arrays[f"{store.name}.places"], arrays[f"{store.name}.scores"] = (
+                places.astype(np.int32),
+                values.astype("f2"),
+            )
     np.savez_compressed(folder / f"lists-{name}.npz", **arrays)
     scale = vectors.abs().amax(1, keepdim=True) / 127
     small = (vectors / scale).round().to(torch.int8).cpu().numpy()

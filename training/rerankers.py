@@ -1,12 +1,11 @@
 """Train the rerankers: teachers of twelve layers, and small ones that their mean score teaches.
 
-    python training/rerankers.py teacher --name teacher-1 --seed 1 --base OUT/e5.npz $R --seconds 240
-    python training/rerankers.py teacher --name teacher-2 --seed 2 --base OUT/e5.npz $R --seconds 240   # beside it
-    python training/rerankers.py student --name reranker-6 --teachers teacher-1 teacher-2 --kept 1 3 5 7 9 11 $R --seconds 200
-    python training/rerankers.py student --name reranker-3 --teachers teacher-1 teacher-2 --kept 1 5 11 --inner 768 --relu $R
-    # R="--embedder OUT/e5.npz --prefixed --tokenizer T --data KINDS --eval EVAL --output OUT --compile"
+    python training/rerankers.py teacher --name teacher --base OUT/e5.npz --teach $R --seconds 200
+    python training/rerankers.py student --name reranker-6 --teachers teacher --kept 1 3 5 7 9 11 $R --seconds 180
+    python training/rerankers.py student --name reranker-3 --teachers teacher --kept 3 7 11 --inner 768 --relu $R
+    # R="--embedder OUT/e5.npz --tokenizer T --data KINDS --eval EVAL --output OUT --compile"; students side by side
 
-A teacher is a tuned embedder with a fresh head, the same for all, so that they can be averaged. Candidates are mined
+A teacher is a tuned embedder with a fresh head, the same for all. Candidates are mined
 once by the embedder and kept in OUT/mined.npz, and the teachers' scores in OUT/taught.npz: whoever comes second reads
 them. A student begins with layers of the first teacher, named by `--kept`, each with its `--inner` most useful neurons,
 or with the weights of `--start`. `--seconds` is the time of training; what comes before is on top.
@@ -25,6 +24,8 @@ import numpy as np
 import torch
 
 from data import Kind, choose_answers, load_mined, mine, read_kinds, save_mined, some_of
+from distil import teacher_vectors
+from embedders import prepare_device
 from encoder import (
     INNER,
     WIDTH,
@@ -42,7 +43,6 @@ from encoder import (
     shape_of,
     smaller,
 )  # fmt: skip
-from embedders import prepare_device
 from judge_dense import Judge, rerank_line, reranked_figures
 from train import Plan, held_out_accuracy, teach, train_reranker
 
@@ -53,7 +53,7 @@ LISTS, HARD, EASY, DEPTH_DECAY = 64, 7, 2, 0.9
 UNANSWERED = 0.1
 RATE_OF_TEACHER, RATE_OF_STUDENT = 6e-5, 2e-4
 # The teachers score so many rows a kind and candidates a row: more would cost time that the students need.
-TAUGHT_ROWS, TAUGHT_CANDIDATES = 5_000, 8
+TAUGHT_ROWS, TAUGHT_CANDIDATES = 3_500, 8
 DISTILLED = 0.8
 WORTH_PAIRS = 4_000
 JUDGED_QUERIES = 250
@@ -83,9 +83,9 @@ class Work:
         path = self.output / "mined.npz"
         if not path.exists():
             self.texts.prefixed = self.arguments.prefixed
-            encoder = self.embedder()
-            choose_answers(self.kinds, self.texts, encoder)
-            mine(self.kinds, self.texts, encoder, self.device, MARGIN)
+            state = encoder_alone(load_half(self.arguments.embedder))
+            choose_answers(self.kinds, self.texts, self.embedder())
+            mine(self.kinds, self.texts, teacher_vectors(state, self.texts), MARGIN)
             self.texts.prefixed = False
             save_mined(path, self.kinds)
         load_mined(path, self.kinds)
@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument("--inner", type=int, default=INNER)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--start", type=Path, help="weights of a reranker to begin with instead")
+    parser.add_argument("--teach", action="store_true", help="score the lists at the end, for students that come after")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--prefixed", action="store_true", help="the embedder has query: and passage: before texts")
     parser.add_argument("--compile", action="store_true")
@@ -149,6 +150,9 @@ def train_teacher(work: Work) -> None:
     state = train_reranker(work.kinds, work.texts, start, plan)
     work.save(own.name, state)
     work.figures(own.name, state, shape_of(state))
+    if own.teach:
+        work.kinds = [some_of(kind, TAUGHT_ROWS, TAUGHT_CANDIDATES) for kind in work.kinds]
+        taught(work, [state])
 
 
 def train_student(work: Work) -> None:

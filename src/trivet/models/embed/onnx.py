@@ -117,8 +117,6 @@ def described(folder: Path) -> OnnxFiles:
             tokenizer=folder / "tokenizer.json",
             max_tokens=description["max_tokens"],
             dimension=description["dimension"],
-            query_prompt=description.get("query_prompt", ""),
-            document_prompt=description.get("document_prompt", ""),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(
