@@ -40,9 +40,8 @@ GROUPED_ROLES = {
 
 def main() -> None:
     if sys.argv[1] == "--unpack":
-        np.savez(
-            Path(sys.argv[3]), **{name: value.astype(np.float16) for name, value in whole(Path(sys.argv[2])).items()}
-        )
+        halves: dict[str, Any] = {name: value.astype(np.float16) for name, value in whole(Path(sys.argv[2])).items()}
+        np.savez(Path(sys.argv[3]), **halves)
         return
     source, target = Path(sys.argv[1]), Path(sys.argv[2])
     if source.suffix == ".hmsemb":
