@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,9 @@ def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, devi
     sizes = np.array(lengths, dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     texts = Texts(np.concatenate(pieces), starts, sizes, device, (special[0], special[1]))
-    asked = np.array(limits) == LONGEST_QUERY
-    texts.know_prefixes([reader.encode(one, add_special_tokens=False).ids for one in PREFIXES], asked)
+    prefixes = [reader.encode(one, add_special_tokens=False).ids for one in PREFIXES]
+    if len(prefixes[0]) == len(prefixes[1]):  # as in BERT's vocabulary, which E5 has
+        texts.know_prefixes(prefixes, np.array(limits) == LONGEST_QUERY)
     return texts
 
 
@@ -238,12 +239,16 @@ def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tens
 
 
 def _word_scores(queries: np.ndarray, texts: Texts, words: torch.Tensor, device: str) -> torch.Tensor:
-    asked = np.zeros((texts.vocabulary, len(queries)), dtype=np.float32)
-    for column, query in enumerate(queries):
-        start = texts.host_starts[query]
-        asked[texts.host_ids[start : start + texts.lengths[query]], column] = 1.0
-    asked = torch.as_tensor(asked, device=device)
+    own = [texts.host_ids[start : start + size] for start, size in _spans(queries, texts)]
+    rows = torch.as_tensor(np.concatenate(own).astype(np.int64), device=device)
+    columns = torch.as_tensor(np.repeat(np.arange(len(own)), [len(ids) for ids in own]), device=device)
+    asked = torch.zeros((texts.vocabulary, len(queries)), device=device)
+    asked[rows, columns] = 1.0
     return torch.sparse.mm(words, asked).T.contiguous()
+
+
+def _spans(which: np.ndarray, texts: Texts) -> Iterator[tuple[int, int]]:
+    return zip(texts.host_starts[which].tolist(), texts.lengths[which].tolist(), strict=True)
 
 
 def some_of(kind: Kind, rows: int, candidates: int) -> Kind:

@@ -80,14 +80,16 @@ def _rounded_inputs(inputs: Tensor) -> Tensor:
     own = inputs.detach().float()
     low, high = own.amin((1, 2), keepdim=True).clamp(max=0), own.amax((1, 2), keepdim=True).clamp(min=0)
     scale = (high - low) / 255 + 1e-9
-    steps = ((own - low) / scale).round() * scale + low
+    # Zero must stay zero: most of what an activation gives is near it, and a shift of all would add up.
+    zero = (-low / scale).round()
+    steps = (((own / scale).round() + zero).clamp(0, 255) - zero) * scale
     return inputs + (steps - own).to(inputs.dtype)
 
 
 def _rounded_weights(weights: Tensor) -> Tensor:
     """Seven bits a weight and one scale a row, as make_model.py quantises them."""
     own = weights.detach().float()
-    scale = own.abs().amax(1, keepdim=True) / 63 + 1e-9
+    scale = own.abs().amax(1, keepdim=True) / 64 + 1e-9
     return weights + ((own / scale).round() * scale - own).to(weights.dtype)
 
 
