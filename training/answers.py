@@ -108,8 +108,8 @@ def trained(
     own = [number for number in seen if lists[number]["group"] != "general"]
     general = [number for number in seen if lists[number]["group"] == "general"]
     chance, steps, told = random.Random(seed), 0, time.monotonic()
+    few = int(LISTS_A_STEP * OWN_SHARE)
     while optimiser.spent < 1:
-        few = int(LISTS_A_STEP * OWN_SHARE)
         chosen = chance.sample(own, few) + chance.sample(general, LISTS_A_STEP - few)
         loss = _loss(
             reranker, texts, [lists[number] for number in chosen], [before[number] for number in chosen], device
