@@ -1,9 +1,11 @@
 """Gather lists that teach a reranker whether a memory answers: a question, some memories, and which of them do.
 
-    python training/answer_lists.py --lives training/lives --pairs FOLDER --train SETS --output answers.json.xz
+    python training/answer_lists.py --lives training/lives --pairs FOLDER --written FOLDER --train SETS \
+        --output answers.json.xz
 
-Three sources: small stores with their questions, memories with questions that they answer or almost answer, and
-question and passage sets, which keep the reranker what it was. Some lists hold no answer: that has to be learned too.
+Four sources: small stores with their questions, memories with questions that they answer or almost answer, long ones
+of which no passage answers a question that is near, and question and passage sets, which keep the reranker what it
+was. Some lists hold no answer: that has to be learned too.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from written_memories import held_out, passages, read_written
 
 HELPS = 2
 LONGEST = 12
@@ -33,11 +37,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lives", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl")
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     chance = random.Random(3)
     lists = [*life_lists(options.lives, chance), *pair_lists(options.pairs, chance)]
+    lists += written_lists(options.written, chance)
     lists += general_lists(options.train, chance)
     numbers: dict[str, int] = {}
     for one in lists:
@@ -83,6 +89,24 @@ def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
                         "texts": [line["memory"], *others],
                         "labels": [label] + [0] * OTHERS,
                     }
+
+
+def written_lists(folder: Path, chance: random.Random) -> Iterator[List]:
+    """Short memories as those of `pair_lists`; of a long one it is known only that nothing answers what is near."""
+    from trivet.models.embed.onnx import bundled
+
+    embedder = bundled()
+    written = [one for one in read_written(folder) if not held_out(one.text)]
+    short = [one.text for one in written if not one.long]
+    for number, one in enumerate(written):
+        own = passages(one.text, embedder) if one.long else [one.text]
+        asked = [] if one.long else [question for questions in one.asked.values() for question in questions]
+        for label, questions in ((1, asked), (0, one.near)):
+            for question in questions:
+                others = chance.sample([text for text in short if text != one.text], OTHERS)
+                texts = [*chance.sample(own, min(len(own), LONGEST - 4)), *others][: OTHERS + 1]
+                labels = [label if text in own else 0 for text in texts]
+                yield {"group": f"written{number % 8}", "query": question, "texts": texts, "labels": labels}
 
 
 def general_lists(folder: Path, chance: random.Random) -> Iterator[List]:

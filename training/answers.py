@@ -3,10 +3,11 @@
     python training/answers.py --model reranker-6.npz --tokenizer tokenizer.json --lists answers.json.xz \
         --candidates train.json.xz dev.json.xz --output OUT [--relu] [--seconds 60]
 
-Starts from `unpack_onnx.py`'s weights; the word table stays as it is. The loss is pointwise (a score above 0 means: it
-answers) and by list; on question and passage sets it is held to what the model thought before. Two halves of the small
-stores are trained apart, so that each can be scored by a model that never saw it: what is fitted on these scores later
-must not trust them more than it may. Writes the weights without the word table, and OUT/scores-NAME.npz.
+Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise
+(a score above 0 means: it answers) and by list; on question and passage sets it is held to what the model thought
+before. Two halves of the small stores are trained apart, so that each can be scored by a model that never saw it:
+what is fitted on these scores later must not trust them more than it may. Writes the weights without the word table,
+and OUT/scores-NAME.npz.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from encoder import Reranker, Shape, State, Texts, load_half, ready, save_half, scored
+from encoder import Reranker, Shape, State, Texts, load_reranker, ready, save_half, scored, shape_of
 from optimiser import ClockedAdamW
 
 LONGEST_TOKENS = 300
@@ -67,8 +68,8 @@ def main() -> None:
     lists = [_numbered(material, one, gathered["texts"]) for one in gathered["lists"]]
     stores = {path.name.partition(".")[0]: _candidates(material, path) for path in options.candidates}
     texts = material.texts()
-    start = load_half(options.model)
-    shape = Shape(layers=_layers(start), inner=len(start["encoder.layers.0.widen.bias"]), relu=options.relu)
+    start = load_reranker(options.model, options.words)
+    shape = shape_of(start, options.relu)
     before = _scores(start, shape, texts, lists, device)
     found: dict[str, Any] = {
         f"{name}-before": _score(start, shape, texts, pairs, device) for name, pairs in stores.items()
@@ -107,8 +108,8 @@ def trained(
     own = [number for number in seen if lists[number]["group"] != "general"]
     general = [number for number in seen if lists[number]["group"] == "general"]
     chance, steps, told = random.Random(seed), 0, time.monotonic()
+    few = int(LISTS_A_STEP * OWN_SHARE)
     while optimiser.spent < 1:
-        few = int(LISTS_A_STEP * OWN_SHARE)
         chosen = chance.sample(own, few) + chance.sample(general, LISTS_A_STEP - few)
         loss = _loss(
             reranker, texts, [lists[number] for number in chosen], [before[number] for number in chosen], device
@@ -196,13 +197,10 @@ def half_of(group: str) -> int:
     return sum(map(ord, group)) % 2
 
 
-def _layers(state: State) -> int:
-    return 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--words", type=Path, help="the embedder whose word table the model was kept without")
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--candidates", type=Path, nargs="*", default=[], help="files that dump_features.py wrote")

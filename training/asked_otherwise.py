@@ -99,6 +99,52 @@ def searched(sentence: str, name: str, chance: random.Random) -> str:
     return query
 
 
+QUESTIONS = (
+    "how do I {}?", "how do we {}?", "where do we {}?", "where is the code to {}?", "which function to use to {}?",
+    "is there a helper to {}", "what's the right way to {}?", "I want to {}, what do we have for that?", "how can I {}",
+    "need to {}", "show me how to {}", "what do I call to {}?",
+)  # fmt: skip
+DEEDS_OF_CODE = frozenset(
+    "add append apply assert attach bind build cache call check clean clear close collect compare compile configure "
+    "connect convert copy count create decode delete detect disable display download draw drop dump emit enable encode "
+    "ensure escape execute expand export extract fetch fill filter format get group handle import increment index "
+    "initialize insert inspect install iterate join list load lock log look make map mark match merge move normalize "
+    "open parse patch perform pick plot pop prepare print process push put query raise read receive register release "
+    "remove rename render replace reset resize resolve restore retrieve retry rotate run sample save scale schedule "
+    "search select send serialize set show shuffle skip sort split start stop store strip submit subtract sum swap "
+    "switch sync tell tokenize train translate trim truncate try turn unpack update upload use validate verify wait "
+    "walk wrap write yield".split()
+)
+WANTED = (
+    "where is the {}?", "what is the code for {}?", "which part of the code is about {}?", "{}", "where do we have {}?",
+    "what do we have for {}", "anything for {}?",
+)  # fmt: skip
+NAMED = ("what does {} do?", "{}", "where is {} defined", "{} implementation", "how does {} work?", "explain {}")
+
+
+def questioned(sentence: str, name: str, chance: random.Random) -> str:
+    """What somebody would ask an assistant who knows the code: for a deed in words, or for a name."""
+    if name and (not sentence or chance.random() < 0.2):
+        return chance.choice(NAMED).format(name if chance.random() < 0.6 else " ".join(_words(name)))
+    words = re.sub(r"[`*]", "", sentence).rstrip(" .").split()[:22]
+    words = [*words[:1], *_fewer(words[1:], chance, chance.choice((0.0, 0.0, 0.15)))]
+    verb = _verb(words[0]) if words else ""
+    rest = words[1:] if verb else words
+    if chance.random() < 0.4:
+        rest = [chance.choice(OTHER_WORDS.get(word.lower(), (word,))) or word for word in rest]
+    said = " ".join([verb, *rest] if verb else [word.lower() if at == 0 else word for at, word in enumerate(rest)])
+    return chance.choice(QUESTIONS if verb else WANTED).format(said.removeprefix("the ") if not verb else said)
+
+
+def _verb(word: str) -> str:
+    """What to do, where a summary begins with it: `Returns` is return, `The` is nothing to do."""
+    plain = word.lower()
+    for form in (plain.removesuffix("es"), plain.removesuffix("s"), plain):
+        if form in VERBS or form in DEEDS_OF_CODE:
+            return form
+    return ""
+
+
 def claimed(sentence: str, subject: str, chance: random.Random) -> str:
     """A sentence as a claim of its own: shorter, now and then turned into its opposite, which asks for the same."""
     text = re.sub(r"\s*[(\[][^)\]]*[)\]]", "", sentence.strip())

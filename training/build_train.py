@@ -1,8 +1,10 @@
 """Gather the training pairs into kinds: capped, cleaned, with short and spoken variants, and without evaluation texts.
 
-    python build_train.py --train FOLDER --code code.json.xz --prose prose.json.xz --eval FOLDER --output FOLDER
+    python build_train.py --train FOLDER --code code.json.xz --prose prose.json.xz --written FOLDER \\
+        --pairs training/pairs --lives training/lives --eval FOLDER_OR_FILE --output FOLDER
 
-Each kind becomes one file {"texts": [...], "rows": [[query, [positive], [negative]], ...], "mine": bool}. More kinds
+Each kind becomes one file {"texts": [...], "rows": [[query, [positive], [negative]], ...], "mine": bool, "choose":
+bool}. `choose`: only the best of a row's positives answers it, and which one that is the embedder must find. More kinds
 beat more of one kind, so large sets are capped. Every text that is a gold passage of an evaluation corpus is removed,
 be it a positive or a negative here, and so is every row whose query is an evaluation query.
 """
@@ -19,12 +21,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from asked_otherwise import claimed, searched, surveyed
+from asked_otherwise import claimed, questioned, searched, surveyed
 from first_dialogues import dialogues as first_dialogues
 from overlap import EvaluationTexts, normalised, read_evaluation
 from synthetic_memories import FIRST_NAMES, Row, chats, dialogues, notes
+from written_memories import life_rows, pair_rows, written_rows
 
 SEED = 7
+# A row keeps so many of the negatives it came with: where others can be mined, three; texts cost room and time.
+MOST_NEGATIVES = {True: 3, False: 6}
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[a-z0-9]+")
 DOCSTRING = re.compile(r"(\"\"\"|\'\'\')(.*?)(?:\1|\Z)", re.S)
@@ -35,11 +40,15 @@ DEFINED = re.compile(r"\bdef (\w+)")
 
 @dataclass(slots=True)
 class Kind:
-    """Pairs of one nature. `mine`: other texts of the kind may be searched for negatives without finding answers."""
+    """Pairs of one nature. `mine`: other texts of the kind may be searched for negatives without finding answers.
+
+    `choose`: one of a row's positives answers it, and it is not known which.
+    """
 
     texts: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     mine: bool = False
+    choose: bool = False
 
 
 def main() -> None:
@@ -47,6 +56,9 @@ def main() -> None:
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--code", type=Path, required=True)
     parser.add_argument("--prose", type=Path, required=True)
+    parser.add_argument("--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl")
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--lives", type=Path, required=True)
     parser.add_argument("--only", nargs="*", help="make these kinds alone")
     parser.add_argument("--eval", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
@@ -55,19 +67,22 @@ def main() -> None:
     evaluation = read_evaluation(arguments.eval)
     manifest_path = arguments.output / "manifest.json"
     manifest: dict[str, object] = json.loads(manifest_path.read_text()) if manifest_path.exists() else {}
-    for name, make in makers(arguments.train, arguments.code, arguments.prose, evaluation).items():
+    for name, make in makers(arguments, evaluation).items():
         if arguments.only and name not in arguments.only:
             continue
-        kind, dropped = compacted(make(), evaluation)
+        made = make()
+        kind, dropped = compacted(fewer_negatives(made, MOST_NEGATIVES[made.mine]), evaluation)
         path = arguments.output / f"{name}.json.xz"
-        data = json.dumps({"texts": kind.texts, "rows": kind.rows, "mine": kind.mine}, ensure_ascii=False)
-        path.write_bytes(lzma.compress(data.encode(), preset=4))
+        data = {"texts": kind.texts, "rows": kind.rows, "mine": kind.mine, "choose": kind.choose}
+        path.write_bytes(lzma.compress(json.dumps(data, ensure_ascii=False).encode(), preset=6))
         manifest[name] = {"texts": len(kind.texts), "rows": len(kind.rows), "mine": kind.mine, **dropped}
         print(name, manifest[name], path.stat().st_size, flush=True)
     manifest_path.write_text(json.dumps(manifest, indent=1) + "\n")
 
 
-def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) -> Mapping[str, Callable[[], Kind]]:
+def makers(arguments: argparse.Namespace, evaluation: EvaluationTexts) -> Mapping[str, Callable[[], Kind]]:
+    train, code, prose = arguments.train, arguments.code, arguments.prose
+
     def plain(name: str, most: int, mine: bool, clean: Callable[[str], str] = str) -> Callable[[], Kind]:
         return lambda: capped(read(train / f"{name}.json.xz", mine, clean), most)
 
@@ -80,7 +95,7 @@ def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) ->
         "squad_sentence": lambda: sentences(clear("squad_v1.1", True), 15_000),
         "quac": plain("quac", 12_000, False),
         "quac_spoken": lambda: spoken(clear("quac", False), 9_000),
-        "hotpot": lambda: fewer_negatives(capped(read(train / "hotpotqa_dev.json.xz", True), 6_500), 6),
+        "hotpot": plain("hotpotqa_dev", 6_500, True),
         "boolq": plain("boolq", 10_000, True),
         "medquad": plain("medquad", 9_000, True),
         "policyqa": plain("policyqa", 3_000, False),
@@ -90,7 +105,8 @@ def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) ->
         "statement": lambda: statements([clear(name, True) for name in ("medquad", "squad_v1.1", "boolq")], 9_000),
         "technical_prose": lambda: capped(read(prose, True), 9_000),
         "code": lambda: capped(read(code, True), 20_000),
-        "code_search": lambda: searches(read(code, True), 14_000),
+        "code_search": lambda: searches(half(read(code, True), 0), 12_000, searched),
+        "code_question": lambda: searches(half(read(code, True), 1), 12_000, questioned),
         "claim": lambda: claims(
             [
                 (clear("medquad", True), True, 4_500),
@@ -100,12 +116,14 @@ def makers(train: Path, code: Path, prose: Path, evaluation: EvaluationTexts) ->
             ]
         ),
         "survey": lambda: surveys(read(prose, True), 5_000),
-        "friends": plain("friendsqa", 3_000, False, detokenised),
-        "friends_window": lambda: windows(read(train / "friendsqa.json.xz", False, detokenised), 1, 5),
         "memory_dialogue": lambda: Kind(*first_dialogues(SEED, 900)),
         "memory_talk": lambda: Kind(*dialogues(SEED, 900)),
         "memory_chat": lambda: Kind(*chats(SEED + 1, 450)),
+        "memory_mixed": lambda: Kind(*chats(SEED + 2, 450, apart=0.5)),
         "memory_note": lambda: Kind(*notes(SEED, 350)),
+        "written": lambda: Kind(*written_rows(arguments.written), mine=True, choose=True),
+        "memory_pair": lambda: Kind(*pair_rows(arguments.pairs), mine=True),
+        "memory_life": lambda: Kind(*life_rows(arguments.lives)),
     }
 
 
@@ -129,10 +147,20 @@ def capped(kind: Kind, most: int) -> Kind:
     return Kind(kind.texts, [rows[at] for at in order[:most]], kind.mine)
 
 
+def half(kind: Kind, which: int) -> Kind:
+    """The first or the second half of the functions, each with its own question."""
+    middle = len(kind.texts) // 2
+    start, stop = (0, middle) if which == 0 else (middle, len(kind.texts))
+    rows = [
+        (query, [positives[0] - start], [at - start for at in negatives if start <= at < stop][:5])
+        for query, positives, negatives in kind.rows[start:stop]
+    ]
+    return Kind(kind.texts[start:stop], rows, kind.mine)
+
+
 def fewer_negatives(kind: Kind, most: int) -> Kind:
-    return Kind(
-        kind.texts, [(query, positives, negatives[:most]) for query, positives, negatives in kind.rows], kind.mine
-    )
+    rows = [(query, positives, negatives[:most]) for query, positives, negatives in kind.rows]
+    return Kind(kind.texts, rows, kind.mine, kind.choose)
 
 
 def sentences(kind: Kind, most: int) -> Kind:
@@ -178,8 +206,8 @@ def statements(kinds: Sequence[Kind], most: int) -> Kind:
     return made
 
 
-def searches(kind: Kind, most: int) -> Kind:
-    """Web searches -> whole functions, most of them with the docstring's first sentence or all of it."""
+def searches(kind: Kind, most: int, asked: Callable[[str, str, random.Random], str]) -> Kind:
+    """Web searches or questions -> whole functions, most of them with the docstring's first sentence or all of it."""
     chance = random.Random(SEED)
     made = Kind(mine=True)
     sentence_of: list[str] = []
@@ -200,7 +228,7 @@ def searches(kind: Kind, most: int) -> Kind:
     order.sort(key=lambda at: len(kind.texts[at]) > 900)
     for at in order:
         name = DEFINED.search(kind.texts[at])
-        query = searched(sentence_of[at], name[1] if name and name[1] != "func" else "", chance)
+        query = asked(sentence_of[at], name[1] if name and name[1] != "func" else "", chance)
         if len(set(query.split()) - {"python", "how", "to", "in"}) >= 2 and len(sentence_of[at].split()) >= 3:
             made.rows.append((query, [at], kind.rows[at][2]))
         if len(made.rows) == most:
@@ -329,7 +357,7 @@ def compacted(kind: Kind, evaluation: EvaluationTexts) -> tuple[Kind, dict[str, 
         "rows_dropped": len(kind.rows) - len(rows),
         "rows_dropped_as_evaluation_query": lost_queries,
     }
-    return Kind([kind.texts[at] for at in sorted(used)], rows, kind.mine), dropped
+    return Kind([kind.texts[at] for at in sorted(used)], rows, kind.mine, kind.choose), dropped
 
 
 def detokenised(text: str) -> str:

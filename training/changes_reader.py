@@ -21,8 +21,8 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from answers import WORDS, Material, _layers
-from encoder import Reranker, Shape, State, Texts, averaged, load_half, ready, save_half, scored
+from answers import WORDS, Material
+from encoder import Reranker, Shape, State, Texts, averaged, load_half, ready, save_half, scored, shape_of
 
 RATE, WARM_UP, DECAY = 8e-5, 0.1, 0.01
 EPOCHS, BATCH = 8, 64
@@ -147,7 +147,7 @@ def main() -> None:
     start = with_head(load_half(options.model))
     if options.words:
         start[WORDS] = load_half(options.words)[WORDS]
-    shape = Shape(layers=_layers(start), inner=len(start["encoder.layers.0.widen.bias"]), relu=options.relu)
+    shape = shape_of(start, options.relu)
     fold = np.random.default_rng(0).permutation(int(train.pair.max()) + 1)[train.pair] % max(1, options.folds)
     scores = np.zeros(len(train.label), np.float32)
     for left_out in range(options.folds):

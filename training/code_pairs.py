@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SEED = 11
-PER_PACKAGE = 1500
+PER_PACKAGE = 450
 SHORTEST_QUERY, LONGEST_QUERY = 3, 30  # words
 SHORTEST_BODY, LONGEST_BODY = 60, 1500  # characters
 NEGATIVES = 12
@@ -42,11 +42,9 @@ def main() -> None:
     texts: list[str] = []
     rows: list[tuple[str, list[int], list[int]]] = []
     for source in arguments.sources:
-        found = list(_pairs(source, chance, _prose if arguments.prose else _pair))
-        # Whole files are drawn, so that a function keeps its neighbours as negatives.
-        chance.shuffle(found)
         before = len(rows)
-        for pairs in found:
+        # Whole files are drawn, so that a function keeps its neighbours as negatives.
+        for pairs in _pairs(source, chance, _prose if arguments.prose else _pair):
             if len(rows) - before >= PER_PACKAGE:
                 break
             start = len(texts)
@@ -56,12 +54,12 @@ def main() -> None:
                 rows.append((query, [start + at], chance.sample(others, min(NEGATIVES, len(others)))))
         print(source.name, len(rows) - before, flush=True)
     data = json.dumps({"texts": texts, "rows": rows}, ensure_ascii=False).encode()
-    arguments.output.write_bytes(lzma.compress(data))
+    arguments.output.write_bytes(lzma.compress(data, preset=4))
     print(len(texts), "functions", len(rows), "queries", arguments.output.stat().st_size, "bytes")
 
 
 def _pairs(source: Path, chance: random.Random, pair_of: Maker) -> Iterator[list[tuple[str, str]]]:
-    for text in _files(source):
+    for text in _files(source, chance):
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
@@ -78,19 +76,21 @@ def _pairs(source: Path, chance: random.Random, pair_of: Maker) -> Iterator[list
             yield chance.sample(pairs, min(40, len(pairs)))
 
 
-def _files(source: Path) -> Iterator[str]:
+def _files(source: Path, chance: random.Random) -> Iterator[str]:
+    """The files of a package in any order, each read only when it is wanted: large packages have thousands."""
+
     def wanted(name: str) -> bool:
         return name.endswith(".py") and not re.search(r"(^|/)(tests?|testing|_vendor|externals?)(/|_)|/test_", name)
 
     if source.is_dir():
-        for path in sorted(source.rglob("*.py")):
-            if wanted(str(path.relative_to(source.parent))):
-                yield path.read_text(encoding="utf-8", errors="ignore")
+        paths = [path for path in sorted(source.rglob("*.py")) if wanted(str(path.relative_to(source.parent)))]
+        for path in chance.sample(paths, len(paths)):
+            yield path.read_text(encoding="utf-8", errors="ignore")
         return
     with zipfile.ZipFile(source) as archive:
-        for name in sorted(archive.namelist()):
-            if wanted(name):
-                yield archive.read(name).decode("utf-8", errors="ignore")
+        names = [name for name in sorted(archive.namelist()) if wanted(name)]
+        for name in chance.sample(names, len(names)):
+            yield archive.read(name).decode("utf-8", errors="ignore")
 
 
 def _pair(node: Function, text: str, chance: random.Random) -> tuple[str, str] | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import lzma
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 
-from encoder import VOCABULARY, Encoder, Texts, embedded
+from encoder import Encoder, Texts, embedded
 
 # The window of the embedder without its two special tokens; questions are far shorter.
 LONGEST_PASSAGE, LONGEST_QUERY = 254, 64
@@ -21,14 +22,19 @@ CANDIDATES = 24
 GIVEN, LEXICAL, DENSE = 10, 8, 10
 # BM25 over word pieces, as the product's lexical leg weighs words.
 K1, B = 0.9, 0.4
-# The only real talk between friends there is, and little of it.
-FAVOURED = {"friends": 1.6, "friends_window": 1.6}
+# Written by hand and nearest to what agents remember, and little of it.
+FAVOURED = {"written": 1.6, "memory_pair": 1.6, "memory_life": 1.6}
+# What E5 has before a passage and before a query.
+PREFIXES = ("passage: ", "query: ")
 HELD_OUT = 50  # one row in so many is never trained on
 
 
 @dataclass(slots=True)
 class Kind:
-    """Rows of one nature as numbers into the table of texts; -1 fills up."""
+    """Rows of one nature as numbers into the table of texts; -1 fills up.
+
+    `positives` are all that may answer; `answers`, set by `choose_answers`, those that are trained on.
+    """
 
     name: str
     mine: bool
@@ -38,6 +44,8 @@ class Kind:
     passages: np.ndarray
     held_out: np.ndarray
     candidates: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    choose: bool = False
+    answers: list[list[int]] = field(default_factory=list)
 
     def trained(self) -> np.ndarray:
         return np.flatnonzero(~self.held_out)
@@ -47,12 +55,17 @@ def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = No
     table: list[str] = []
     limits: list[int] = []
     kinds = []
-    for path in sorted(folder.glob("*.json.xz")):
-        data = json.loads(lzma.decompress(path.read_bytes()))
-        rows = data["rows"][:most]
+    for path in sorted([*folder.glob("*.json.xz"), *folder.glob("*.json")]):
+        if path.name == "manifest.json":
+            continue
+        raw = path.read_bytes()
+        data = json.loads(lzma.decompress(raw) if path.suffix == ".xz" else raw)
+        rows, own = data["rows"], data["texts"]
+        if most is not None:
+            rows, own = _in_use(rows[:: max(1, len(rows) // most)][:most], own)
         start = len(table)
-        table.extend(data["texts"])
-        limits.extend([LONGEST_PASSAGE] * len(data["texts"]))
+        table.extend(own)
+        limits.extend([LONGEST_PASSAGE] * len(own))
         queries = len(table)
         table.extend(row[0] for row in rows)
         limits.extend([LONGEST_QUERY] * len(rows))
@@ -65,15 +78,31 @@ def read_kinds(folder: Path, tokenizer: Path, device: str, most: int | None = No
                 given=[[start + at for at in row[2]] for row in rows],
                 passages=np.arange(start, queries),
                 held_out=np.array([zlib.crc32(row[0].encode()) % HELD_OUT == 0 for row in rows], dtype=bool),
+                choose=data.get("choose", False),
+                answers=[[start + at for at in row[1]] for row in rows],
             )
         )
     return kinds, tokenised(table, limits, tokenizer, device)
 
 
+def _in_use(rows: list[Any], texts: list[str]) -> tuple[list[Any], list[str]]:
+    """The rows of a trial with the texts that they name alone."""
+    places: dict[int, int] = {}
+    kept = [
+        [query, *([places.setdefault(at, len(places)) for at in numbers] for numbers in both)] for query, *both in rows
+    ]
+    return kept, [texts[at] for at in places]
+
+
 def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, device: str) -> Texts:
+    """A text with a query's limit is a query."""
     reader = Tokenizer.from_file(str(tokenizer))
     reader.no_padding()
     reader.no_truncation()
+    special = tuple(
+        next(number for name in names if (number := reader.token_to_id(name)) is not None)
+        for names in (("[CLS]", "<s>"), ("[SEP]", "</s>"))
+    )
     pieces, lengths = [], []
     for start in range(0, len(table), 20_000):
         # A token is rarely under two letters: the cut saves reading what the limit would drop.
@@ -84,23 +113,44 @@ def tokenised(table: Sequence[str], limits: Sequence[int], tokenizer: Path, devi
         for encoding, limit in zip(
             reader.encode_batch_fast(block, add_special_tokens=False), limits[start:], strict=False
         ):
-            ids = encoding.ids[:limit] or [100]
+            ids = encoding.ids[:limit] or [special[1]]
             pieces.append(np.array(ids, dtype=np.int32))
             lengths.append(len(ids))
     sizes = np.array(lengths, dtype=np.int64)
-    return Texts(np.concatenate(pieces), np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes, device)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    texts = Texts(np.concatenate(pieces), starts, sizes, device, (special[0], special[1]))
+    prefixes = [reader.encode(one, add_special_tokens=False).ids for one in PREFIXES]
+    if len(prefixes[0]) == len(prefixes[1]):  # as in BERT's vocabulary, which E5 has
+        texts.know_prefixes(prefixes, np.array(limits) == LONGEST_QUERY)
+    return texts
 
 
-def mine(kinds: Sequence[Kind], texts: Texts, encoder: Encoder, device: str, margin: float) -> None:
+@torch.no_grad()
+def choose_answers(kinds: Sequence[Kind], texts: Texts, encoder: Encoder) -> None:
+    """Where one of several passages answers and nobody has said which, the nearest is taken for the answer."""
+    for kind in kinds:
+        if not kind.choose:
+            continue
+        passages, queries = embedded(encoder, texts, kind.passages), embedded(encoder, texts, kind.queries)
+        first = int(kind.passages[0])
+        for row, own in enumerate(kind.positives):
+            if len(own) > 1:
+                similar = passages[torch.as_tensor(own, device=passages.device) - first] @ queries[row]
+                kind.answers[row] = [own[int(similar.argmax())]]
+
+
+def mine(kinds: Sequence[Kind], texts: Texts, vectors: torch.Tensor | None, margin: float) -> None:
     """Fills in each row's candidates: those given, then what words and vectors find among the kind's other passages.
 
     A found text that the embedder puts above the answer, less the margin, is taken for an answer itself and left out.
+    Without vectors, which are those of all texts, the candidates are those given.
     """
     for kind in kinds:
         rows = len(kind.queries)
         candidates = np.full((rows, CANDIDATES), -1, dtype=np.int64)
         chance = np.random.default_rng(zlib.crc32(kind.name.encode()))
-        found = _found(kind, texts, encoder, device, margin) if kind.mine and len(kind.passages) > 64 else None
+        searched = vectors is not None and kind.mine and len(kind.passages) > 64
+        found = _found(kind, texts, vectors, margin) if searched else None
         for row in range(rows):
             answers = set(kind.positives[row])
             given = [one for one in kind.given[row] if one not in answers]
@@ -112,33 +162,34 @@ def mine(kinds: Sequence[Kind], texts: Texts, encoder: Encoder, device: str, mar
         kind.candidates = candidates
 
 
-@torch.no_grad()
-def mine_by_words(kinds: Sequence[Kind], texts: Texts, device: str, given: int) -> None:
-    """As `mine` but without an embedder: for students, whose teacher tells apart the answers that were found."""
+def save_mined(path: Path, kinds: Sequence[Kind]) -> None:
+    """Candidates and chosen answers, for others who read the same kinds; whole as soon as it is there."""
+    arrays: dict[str, Any] = {f"{kind.name}.candidates": kind.candidates.astype(np.int32) for kind in kinds}
     for kind in kinds:
-        candidates = np.full((len(kind.queries), given + LEXICAL), -1, dtype=np.int64)
-        found = np.full((len(kind.queries), LEXICAL), -1, dtype=np.int64)
-        if kind.mine and len(kind.passages) > 64:
-            words = _word_weights(kind.passages, texts, device)
-            for start in range(0, len(kind.queries), 512):
-                scores = _word_scores(kind.queries[start : start + 512], texts, words, device)
-                found[start : start + 512] = scores.topk(LEXICAL, dim=1).indices.cpu().numpy() + int(kind.passages[0])
-        for row, answers in enumerate(kind.positives):
-            chosen = [
-                one for one in (*kind.given[row][:given], *found[row].tolist()) if one >= 0 and one not in answers
-            ]
-            unique = list(dict.fromkeys(chosen))
-            candidates[row, : len(unique)] = unique
-        kind.candidates = candidates
+        if kind.choose:
+            arrays[f"{kind.name}.answers"] = np.array([own[0] for own in kind.answers], dtype=np.int32)
+    new = path.with_suffix(".new.npz")
+    np.savez(new, **arrays)
+    new.rename(path)
+
+
+def load_mined(path: Path, kinds: Sequence[Kind]) -> None:
+    with np.load(path) as arrays:
+        for kind in kinds:
+            kind.candidates = arrays[f"{kind.name}.candidates"].astype(np.int64)
+            if kind.choose:
+                kind.answers = [[int(own)] for own in arrays[f"{kind.name}.answers"]]
 
 
 @torch.no_grad()
-def _found(kind: Kind, texts: Texts, encoder: Encoder, device: str, margin: float) -> np.ndarray:
-    passages = embedded(encoder, texts, kind.passages)
-    queries = embedded(encoder, texts, kind.queries)
+def _found(kind: Kind, texts: Texts, vectors: torch.Tensor, margin: float) -> np.ndarray:
+    device = texts.device
+    passages, queries = (
+        vectors[torch.as_tensor(which, device=device)].float() for which in (kind.passages, kind.queries)
+    )
     words = _word_weights(kind.passages, texts, device)
     first = int(kind.passages[0])
-    answers = torch.tensor([row[0] - first for row in kind.positives], device=device)
+    answers = torch.tensor([row[0] - first for row in kind.answers], device=device)
     rows = []
     for start in range(0, len(kind.queries), 256):
         stop = min(start + 256, len(kind.queries))
@@ -174,26 +225,30 @@ def _word_weights(passages: np.ndarray, texts: Texts, device: str) -> torch.Tens
     lengths = texts.lengths[passages]
     rows = np.repeat(np.arange(len(passages)), lengths)
     columns = np.concatenate([ids[starts[one] : starts[one] + texts.lengths[one]] for one in passages]).astype(np.int64)
-    keys, counts = np.unique(rows * VOCABULARY + columns, return_counts=True)
-    rows, columns = keys // VOCABULARY, keys % VOCABULARY
-    documents = np.bincount(columns, minlength=VOCABULARY)
+    keys, counts = np.unique(rows * texts.vocabulary + columns, return_counts=True)
+    rows, columns = keys // texts.vocabulary, keys % texts.vocabulary
+    documents = np.bincount(columns, minlength=texts.vocabulary)
     rarity = np.log(1 + (len(passages) - documents + 0.5) / (documents + 0.5))
     norm = K1 * (1 - B + B * lengths[rows] / lengths.mean())
     values = rarity[columns] * counts * (K1 + 1) / (counts + norm)
     places = torch.as_tensor(np.stack([rows, columns]), device=device)
     weights = torch.sparse_coo_tensor(
-        places, torch.as_tensor(values, dtype=torch.float32, device=device), (len(passages), VOCABULARY)
+        places, torch.as_tensor(values, dtype=torch.float32, device=device), (len(passages), texts.vocabulary)
     )
     return weights.coalesce().to_sparse_csr()
 
 
 def _word_scores(queries: np.ndarray, texts: Texts, words: torch.Tensor, device: str) -> torch.Tensor:
-    asked = np.zeros((VOCABULARY, len(queries)), dtype=np.float32)
-    for column, query in enumerate(queries):
-        start = texts.host_starts[query]
-        asked[texts.host_ids[start : start + texts.lengths[query]], column] = 1.0
-    asked = torch.as_tensor(asked, device=device)
+    own = [texts.host_ids[start : start + size] for start, size in _spans(queries, texts)]
+    rows = torch.as_tensor(np.concatenate(own).astype(np.int64), device=device)
+    columns = torch.as_tensor(np.repeat(np.arange(len(own)), [len(ids) for ids in own]), device=device)
+    asked = torch.zeros((texts.vocabulary, len(queries)), device=device)
+    asked[rows, columns] = 1.0
     return torch.sparse.mm(words, asked).T.contiguous()
+
+
+def _spans(which: np.ndarray, texts: Texts) -> Iterator[tuple[int, int]]:
+    return zip(texts.host_starts[which].tolist(), texts.lengths[which].tolist(), strict=True)
 
 
 def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
@@ -204,6 +259,7 @@ def some_of(kind: Kind, rows: int, candidates: int) -> Kind:
         queries=kind.queries[chosen],
         positives=[kind.positives[row] for row in chosen],
         given=[kind.given[row] for row in chosen],
+        answers=[kind.answers[row] for row in chosen],
         held_out=kind.held_out[chosen],
         candidates=kind.candidates[chosen, :candidates],
     )

@@ -18,19 +18,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eval_texts import CORPORA, Memory, passages_of
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
 from trivet.lab.catalog import import_original
 from trivet.lab.dataset import Dataset, Query
 from trivet.lab.dataset_files import house
-from trivet.memory.passages import cut
 from trivet.search.recipe import parse_recipe
 from trivet.types import Filter, Ranking
 
-CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique", "house")
 LEGS = ("lexical", "dense", "graph")
 DEPTH = 50
-LONGEST_TITLE = 300
 SEED = 11
 # Queries of each other corpus asked of a corpus, and of its own asked in another scope.
 FOREIGN, SHUFFLED = 50, 250
@@ -100,23 +98,17 @@ def _answerable(dataset: Dataset) -> list[Query]:
 
 
 def _passages(bench: Bench) -> list[tuple[int, str]]:
-    """The texts the store embeds, as its worker cuts them: each passage under its memory's title."""
+    """The texts the store embeds, each with the place of its memory."""
     embedding = bench.trivet.engine.embedding
     model = embedding.serving()
     assert model is not None
     embedder = embedding.embedder_of(model)
-    found = []
-    for place, document in enumerate(bench.dataset.documents):
-        if document.sensitive:
-            continue
-        title = document.title[:LONGEST_TITLE] if document.title else None
-        room = embedder.window
-        if title:
-            room = max(room // 2, room - embedder.count_tokens([title])[0])
-        for passage in cut(document.text, embedder.count_tokens, room):
-            text = document.text[passage.start : passage.stop]
-            found.append((place, f"{title}\n{text}" if title else text))
-    return found
+    return [
+        (place, text)
+        for place, document in enumerate(bench.dataset.documents)
+        if not document.sensitive
+        for text in passages_of(embedder, Memory(document.text, document.title))
+    ]
 
 
 def _queries(dataset: Dataset) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The MiniLM encoder in plain PyTorch: fused query-key-value products, bf16 parameters, chunks of like length.
+"""BERT-like encoders in plain PyTorch: fused query-key-value products, bf16 parameters, chunks of like length.
 
 Weights come from and go back to the names that `transformers.BertModel` gives them.
 """
@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bases import whole
+
 WIDTH, HEADS, INNER, VOCABULARY, POSITIONS = 384, 12, 1536, 30522, 512
 NORM_EPSILON = 1e-12
 CLS, SEP = 101, 102
@@ -27,19 +29,29 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What may differ from the stock model: depth, width of the feed-forward part, and its activation."""
+    """What may differ from the stock model: depth, width of the feed-forward part, its activation, and its vocabulary.
+
+    `offset`: the number of a text's first position. `first`: the first token's state stands for the text, not the mean.
+    """
 
     layers: int = 6
     inner: int = INNER
     relu: bool = False
+    vocabulary: int = VOCABULARY
+    positions: int = POSITIONS
+    offset: int = 0
+    first: bool = False
 
 
 STOCK_SHAPE = Shape()
 
 
 class Layer(nn.Module):
+    """`rounded`: products are computed as the int8 file will, so that training can make up for what that loses."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
+        self.rounded = False
         self.activation = functional.relu if shape.relu else functional.gelu
         self.attend = nn.Linear(WIDTH, 3 * WIDTH)
         self.attended = nn.Linear(WIDTH, WIDTH)
@@ -50,24 +62,50 @@ class Layer(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         texts, tokens, _ = states.shape
-        heads = self.attend(states).view(texts, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        heads = self._product(self.attend, states).view(texts, tokens, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
         found = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=mask)
-        states = self.attended_norm(states + self.attended(found.transpose(1, 2).reshape(texts, tokens, WIDTH)))
-        return self.narrow_norm(states + self.narrow(self.activation(self.widen(states))))
+        found = found.transpose(1, 2).reshape(texts, tokens, WIDTH)
+        states = self.attended_norm(states + self._product(self.attended, found))
+        inside = self.activation(self._product(self.widen, states))
+        return self.narrow_norm(states + self._product(self.narrow, inside))
+
+    def _product(self, linear: nn.Linear, inputs: Tensor) -> Tensor:
+        if not self.rounded:
+            return linear(inputs)
+        return functional.linear(_rounded_inputs(inputs), _rounded_weights(linear.weight), linear.bias)
+
+
+def _rounded_inputs(inputs: Tensor) -> Tensor:
+    """Eight bits between the least and the largest number of each text; the gradient passes as if nothing happened."""
+    own = inputs.detach().float()
+    low, high = own.amin((1, 2), keepdim=True).clamp(max=0), own.amax((1, 2), keepdim=True).clamp(min=0)
+    scale = (high - low) / 255 + 1e-9
+    # Zero must stay zero: most of what an activation gives is near it, and a shift of all would add up.
+    zero = (-low / scale).round()
+    steps = (((own / scale).round() + zero).clamp(0, 255) - zero) * scale
+    return inputs + (steps - own).to(inputs.dtype)
+
+
+def _rounded_weights(weights: Tensor) -> Tensor:
+    """Seven bits a weight and one scale a row, as make_model.py quantises them."""
+    own = weights.detach().float()
+    scale = own.abs().amax(1, keepdim=True) / 64 + 1e-9
+    return weights + ((own / scale).round() * scale - own).to(weights.dtype)
 
 
 class Encoder(nn.Module):
     def __init__(self, shape: Shape = STOCK_SHAPE) -> None:
         super().__init__()
-        self.words = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(POSITIONS, WIDTH)
+        self.shape = shape
+        self.words = nn.Embedding(shape.vocabulary, WIDTH)
+        self.positions = nn.Embedding(shape.positions, WIDTH)
         self.segments = nn.Embedding(2, WIDTH)
         self.norm = nn.LayerNorm(WIDTH, eps=NORM_EPSILON)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
-        """The mean of the last states over the tokens that are no padding, in float32."""
-        places = torch.arange(ids.shape[1], device=ids.device)
+        """The mean of the last states over the tokens that are no padding, or the first state, in float32."""
+        places = torch.arange(ids.shape[1], device=ids.device) + self.shape.offset
         # Two rows only: a product's gradient is a plain sum, where a lookup's would queue up behind two addresses.
         first, second = self.segments.weight
         kinds = first + segments.unsqueeze(-1).to(first.dtype) * (second - first)
@@ -75,6 +113,8 @@ class Encoder(nn.Module):
         attention_mask = mask[:, None, None, :]
         for layer in self.layers:
             states = layer(states, attention_mask)
+        if self.shape.first:
+            return states[:, 0].float()
         weights = mask.unsqueeze(-1).to(states.dtype)
         return (states * weights).sum(1, dtype=torch.float32) / mask.sum(1, keepdim=True)
 
@@ -95,20 +135,38 @@ class Reranker(nn.Module):
 class Texts:
     """Token ids of many texts in one flat tensor, without special tokens, cut into batches on the device."""
 
-    def __init__(self, ids: np.ndarray, starts: np.ndarray, lengths: np.ndarray, device: str) -> None:
-        self.device = device
+    def __init__(
+        self,
+        ids: np.ndarray,
+        starts: np.ndarray,
+        lengths: np.ndarray,
+        device: str,
+        special: tuple[int, int] = (CLS, SEP),
+    ) -> None:
+        self.device, self.special = device, special
+        self.prefixed = False
+        self.vocabulary = int(ids.max()) + 1 if len(ids) else 0
         self.lengths, self.host_ids, self.host_starts = lengths, ids, starts
         self._ids = torch.as_tensor(ids, dtype=torch.int32, device=device)
         self._starts = torch.as_tensor(starts, dtype=torch.int64, device=device)
         self._lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)
 
+    def know_prefixes(self, prefixes: Sequence[Sequence[int]], asked: np.ndarray) -> None:
+        """What may stand before a passage and before a query, in as many tokens; `prefixed` says whether it does."""
+        self._prefixes = torch.as_tensor(prefixes, dtype=torch.int64, device=self.device)
+        self._asked = torch.as_tensor(asked, dtype=torch.int64, device=self.device)
+
     def singles(self, which: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
         """[CLS] text [SEP]; `longest` is the most tokens a text has, known to the host so that nothing waits."""
+        before = self._prefixes.shape[1] if self.prefixed else 0
         own = self._lengths[which][:, None]
-        places = torch.arange(_rounded(longest + 2), device=self.device)[None, :]
-        ids = self._at(which, (places - 1).clamp(min=0), own)
-        ids = torch.where(places == 0, CLS, torch.where(places == own + 1, SEP, ids))
-        mask = places < own + 2
+        places = torch.arange(_rounded(longest + 2 + before), device=self.device)[None, :]
+        ids = self._at(which, (places - 1 - before).clamp(min=0), own)
+        first, last = self.special
+        ids = torch.where(places == 0, first, torch.where(places == own + before + 1, last, ids))
+        if before:
+            ids[:, 1 : 1 + before] = self._prefixes[self._asked[which]]
+        mask = places < own + before + 2
         return ids * mask, mask, torch.zeros_like(ids)
 
     def pairs(self, first: Tensor, second: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,8 +176,9 @@ class Texts:
         inside = self._at(first, (places - 1).clamp(min=0), one)
         beyond = self._at(second, (places - one - 2).clamp(min=0), two)
         ids = torch.where(places <= one, inside, beyond)
-        ids = torch.where(places == 0, CLS, ids)
-        ids = torch.where((places == one + 1) | (places == one + two + 2), SEP, ids)
+        start, end = self.special
+        ids = torch.where(places == 0, start, ids)
+        ids = torch.where((places == one + 1) | (places == one + two + 2), end, ids)
         mask = places < one + two + 3
         return ids * mask, mask, ((places > one + 1) & mask).long()
 
@@ -221,6 +280,23 @@ _NAMES = {
 }
 
 
+def shape_of(state: Mapping[str, Tensor], relu: bool = False) -> Shape:
+    """The shape of an encoder or a reranker with these weights."""
+    own = {name.removeprefix("encoder."): value for name, value in state.items()}
+    vocabulary, positions = len(own["words.weight"]), len(own["positions.weight"])
+    # RoBERTa-like models count positions from 2 on; the one that is used here takes the first state.
+    extra = positions - POSITIONS
+    return Shape(
+        layers=1 + max(int(name.split(".")[1]) for name in own if name.startswith("layers.")),
+        inner=len(own["layers.0.widen.bias"]),
+        relu=relu,
+        vocabulary=vocabulary,
+        positions=positions,
+        offset=extra,
+        first=extra > 0,
+    )
+
+
 def averaged(states: Sequence[State], weights: Sequence[float]) -> State:
     return {
         name: sum(
@@ -287,5 +363,22 @@ def save_half(state: Mapping[str, Tensor], path: Path) -> None:
 
 
 def load_half(path: Path) -> State:
-    with np.load(path) as arrays:
-        return {name: torch.from_numpy(arrays[name].astype(np.float32)) for name in arrays.files}
+    """Weights in half precision, or packed as bases.py packs them."""
+    return {name: torch.from_numpy(value) for name, value in whole(path).items()}
+
+
+def load_reranker(path: Path, words: Path | None = None) -> State:
+    """A reranker's weights; `words` is the embedder whose word table it shares, where it was kept without."""
+    state = load_half(path)
+    if words is not None:
+        state["encoder.words.weight"] = encoder_alone(load_half(words))["words.weight"]
+    return state
+
+
+def encoder_alone(state: Mapping[str, Tensor]) -> State:
+    """An encoder's weights under its own names, also where they were kept as a reranker's."""
+    return {
+        name.removeprefix("encoder."): value
+        for name, value in state.items()
+        if not name.startswith(("hidden.", "score."))
+    }

@@ -1,5 +1,4 @@
-"""Judge an embedder and a reranker on the evaluation files: dense alone, fused with the other legs, reranked and
-blended."""
+"""Judge a reranker on the evaluation files of dump_eval.py: legs fused as the product does, reranked and blended."""
 
 from __future__ import annotations
 
@@ -14,15 +13,13 @@ import numpy as np
 import torch
 
 from data import LONGEST_PASSAGE, LONGEST_QUERY, tokenised
-from encoder import Encoder, Reranker, Texts, embedded, scored
+from encoder import Reranker, Texts, scored
 
 DEPTH = 50
 # The product's default fusion: convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8).
 WEIGHTS: Mapping[str, float] = {"lexical": 1.0, "dense": 8.0, "graph": 8.0}
 FLOORS: Mapping[str, float] = {"lexical": 0.0, "dense": -1.0, "graph": 0.0}
 RAW = frozenset({"graph"})
-BLENDS = (0.3, 0.5, 0.7, 1.0)
-HEADS = (20, 30)
 RESAMPLES = 1_000
 CHECK = "house"  # our own set takes no part in a choice or a mean
 
@@ -88,27 +85,6 @@ def read_corpus(path: Path, tokenizer: Path | None, device: str = "cpu", most: i
     )
 
 
-@torch.no_grad()
-def dense_rankings(corpus: Corpus, encoder: Encoder) -> list[Ranking]:
-    """The nearest documents of each query by their best passage."""
-    device = corpus.texts.device
-    vectors = embedded(encoder, corpus.texts, np.arange(corpus.passages))
-    queries = embedded(encoder, corpus.texts, corpus.query_places)
-    owners = torch.as_tensor(corpus.document_of[: corpus.passages], device=device)
-    names: dict[str | None, int] = {}
-    scopes = torch.tensor([names.setdefault(scope, len(names)) for scope in corpus.scopes], device=device)
-    asked = torch.tensor([names.get(query["scope"], -1) for query in corpus.queries], device=device)
-    by_document = torch.full((len(corpus.scopes), len(corpus.queries)), -2.0, device=device)
-    by_document.index_reduce_(0, owners, vectors @ queries.T, "amax")
-    anywhere = torch.tensor([query["scope"] is None for query in corpus.queries], device=device)
-    outside = (scopes[:, None] != asked[None, :]) & ~anywhere[None, :]
-    values, places = by_document.masked_fill(outside, -2.0).T.topk(min(DEPTH, len(corpus.scopes)), dim=1)
-    return [
-        [pair for pair in zip(*both, strict=True) if pair[1] > -1.5]
-        for both in zip(places.tolist(), values.tolist(), strict=True)
-    ]
-
-
 def normalised(leg: str, scores: np.ndarray) -> tuple[np.ndarray, float]:
     """A leg's scores as the fusion sees them, and what a document is worth that the leg did not return."""
     if leg in RAW:
@@ -138,12 +114,19 @@ def fused(legs: Legs, weights: Mapping[str, float] = WEIGHTS) -> Ranking:
 
 
 def kept_lists(path: Path, corpus: Corpus) -> Listed:
-    """The heads of fused lists as `judge.py` left them."""
+    """The heads of fused lists as `score.py` left them."""
     with np.load(path) as arrays:
         documents, scores = arrays[f"{corpus.name}.documents"], arrays[f"{corpus.name}.fused"]
     return Listed(
         [row[row >= 0].astype(np.int64) for row in documents], [row[~np.isnan(row)].astype(float) for row in scores]
     )
+
+
+def padded(rows: Sequence[Sequence[float] | np.ndarray], filler: float, kind: type) -> np.ndarray:
+    table: np.ndarray = np.full((len(rows), DEPTH), filler, dtype=kind)
+    for at, row in enumerate(rows):
+        table[at, : min(len(row), DEPTH)] = row[:DEPTH]
+    return table
 
 
 def kept_scores(path: Path, corpus: Corpus) -> list[np.ndarray]:
@@ -241,43 +224,3 @@ def stock_reference(corpus: Corpus) -> dict[str, np.ndarray]:
 
 
 _references: dict[str, dict[str, np.ndarray]] = {}
-
-
-def judge_embedder(corpora: Sequence[Corpus], encoder: Encoder) -> tuple[dict[str, Any], dict[str, list[Ranking]]]:
-    """Dense-only and fused figures a corpus, and the dense rankings."""
-    figures: dict[str, Any] = {}
-    rankings = {}
-    for corpus in corpora:
-        dense = dense_rankings(corpus, encoder)
-        rankings[corpus.name] = dense
-        stock_dense = measured(corpus, order_of(corpus.legs["dense"]))
-        base = stock_reference(corpus)
-        figures[corpus.name] = {
-            "stock_fused": round(float(base["ndcg"].mean()), 4),
-            "dense": compared(stock_dense, measured(corpus, order_of(dense))),
-            "fused": compared(base, measured(corpus, listed(corpus, dense).documents)),
-        }
-    return figures, rankings
-
-
-def judge_reranker(corpus: Corpus, lists: Listed, scores: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Figures of every head and blend against the stock fused order."""
-    base = stock_reference(corpus)
-    figures: dict[str, Any] = {"before": compared(base, measured(corpus, lists.documents))}
-    for count in HEADS:
-        for weight in BLENDS:
-            after = measured(corpus, reranked(lists, scores[: corpus.answerable], count, weight))
-            figures[f"top{count}_w{weight:g}"] = compared(base, after)
-    return figures
-
-
-def table(figures: Mapping[str, Any], column: str) -> str:
-    """One line: a figure of every corpus, `+`/`-` where it differs from the stock fused order, and the mean gain."""
-    cells, gains = [], []
-    for name, own in figures.items():
-        row = own[column]
-        mark = "+" if row["interval"][0] > 0 else "-" if row["interval"][1] < 0 else " "
-        cells.append(f"{name} {row['ndcg']:.3f}{mark}{row['recall']:.3f}")
-        if name != CHECK:
-            gains.append(row["difference"])
-    return f"{column:12s} " + " | ".join(cells) + f" | gain {np.mean(gains):+.4f}"

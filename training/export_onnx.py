@@ -22,7 +22,8 @@ from onnxruntime.transformers.fusion_options import FusionOptions
 from onnxruntime.transformers.optimizer import optimize_model
 from transformers import BertConfig, BertModel
 
-from encoder import State, load_half, to_transformers
+from data import PREFIXES
+from encoder import State, load_reranker, to_transformers
 from make_model import (
     DIMENSION,
     HEADS,
@@ -63,17 +64,19 @@ def main() -> None:
     parser.add_argument("kind", choices=("embedder", "reranker"))
     parser.add_argument("weights", type=Path)
     parser.add_argument("target", type=Path)
+    parser.add_argument("--words", type=Path, help="the embedder whose word table a reranker was kept without")
+    parser.add_argument("--prefixed", action="store_true", help="the embedder was trained with E5's prefixes")
     parser.add_argument("--relu", action="store_true", help="the feed-forward parts were trained with ReLU")
     arguments = parser.parse_args()
     kind, target = arguments.kind, arguments.target
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         exported, fused = Path(scratch) / "exported.onnx", Path(scratch) / "fused.onnx"
-        export(kind, load_half(arguments.weights), exported, "relu" if arguments.relu else "gelu")
+        export(kind, load_reranker(arguments.weights, arguments.words), exported, "relu" if arguments.relu else "gelu")
         (fuse if kind == "embedder" else fuse_apart)(exported, fused)
         quantise(fused, target / "model.onnx")
     write_tokenizer(verified_source() / "tokenizer.json", target / "tokenizer.json")
-    describe(kind, arguments.weights, target)
+    describe(kind, arguments.weights, target, arguments.prefixed)
     print(kind, arguments.weights.name, (target / "model.onnx").stat().st_size)
 
 
@@ -128,7 +131,7 @@ def export(kind: str, state: State, target: Path, activation: str) -> None:
     )
 
 
-def describe(kind: str, weights: Path, target: Path) -> None:
+def describe(kind: str, weights: Path, target: Path, prefixed: bool) -> None:
     description: dict[str, Any] = {
         "name": f"trivet-{weights.stem}",
         "kind": kind,
@@ -138,6 +141,8 @@ def describe(kind: str, weights: Path, target: Path) -> None:
         "source": {weights.name: sha256(weights)},
         "made_by": "export_onnx.py",
     }
+    if prefixed:
+        description["document_prompt"], description["query_prompt"] = PREFIXES
     (target / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
 
 

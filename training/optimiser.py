@@ -23,8 +23,8 @@ class ClockedAdamW:
         self._model = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._names = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
         self._masters = [parameter.detach().float().clone() for parameter in self._model]
-        depths = [_depth(name) for name in self._names]
-        top = max(depths)
+        top = max(_depth(name, 0) for name in self._names)
+        depths = [_depth(name, top) for name in self._names]
         groups = [
             {
                 "params": [one for one, own in zip(self._masters, depths, strict=True) if (one.ndim > 1, own) == key],
@@ -59,7 +59,7 @@ class ClockedAdamW:
         return {name: master.detach().cpu() for name, master in zip(self._names, self._masters, strict=True)}
 
 
-def _depth(name: str) -> int:
+def _depth(name: str, top: int) -> int:
     """0 for embeddings, n + 1 for layer n, and the head with the last layer."""
     found = re.search(r"layers\.(\d+)\.", name)
-    return int(found[1]) + 1 if found else 0 if re.search(r"words|positions|segments|norm", name) else 6
+    return int(found[1]) + 1 if found else 0 if re.search(r"words|positions|segments|norm", name) else top

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import lzma
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +22,22 @@ class EvaluationTexts:
 
 def normalised(text: str) -> str:
     """Letters and digits alone, so that case, punctuation and spacing hide nothing."""
-    return re.sub(r"[^a-z0-9]+", "", text.lower())
+    return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _corpora(path: Path) -> Iterator[dict[str, Any]]:
+    if path.is_file():
+        yield from json.loads(lzma.decompress(path.read_bytes()))
+        return
+    for one in sorted(path.glob("*.json.xz")):
+        yield json.loads(lzma.decompress(one.read_bytes()))
 
 
 def read_evaluation(folder: Path) -> EvaluationTexts:
+    """From the files of dump_eval.py in a folder, or from the one file of eval_texts.py."""
     texts = EvaluationTexts({}, {}, {})
-    for path in sorted(folder.glob("*.json.xz")):
-        data = json.loads(lzma.decompress(path.read_bytes()))
-        name = path.name.partition(".")[0]
+    for data in _corpora(folder):
+        name = data["name"]
         gold = {int(place) for query in data["queries"] for place, grade in query["grades"].items() if grade > 0}
         for query in data["queries"]:
             texts.queries.setdefault(normalised(query["text"]), set()).add(name)

@@ -1,14 +1,14 @@
-"""Train the rerankers: teachers from several seeds, their average, and the small one that it teaches.
+"""Train the rerankers: teachers of twelve layers, and small ones that their mean score teaches.
 
-    python rerankers.py teachers --seeds 31 33 --model embedder.npz --tokenizer T --data KINDS --output OUT --compile
-    python rerankers.py teachers --seeds 32 34 ...                      # beside it, on the same GPU
-    python rerankers.py small --seeds 54 --model embedder.npz ... --output OUT --seconds 1460 --compile
-    python rerankers.py small --seeds 55 ...                            # beside it
+    python training/rerankers.py teacher --name teacher --base OUT/e5.npz --teach $R --seconds 200
+    python training/rerankers.py student --name reranker-6 --teachers teacher --kept 1 3 5 7 9 11 $R --seconds 180
+    python training/rerankers.py student --name reranker-3 --teachers teacher --kept 3 7 11 --inner 768 --relu $R
+    # R="--embedder OUT/e5.npz --tokenizer T --data KINDS --eval EVAL --output OUT --compile"; students side by side
 
-All teachers start from the same weights, the tuned embedder's with a fresh head, so that theirs can be averaged.
-`small` waits for every teacher named in PLANS; the first writes reranker-6.npz, the teachers' average, and
-reranker-4.npz, the small ones' (without the word table, which is reranker-6's). `--seconds` counts from the start of
-its own process.
+A teacher is a tuned embedder with a fresh head, the same for all. Candidates are mined
+once by the embedder and kept in OUT/mined.npz, and the teachers' scores in OUT/taught.npz: whoever comes second reads
+them. A student begins with layers of the first teacher, named by `--kept`, each with its `--inner` most useful neurons,
+or with the weights of `--start`. `--seconds` is the time of training; what comes before is on top.
 """
 
 from __future__ import annotations
@@ -16,41 +16,83 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from data import mine, read_kinds, some_of
-from encoder import STOCK_SHAPE, Encoder, Shape, State, averaged, load_half, ready, save_half, smaller
-from stages import KEPT, MARGIN_OF_TUNED, SMALL, SMALL_PLAN, TAUGHT_CANDIDATES, TAUGHT_ROWS, started, worth_of
+from data import Kind, choose_answers, load_mined, mine, read_kinds, save_mined, some_of
+from distil import teacher_vectors
+from embedders import prepare_device
+from encoder import (
+    INNER,
+    WIDTH,
+    Encoder,
+    Reranker,
+    Shape,
+    State,
+    Texts,
+    encoder_alone,
+    load_half,
+    load_reranker,
+    neuron_worth,
+    ready,
+    save_half,
+    shape_of,
+    smaller,
+)  # fmt: skip
+from judge_dense import Judge, rerank_line, reranked_figures
 from train import Plan, held_out_accuracy, teach, train_reranker
 
-# Seed: rate, and what each layer's rate is of the next one's. Lower layers that move less forget less; half of the
-# teachers have it.
-PLANS = {31: (1e-4, 1.0), 32: (1e-4, 0.85), 33: (8e-5, 1.0), 34: (1.2e-4, 0.85)}
-LISTS, HARD, EASY = 96, 11, 2
-SMALL_SEEDS = (54, 55)
-WORDS = "encoder.words.weight"
+MARGIN = 0.02
+HEAD_SEED = 5
+# Of a teacher: its lists, and what each layer's rate is of the next one's. Lower layers that move less forget less.
+LISTS, HARD, EASY, DEPTH_DECAY = 64, 7, 2, 0.9
 UNANSWERED = 0.1
+RATE_OF_TEACHER, RATE_OF_STUDENT = 6e-5, 2e-4
+# The teachers score so many rows a kind and candidates a row: more would cost time that the students need.
+TAUGHT_ROWS, TAUGHT_CANDIDATES = 3_500, 8
+DISTILLED = 0.8
+WORTH_PAIRS = 4_000
+JUDGED_QUERIES = 250
+WORDS = "encoder.words.weight"
 
 
 class Work:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.began = time.monotonic()
+        self.arguments = arguments
         self.output: Path = arguments.output
         self.output.mkdir(parents=True, exist_ok=True)
-        self.compiled: bool = arguments.compile
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.embedder = load_half(arguments.model)
         self.kinds, self.texts = read_kinds(arguments.data, arguments.tokenizer, self.device, arguments.most)
         rows = sum(len(kind.queries) for kind in self.kinds)
         self.tell(f"{len(self.kinds)} kinds, {rows} rows, {self.texts.lengths.sum()} tokens")
-        mine(self.kinds, self.texts, ready(Encoder(), self.embedder, self.device), self.device, MARGIN_OF_TUNED)
-        self.tell("mined")
+        self.mine()
 
     def tell(self, text: str) -> None:
         print(f"[{time.monotonic() - self.began:6.1f}] {text}", flush=True)
+
+    def embedder(self) -> Encoder:
+        state = encoder_alone(load_half(self.arguments.embedder))
+        return ready(Encoder(shape_of(state)), state, self.device)
+
+    def mine(self) -> None:
+        path = self.output / "mined.npz"
+        if not path.exists():
+            self.texts.prefixed = self.arguments.prefixed
+            state = encoder_alone(load_half(self.arguments.embedder))
+            choose_answers(self.kinds, self.texts, self.embedder())
+            mine(self.kinds, self.texts, teacher_vectors(state, self.texts), MARGIN)
+            self.texts.prefixed = False
+            save_mined(path, self.kinds)
+        load_mined(path, self.kinds)
+        self.tell("mined")
+
+    def load(self, name: str) -> State:
+        return load_half(self.output / f"{name}.npz")
 
     def save(self, name: str, state: State) -> None:
         """Under its final name only when it is whole, since others may be waiting for it."""
@@ -58,77 +100,119 @@ class Work:
         (self.output / f"{name}.new.npz").rename(self.output / f"{name}.npz")
         self.tell(f"saved {name}")
 
-    def wait(self, name: str) -> State:
-        path = self.output / f"{name}.npz"
-        while not path.exists():
-            time.sleep(0.5)
-        return load_half(path)
-
-    def judge_held_out(self, name: str, state: State, shape: Shape = STOCK_SHAPE) -> None:
-        shares = held_out_accuracy(self.kinds, self.texts, state, shape)
-        (self.output / f"held-out-{name}.json").write_text(json.dumps(shares, indent=1))
-        self.tell(f"held out {name} {shares}")
+    def figures(self, name: str, state: State, shape: Shape) -> None:
+        """Accuracy on rows that were held out, and the embedder's first hits reranked; written at once."""
+        found: dict[str, Any] = {"model": name, "held out": held_out_accuracy(self.kinds, self.texts, state, shape)}
+        self.tell(f"{name} held out {found['held out']}")
+        if self.arguments.eval:
+            judge = Judge(self.arguments.eval, self.arguments.tokenizer, self.device, JUDGED_QUERIES)
+            judge.texts.prefixed = self.arguments.prefixed
+            vectors = judge.vectors(self.embedder())
+            judge.texts.prefixed = False
+            found |= reranked_figures(judge, vectors, ready(Reranker(shape), state, self.device))
+            self.tell(f"{name}: {rerank_line(found)}")
+        with (self.output / "figures.jsonl").open("a") as file:
+            file.write(json.dumps(found) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("teachers", "small"))
-    for name in ("model", "tokenizer", "data", "output"):
+    parser.add_argument("what", choices=("teacher", "student"))
+    for name in ("embedder", "tokenizer", "data", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, nargs="+", required=True)
-    parser.add_argument("--seconds", type=float, required=True, help="a teacher's time; the whole of the small one's")
-    parser.add_argument("--compile", action="store_true", help="compile the layers for training")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--seconds", type=float, required=True, help="of training")
+    parser.add_argument("--eval", type=Path)
+    parser.add_argument("--base", type=Path, help="a teacher's encoder to begin with")
+    parser.add_argument("--teachers", nargs="*", default=[])
+    parser.add_argument("--kept", type=int, nargs="*", default=[], help="layers of the first teacher")
+    parser.add_argument("--inner", type=int, default=INNER)
+    parser.add_argument("--relu", action="store_true")
+    parser.add_argument("--start", type=Path, help="weights of a reranker to begin with instead")
+    parser.add_argument("--teach", action="store_true", help="score the lists at the end, for students that come after")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prefixed", action="store_true", help="the embedder has query: and passage: before texts")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
     arguments = parser.parse_args()
-    # Its plans are made anew for every shape, and shapes vary here.
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    torch._dynamo.config.recompile_limit = 64
+    prepare_device()
     work = Work(arguments)
-    if arguments.what == "teachers":
-        train_teachers(work, arguments.seeds, arguments.seconds)
-    else:
-        train_small(work, arguments.seeds[0], arguments.seconds)
+    (train_teacher if arguments.what == "teacher" else train_student)(work)
 
 
-def train_teachers(work: Work, seeds: list[int], seconds: float) -> None:
-    start = started(work.embedder)
-    for seed in seeds:
-        rate, depth_decay = PLANS[seed]
-        plan = Plan(
-            seconds=seconds, rate=rate, seed=seed, hard=HARD, easy=EASY, lists=LISTS, depth_decay=depth_decay,
-            unanswered=UNANSWERED, compiled=work.compiled,
-        )  # fmt: skip
-        work.save(f"teacher-{seed}", train_reranker(work.kinds, work.texts, start, plan))
+def train_teacher(work: Work) -> None:
+    own = work.arguments
+    start = started(encoder_alone(load_half(own.base)))
+    plan = Plan(
+        seconds=own.seconds, rate=RATE_OF_TEACHER, seed=own.seed, hard=HARD, easy=EASY, lists=LISTS,
+        depth_decay=DEPTH_DECAY, unanswered=UNANSWERED, words_frozen=True, compiled=own.compile,
+    )  # fmt: skip
+    state = train_reranker(work.kinds, work.texts, start, plan)
+    work.save(own.name, state)
+    work.figures(own.name, state, shape_of(state))
+    if own.teach:
+        work.kinds = [some_of(kind, TAUGHT_ROWS, TAUGHT_CANDIDATES) for kind in work.kinds]
+        taught(work, [state])
 
 
-def train_small(work: Work, seed: int, seconds: float) -> None:
-    teachers = [work.wait(f"teacher-{one}") for one in PLANS]
-    mean = averaged(teachers, [1 / len(teachers)] * len(teachers))
-    first = seed == SMALL_SEEDS[0]
-    if first:
-        work.save("reranker-6", mean)
+def train_student(work: Work) -> None:
+    own = work.arguments
+    teachers = [work.load(name) for name in own.teachers]
     work.kinds = [some_of(kind, TAUGHT_ROWS, TAUGHT_CANDIDATES) for kind in work.kinds]
-    if first:
-        # One start for all, or their neurons would not mean the same and could not be averaged.
-        work.save("small-start", smaller(mean, KEPT, worth_of(work.kinds, work.texts, mean), SMALL.inner))
-    start = work.wait("small-start")
-    soft = teach(work.kinds, work.texts, [mean])
-    work.tell("the teacher has scored the candidates")
-    options: dict[str, Any] = {**SMALL_PLAN, "seed": seed}
-    plan = Plan(seconds=max(1.0, seconds - (time.monotonic() - work.began)), compiled=work.compiled, **options)
+    soft = taught(work, teachers)
+    start = load_reranker(own.start, own.embedder) if own.start else _start(work, teachers[0])
+    plan = Plan(
+        seconds=own.seconds, rate=RATE_OF_STUDENT, seed=own.seed, hard=TAUGHT_CANDIDATES - 1, easy=1, lists=128,
+        distilled=DISTILLED, shape=shape_of(start, own.relu), words_frozen=True, compiled=own.compile,
+    )  # fmt: skip
     state = train_reranker(work.kinds, work.texts, start, plan, soft)
-    work.save(f"small-{seed}", without_words(state))
-    if first:
-        states = [without_words(state), *(work.wait(f"small-{one}") for one in SMALL_SEEDS[1:])]
-        small = averaged(states, [1 / len(states)] * len(states))
-        work.save("reranker-4", small)
-        work.judge_held_out("reranker-6", mean)
-        work.judge_held_out("reranker-4", {WORDS: start[WORDS]} | small, SMALL)
+    # The word table is the embedder's, which no reranker changes: only the rest has to travel.
+    work.save(own.name, {name: value for name, value in state.items() if name != WORDS})
+    work.figures(own.name, state, plan.shape)
 
 
-def without_words(state: State) -> State:
-    """The word table is the teacher's: only the rest has to travel."""
-    return {name: value for name, value in state.items() if name != WORDS}
+def taught(work: Work, teachers: Sequence[State]) -> list[torch.Tensor]:
+    """The teachers' mean scores of the lists, made by whoever asks first."""
+    path = work.output / "taught.npz"
+    if not path.exists():
+        soft = teach(work.kinds, work.texts, teachers)
+        kept: dict[str, Any] = {kind.name: own.numpy() for kind, own in zip(work.kinds, soft, strict=True)}
+        np.savez(work.output / "taught.new.npz", **kept)
+        (work.output / "taught.new.npz").rename(path)
+    with np.load(path) as arrays:
+        scores = [torch.from_numpy(arrays[kind.name]) for kind in work.kinds]
+    work.tell("the teachers have scored the candidates")
+    return scores
+
+
+def _start(work: Work, teacher: State) -> State:
+    own = work.arguments
+    worth = worth_of(work.kinds, work.texts, teacher) if own.inner < INNER else []
+    return smaller(teacher, own.kept, worth, own.inner)
+
+
+def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.Tensor]:
+    """Which neurons matter, over some pairs of every kind."""
+    chance = np.random.default_rng(0)
+    queries, passages = [], []
+    for kind in kinds:
+        for row in chance.integers(0, len(kind.queries), WORTH_PAIRS // len(kinds)):
+            queries.append(kind.queries[row])
+            passages.append(kind.answers[row][0] if chance.random() < 0.5 else chance.choice(kind.passages))
+    model = ready(Reranker(shape_of(teacher)), teacher, texts.device)
+    return neuron_worth(model, texts, np.array(queries), np.array(passages))
+
+
+def started(encoder: State) -> State:
+    """The encoder with a fresh head; all teachers share it, so that their weights can be averaged."""
+    chance = torch.Generator().manual_seed(HEAD_SEED)
+    head = {
+        "hidden.weight": torch.eye(WIDTH) + 0.02 * torch.randn(WIDTH, WIDTH, generator=chance),
+        "hidden.bias": torch.zeros(WIDTH),
+        "score.weight": 0.02 * torch.randn(1, WIDTH, generator=chance),
+        "score.bias": torch.zeros(1),
+    }
+    return {f"encoder.{name}": value for name, value in encoder.items()} | head
 
 
 if __name__ == "__main__":

@@ -367,8 +367,11 @@ def dialogues(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
     return texts, rows
 
 
-def chats(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
-    """The same conversations cut into windows under a date, the way chats are kept; a question asks for a window."""
+def chats(seed: int, conversations: int, apart: float = 0.0) -> tuple[list[str], list[Row]]:
+    """The same conversations cut into windows under a date, the way chats are kept; a question asks for a window.
+
+    That share of the windows is kept turn by turn instead, so that a question finds short and long texts beside it.
+    """
     chance = random.Random(seed)
     texts: list[str] = []
     rows: list[Row] = []
@@ -378,17 +381,19 @@ def chats(seed: int, conversations: int) -> tuple[list[str], list[Row]]:
         start = 0
         while start < len(turns):
             stop = start + chance.randint(4, 11)
-            windows.append(list(range(start, min(stop, len(turns)))))
+            window = list(range(start, min(stop, len(turns))))
+            windows.extend([[at] for at in window] if apart and chance.random() < apart else [window])
             start = stop
         day, header = chance.randint(1, 20), chance.choice(CHAT_HEADERS)
         month, year = chance.randint(1, 12), chance.randint(2019, 2026)
         written = []
         for place, window in enumerate(windows):
             date = header.format(
-                day=day + place // 2, month=month, name=MONTHS[month - 1], year=year, hour=chance.randint(7, 22),
+                day=day + place * 8 // len(windows), month=month, name=MONTHS[month - 1], year=year, hour=chance.randint(7, 22),
                 minute=chance.randint(0, 59),
             )  # fmt: skip
-            written.append("\n".join([date, *(turns[at].text for at in window)]))
+            said = [turns[at].text for at in window]
+            written.append(said[0] if len(said) == 1 and apart else "\n".join([date, *said]))
         owner = {at: place for place, window in enumerate(windows) for at in window}
         by_window = [(question, sorted({owner[at] for at in answers})) for question, answers in asked]
         _add(texts, rows, written, by_window, chance)

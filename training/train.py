@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from data import Kind, Rows, weights_of
-from encoder import STOCK_SHAPE, Encoder, Reranker, Shape, State, Texts, embedded, ready, scored
+from encoder import STOCK_SHAPE, Encoder, Reranker, Shape, State, Texts, embedded, ready, scored, shape_of
 from optimiser import ClockedAdamW
 
 # The scale all-MiniLM was trained with: keeping it keeps the range of cosines that the fusion was chosen for.
@@ -22,6 +23,8 @@ GROUPS, GROUP = 4, 128
 SPOKEN_EVERY = 25
 # Keeps scores comparable from query to query, which ranking alone does not need but a threshold does.
 POINTWISE_SHARE = 0.2
+
+Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +44,24 @@ class Plan:
     depth_decay: float = 1.0
     # The share of lists without their answer, which say only that nothing in them is one.
     unanswered: float = 0.0
+    temperature: float = TEMPERATURE
+    groups: int = GROUPS
+    # From this share of the time on products are rounded as the int8 file will round them; 1: never.
+    rounded_from: float = 1.0
 
 
-def train_embedder(
-    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, soft: Sequence[Tensor] | None = None
-) -> State:
+def train_embedder(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan) -> State:
     """InfoNCE over a batch of several kinds, each a block of its own: other answers of the kind are negatives."""
     device = texts.device
-    encoder = ready(Encoder(), start, device, training=True, compiled=plan.compiled)
+    encoder = ready(Encoder(shape_of(start)), start, device, training=True, compiled=plan.compiled)
     optimiser = ClockedAdamW(encoder, plan.rate, plan.seconds)
     sampler = Sampler(kinds, plan)
     began, steps, seen = time.monotonic(), 0, 0
-    while optimiser.spent < 1:
-        batch = sampler.embedder_batch()
+    for batch in drawn_ahead(sampler.embedder_batch, optimiser):
         which = np.concatenate([batch.queries, batch.answers, batch.negatives.reshape(-1)])
         vectors = embedded(encoder, texts, which)
         count = len(batch.queries)
-        loss = _contrast(vectors[:count], vectors[count:], batch, device)
-        if soft is not None and plan.distilled:
-            loss = loss + plan.distilled * _distilled(vectors, batch, soft, device)
+        loss = contrast(vectors[:count], vectors[count:], batch, plan.temperature)
         loss.backward()
         optimiser.step()
         steps, seen = steps + 1, seen + int(texts.lengths[which].sum())
@@ -68,31 +70,37 @@ def train_embedder(
     return optimiser.state()
 
 
+def drawn_ahead(draw: Callable[[], Batch], optimiser: ClockedAdamW) -> Iterator[Batch]:
+    """Batches until the time is over; the next one is drawn while the device works on this one."""
+    with ThreadPoolExecutor(1) as ahead:
+        coming = ahead.submit(draw)
+        while optimiser.spent < 1:
+            batch = coming.result()
+            coming = ahead.submit(draw)
+            yield batch
+
+
 def train_reranker(
     kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, soft: Sequence[Tensor] | None = None
 ) -> State:
     """A softmax over one answer and its negatives; with soft labels also the divergence from the teachers."""
     device = texts.device
-    reranker = ready(Reranker(plan.shape), start, device, training=True, compiled=plan.compiled)
+    shape = shape_of(start, plan.shape.relu)
+    reranker = ready(Reranker(shape), start, device, training=True, compiled=plan.compiled)
     reranker.encoder.words.weight.requires_grad_(not plan.words_frozen)
     optimiser = ClockedAdamW(reranker, plan.rate, plan.seconds, plan.depth_decay)
     sampler = Sampler(kinds, plan)
     began, steps, seen = time.monotonic(), 0, 0
-    # The next batch is drawn while the device works on this one.
-    with ThreadPoolExecutor(1) as ahead:
-        coming = ahead.submit(sampler.reranker_batch, soft)
-        while optimiser.spent < 1:
-            batch = coming.result()
-            coming = ahead.submit(sampler.reranker_batch, soft)
-            columns = batch.passages.shape[1]
-            queries, passages = np.repeat(batch.queries, columns), batch.passages.reshape(-1)
-            scores = scored(reranker, texts, queries, passages).view(-1, columns)
-            loss = _listwise(scores, batch, plan, device)
-            loss.backward()
-            optimiser.step()
-            steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
-            if steps % SPOKEN_EVERY == 0 or steps == 3:
-                _tell("reranker", steps, loss, seen, began, optimiser.spent)
+    for batch in drawn_ahead(lambda: sampler.reranker_batch(soft), optimiser):
+        columns = batch.passages.shape[1]
+        queries, passages = np.repeat(batch.queries, columns), batch.passages.reshape(-1)
+        scores = scored(reranker, texts, queries, passages).view(-1, columns)
+        loss = _listwise(scores, batch, plan, device)
+        loss.backward()
+        optimiser.step()
+        steps, seen = steps + 1, seen + int(texts.lengths[queries].sum() + texts.lengths[passages].sum())
+        if steps % SPOKEN_EVERY == 0 or steps == 3:
+            _tell("reranker", steps, loss, seen, began, optimiser.spent)
     return {**start, **optimiser.state()}
 
 
@@ -127,11 +135,11 @@ class Sampler:
             np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, self._plan.hard), np.int64), [], []
         )
         queries, answers, negatives = [], [], []
-        for at in self._chance.choice(len(self._kinds), GROUPS, p=self._weights):
+        for at in self._chance.choice(len(self._kinds), self._plan.groups, p=self._weights):
             kind = self._kinds[at]
             for row in self._rows[at].draw(GROUP):
                 queries.append(kind.queries[row])
-                answers.append(self._chance.choice(kind.positives[row]))
+                answers.append(self._chance.choice(kind.answers[row]))
                 columns = self._hard(kind, row)
                 negatives.append([self._number(kind, row, column) for column in columns])
                 batch.known.append(set(kind.positives[row]))
@@ -145,11 +153,11 @@ class Sampler:
             kind = self._kinds[at]
             row = self._rows[at].draw(1)[0]
             columns = self._hard(kind, row)
-            answer = 0 if soft is not None else self._chance.integers(len(kind.positives[row]))
+            answer = 0 if soft is not None else self._chance.integers(len(kind.answers[row]))
             easy = [self._other(kind, row) for _ in range(self._plan.easy)]
             queries.append(kind.queries[row])
             answered.append(self._plan.unanswered == 0 or self._chance.random() >= self._plan.unanswered)
-            first = kind.positives[row][answer] if answered[-1] else self._other(kind, row)
+            first = kind.answers[row][answer] if answered[-1] else self._other(kind, row)
             passages.append([first, *(self._number(kind, row, column) for column in columns), *easy])
             if soft is not None:
                 # Easy negatives were never shown to the teachers: they are worth what the worst candidate is.
@@ -185,9 +193,10 @@ class Sampler:
         return number if number not in answers else self._other(kind, row)
 
 
-def _contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, device: str) -> Tensor:
+def contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, temperature: float) -> Tensor:
+    device = queries.device
     numbers = np.concatenate([batch.answers, batch.negatives.reshape(-1)])
-    logits = queries @ passages.T / TEMPERATURE
+    logits = queries @ passages.T / temperature
     # Another row may ask for the same passage: it is an answer then, not a negative.
     places: dict[int, list[int]] = {}
     for column, number in enumerate(numbers):
@@ -204,20 +213,6 @@ def _contrast(queries: Tensor, passages: Tensor, batch: EmbedderBatch, device: s
         mask[torch.as_tensor(rows, device=device), torch.as_tensor(columns, device=device)] = True
     targets = torch.arange(len(batch.queries), device=device)
     return functional.cross_entropy(logits.masked_fill(mask, -1e4), targets)
-
-
-def _distilled(vectors: Tensor, batch: EmbedderBatch, soft: Sequence[Tensor], device: str) -> Tensor:
-    """How far the order of answer and negatives is from the teachers'; only where the answer is the one they saw."""
-    count, hard = batch.negatives.shape
-    queries, answers = vectors[:count], vectors[count : 2 * count]
-    negatives = vectors[2 * count :].view(count, hard, -1)
-    own = torch.cat([(queries * answers).sum(1, keepdim=True), torch.einsum("qd,qhd->qh", queries, negatives)], dim=1)
-    taught = np.full((count, hard + 1), -np.inf, dtype=np.float32)
-    for place, (at, row, columns) in enumerate(batch.places):
-        scores = soft[at][row].numpy()
-        taught[place] = [scores[0], *(scores[1 + column] if column >= 0 else np.nanmin(scores) for column in columns)]
-    teacher = torch.as_tensor(np.nan_to_num(taught, nan=-20.0, neginf=-20.0), device=device).softmax(1)
-    return functional.cross_entropy(own / TEMPERATURE, teacher)
 
 
 def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> Tensor:
@@ -237,10 +232,10 @@ def _listwise(scores: Tensor, batch: RerankerBatch, plan: Plan, device: str) -> 
 @torch.no_grad()
 def teach(kinds: Sequence[Kind], texts: Texts, teachers: Sequence[State]) -> list[Tensor]:
     """The teachers' mean score of each row's first answer and candidates; NaN where there is no candidate."""
-    models = [ready(Reranker(), state, texts.device) for state in teachers]
+    models = [ready(Reranker(shape_of(state)), state, texts.device) for state in teachers]
     taught = []
     for kind in kinds:
-        passages = np.concatenate([np.array([row[0] for row in kind.positives])[:, None], kind.candidates], axis=1)
+        passages = np.concatenate([np.array([row[0] for row in kind.answers])[:, None], kind.candidates], axis=1)
         rows, columns = np.nonzero(passages >= 0)
         scores = torch.full(passages.shape, float("nan"))
         for start in range(0, len(rows), 400_000):
@@ -263,7 +258,7 @@ def held_out_accuracy(
         rows = np.flatnonzero(kind.held_out)
         if not len(rows):
             continue
-        lists = [np.array([kind.positives[row][0], *kind.candidates[row][kind.candidates[row] >= 0]]) for row in rows]
+        lists = [np.array([kind.answers[row][0], *kind.candidates[row][kind.candidates[row] >= 0]]) for row in rows]
         sizes = [len(one) for one in lists]
         scores = scored(model, texts, np.repeat(kind.queries[rows], sizes), np.concatenate(lists)).cpu().numpy()
         parts = np.split(scores, np.cumsum(sizes)[:-1])

@@ -1,4 +1,4 @@
-"""Turn a shipped int8 reranker back into weights that can be trained on.
+"""Turn a shipped int8 reranker or embedder back into weights that can be trained on, or judged on a GPU.
 
     python training/unpack_onnx.py src/trivet/models/weights/reranker reranker-6.npz
 
@@ -41,11 +41,9 @@ def unpacked(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         "encoder.segments.weight": whole["encoder.embeddings.token_type_embeddings.weight"],
         "encoder.norm.weight": arrays["encoder.embeddings.LayerNorm.weight"],
         "encoder.norm.bias": arrays["encoder.embeddings.LayerNorm.bias"],
-        "hidden.weight": whole["hidden.weight"].T,
-        "hidden.bias": arrays["hidden.bias"],
-        "score.weight": whole["score.weight"].T,
-        "score.bias": arrays["score.bias"],
     }
+    for head in ("hidden", "score") if "hidden.bias" in arrays else ():
+        state[f"{head}.weight"], state[f"{head}.bias"] = whole[f"{head}.weight"].T, arrays[f"{head}.bias"]
     layers = sum(name.startswith("Attention_") and name.endswith("_qkv_bias") for name in arrays)
     products = sorted((name for name in whole if name.startswith("onnx::MatMul_")), key=lambda name: int(name[13:]))
     for number in range(layers):
