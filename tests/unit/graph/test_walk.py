@@ -86,7 +86,7 @@ def reference(
     weight = {c: _weight([state[m][c] for m in holders[c]], how) for c in every}
 
     def pull(memory: int, concept: int) -> float:
-        return (how.about if state[memory][concept] == 2 else 1.0) * len(state[memory]) ** -how.even
+        return (how.about if state[memory][concept] == 2 else 1.0) * float(len(state[memory]) ** -how.even)
 
     total = {c: max(sum(pull(m, c) for m in holders[c]), walking.LEAST_PULL) for c in every}
 
