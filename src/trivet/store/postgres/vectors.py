@@ -60,10 +60,6 @@ _SETTINGS: dict[str, str] = {
     "hnsw.max_scan_tuples": str(MOST_SCANNED),
     "enable_sort": "off",  # else a selective filter may make the planner sort everything
 }
-_PASSAGES = (
-    "(SELECT count(*) FROM passage AS every WHERE every.tenant = best.tenant AND every.model = best.model "
-    "AND every.memory = best.memory)"
-)
 _TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
 _END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
 _STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)s)"
@@ -187,7 +183,7 @@ class PostgresVectorIndex(VectorIndex):
 
     def _nearest(self, model: Model, how: str, parameters: Mapping[str, Any]) -> list[Any]:
         query = self._sql[how].replace("{within}", _escaped(self._within(model, "p.")))
-        query = query.replace("{dimension}", str(model.dimension)).replace("{passages}", _PASSAGES)
+        query = query.replace("{dimension}", str(model.dimension))
         settings = _SETTINGS if how == "nearest_indexed" else {}
         with self._postgres.errors():
             return self._postgres.read().execute_with(settings, query, parameters).fetchall()

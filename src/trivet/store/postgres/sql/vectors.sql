@@ -1,10 +1,15 @@
 -- name: passages
 SELECT count(*) FROM passage WHERE model = :model;
 
+-- name: held
+-- Of how many passages a memory consists.
+(SELECT count(*) FROM passage AS every
+ WHERE every.tenant = best.tenant AND every.model = best.model AND every.memory = best.memory)
+
 -- name: nearest_exact
 -- The best passages, and of how many each one's memory consists. {within} are the tenant and the model, spelled out as
 -- below.
-SELECT best.id, best.ordinal, best.score, {passages}
+SELECT best.id, best.ordinal, best.score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
       WHERE {within} AND {visible}
@@ -12,7 +17,7 @@ FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#
 
 -- name: nearest_among
 -- The same where so few memories may be seen that they can be named.
-SELECT best.id, best.ordinal, best.score, {passages}
+SELECT best.id, best.ordinal, best.score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
       WHERE {within} AND p.memory = ANY (as_keys(:keys))
@@ -21,7 +26,7 @@ FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#
 -- name: nearest_indexed
 -- The same by the index over the half-precision vectors, each with its score in full. Only a tenant and a model that
 -- are spelled out let PostgreSQL see that the index of just these fits.
-SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score, {passages}
+SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score, {held}
 FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, p.vector
       FROM passage AS p JOIN memory AS m ON m.key = p.memory
       WHERE {within} AND {visible}
