@@ -51,6 +51,16 @@ def test_what_it_picks_is_proposed_with_the_users_words(opened: Opened, talk: Co
         assert len(server.bodies) == 1
 
 
+def test_a_small_model_that_gives_the_users_own_sentence_and_no_quote_is_understood(
+    opened: Opened, talk: Conversation
+) -> None:
+    with says(picks({"content": SAID, "kind": "decision"})) as server:
+        memory = opened(capture_llm=server.spec)
+        talk.user(SAID)
+        learn(memory, talk.event)
+        assert read_waiting(memory).proposed == 1
+
+
 def test_what_nobody_said_is_dropped(opened: Opened, talk: Conversation) -> None:
     answer = picks(item(quote="the user never said so"), {"content": 7}, item(kind="gossip"), item(content="x" * 9_000))
     with says(answer) as server:
