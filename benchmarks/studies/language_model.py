@@ -47,6 +47,7 @@ from trivet.lab.measures import measure  # noqa: E402
 from trivet.lab.run import environment  # noqa: E402
 from trivet.lab.significance import bootstrap_means  # noqa: E402
 from trivet.memory.answer.expand import UNSURE  # noqa: E402
+from trivet.memory.background.triples import reader  # noqa: E402
 from trivet.memory.background.triples.reader import Triples  # noqa: E402
 from trivet.models import chat as chats  # noqa: E402
 from trivet.models.chat import Chat  # noqa: E402
@@ -80,9 +81,10 @@ class Request(msgspec.Struct, frozen=True):
 class Watched:
     """Every request on its way to the server: it waits for as long as it takes, and remembers what came back."""
 
-    def __init__(self, with_format: bool) -> None:
+    def __init__(self, with_format: bool, answers: Path | None) -> None:
         self.requests: list[Request] = []
         self._with_format = with_format
+        self._answers = answers
         self._post = chats.post_json
         chats.post_json = self._patient
 
@@ -100,6 +102,9 @@ class Watched:
                 choice["message"]["content"],
             )
         )
+        if self._answers:
+            with self._answers.open("ab") as file:
+                file.write(msgspec.json.encode(self.requests[-1]) + b"\n")
         return answer
 
     def summary(self) -> Figures:
@@ -117,7 +122,7 @@ def main() -> None:
     options = _options()
     results: Figures = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
     for part in options.parts:
-        watched = Watched(not options.without_format)
+        watched = Watched(not options.without_format, options.answers)
         used = _processor_seconds(options.server)
         name = f"{part}, without response_format" if options.without_format else part
         figures = PARTS[part](options)
@@ -128,9 +133,6 @@ def main() -> None:
             "manifest": environment() | {"model": options.model, "embedder": identity(options.embedder)},
         }
         options.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        if options.answers:
-            with options.answers.open("ab") as file:
-                file.writelines(msgspec.json.encode(one) + b"\n" for one in watched.requests)
         print(name, json.dumps(results[name], indent=1, ensure_ascii=False), flush=True)
         chats.post_json = watched._post
 
@@ -298,7 +300,7 @@ def graph(options: argparse.Namespace) -> Figures:
         memory.drain()
         embedder = load_embedder(options.embedder)
         assert embedder is not None
-        triples = Triples(memory.engine.store, Chat(options.llm), TOKENS_A_DAY, embedder)
+        triples = Triples(memory.engine.store, Chat(options.llm, reader.LIMITS), TOKENS_A_DAY, embedder)
         done, rounds = 0, 0
         while rounds < 4:  # the product tries a memory four times
             done += triples.drain(threading.Event())

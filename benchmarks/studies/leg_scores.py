@@ -4,9 +4,9 @@
     python benchmarks/studies/leg_scores_report.py docs/results/leg_scores.json
 
 Every query is answered by the default recipe; both rerankers then read its first candidates. What was seen of a corpus
-is kept in the folder KEPT, so that a run can be broken off and taken up again. `--documents` cuts a corpus to so many
-documents, those that answer the chosen queries first: figures of a cut corpus are higher than those of the whole one,
-but what is compared here is compared within it.
+is kept in the folder KEPT, so that a run can be broken off and taken up again. `--corpora scifact:400` stores only so
+many documents, those that answer the chosen queries first: figures of a cut corpus are higher than those of the whole
+one, but what is compared here is compared within it.
 """
 
 from __future__ import annotations
@@ -83,13 +83,14 @@ def main() -> None:
     options.kept.mkdir(parents=True, exist_ok=True)
     corpora: dict[str, list[Asked]] = {}
     fingerprints: dict[str, str] = {}
-    for name in options.corpora:
+    for corpus in options.corpora:
+        name, _, documents = corpus.partition(":")
         dataset = house() if name == "house" else import_original(name)
         fingerprints[name] = dataset.fingerprint
-        corpora[name] = _kept(dataset, options)
+        corpora[name] = _kept(dataset, int(documents) if documents else None, options)
     about = environment() | {
-        "command": "python benchmarks/studies/leg_scores.py "
-        + " ".join(f"--{name} {value}" for name in ("queries", "documents") if (value := getattr(options, name))),
+        "command": f"python benchmarks/studies/leg_scores.py --queries {options.queries} --corpora "
+        + " ".join(options.corpora),
         "embedder": identity(options.embedder),
         "recipe": str(DEFAULT),
         "datasets": fingerprints,
@@ -121,8 +122,8 @@ def _within(document: Document, kept: set[str]) -> Document:
     return msgspec.structs.replace(document, links=tuple(link for link in document.links if link.to in kept))
 
 
-def _kept(whole: Dataset, options: argparse.Namespace) -> list[Asked]:
-    dataset = cut(whole, options.queries, options.documents)
+def _kept(whole: Dataset, documents: int | None, options: argparse.Namespace) -> list[Asked]:
+    dataset = cut(whole, options.queries, documents)
     # The store of a whole corpus is one of the lab's, whichever queries are asked.
     stored = dataset if len(dataset.documents) < len(whole.documents) else whole
     model = identity(options.embedder).replace("/", "-")
@@ -301,9 +302,8 @@ def _mean(values: Sequence[float]) -> Figures:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), help="names, or NAME:DOCUMENTS for a part")
     parser.add_argument("--queries", type=int, help="how many of each corpus are asked; all if not given")
-    parser.add_argument("--documents", type=int, help="how many of each corpus are stored; all if not given")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--kept", type=Path, required=True, help="where what was seen of a corpus is kept")
     parser.add_argument("--output", type=Path, default=Path("docs/results/leg_scores.json"))
