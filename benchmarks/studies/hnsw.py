@@ -141,7 +141,8 @@ def main() -> None:
         fill(given.administrator, {MADE_UP: given.made_up}, given.embedder)
         sets[MADE_UP] = measured(server, MADE_UP, beside_stored(server, MADE_UP, given.queries), DEFAULT.depth)
     server.close()
-    told = manifest("studies/hnsw.py", embedder=identity(given.embedder), **about, **shape)
+    command = f"studies/hnsw.py --queries {given.queries} --made-up {given.made_up} {' '.join(given.sets)}".strip()
+    told = manifest(command, embedder=identity(given.embedder), **about, **shape)
     given.output.write_text(json.dumps({"manifest": told, "sets": sets}, indent=1) + "\n", encoding="utf-8")
 
 

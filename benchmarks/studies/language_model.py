@@ -142,6 +142,7 @@ def expand(options: argparse.Namespace) -> Figures:
     before: dict[str, float] = {}
     after: dict[str, float] = {}
     asked: list[Figures] = []
+    problems: Counter[str] = Counter()
     seen = 0
     for folder in sorted(LIVES.iterdir()):
         if not folder.name.startswith(ENGLISH) or len(before) >= options.most:
@@ -156,11 +157,13 @@ def expand(options: argparse.Namespace) -> Figures:
                 again = bench.ask(query, "default", 10, expand=True)
                 before[query.id], after[query.id] = _ndcg(bench, query, first), _ndcg(bench, query, again)
                 asked.append({"question": query.text, "rewrites": list(again.pool.asked)})
+                problems.update(str(one.reason) for one in again.pool.health if not one.answered)
     (one,) = paired({"nDCG@10": before}, {"nDCG@10": after}, resamples=RESAMPLES)
     return {
         "questions": seen,
         "unsure": len(before),
         "with a usable rewrite": sum(bool(one["rewrites"]) for one in asked),
+        "problems": dict(problems),
         "nDCG@10 without": round(one.base, 4),
         "nDCG@10 with": round(one.candidate, 4),
         "difference": [round(value, 4) for value in (one.difference, one.low, one.high)],

@@ -5,6 +5,7 @@
 A sort changes the order of the hits and never which ones they are. So each question is recalled once, as a caller gets
 it (noise left out, ten hits at most), and its hits are put into each order. The lives have dates and no importances;
 for the sort by importance these are drawn: honestly (what answers a question tends to be rated higher), or at random.
+Relevance puts the later of two on the same matter first (docs/changed-facts.md); one more order does without that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import argparse
 import json
 import random
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -27,6 +29,7 @@ from trivet.lab.compare import paired
 from trivet.lab.dataset import Dataset, Query
 from trivet.lab.dataset_files import load
 from trivet.lab.run import environment
+from trivet.memory import recall as recalls
 from trivet.memory.answer.choose import sort_hits
 from trivet.memory.answer.decision import Scored
 
@@ -38,7 +41,8 @@ FIRST = 3
 RESAMPLES = 2_000
 NO_HURRY_MS = 600_000
 BASE = "relevance"
-ORDERS = (BASE, "recency", "importance, honest", "importance, random")
+AS_FOUND = "relevance, later not first"
+ORDERS = (BASE, AS_FOUND, "recency", "importance, honest", "importance, random")
 Importances = Mapping[str, Mapping[str, float]]
 
 
@@ -88,17 +92,30 @@ def importances(dataset: Dataset) -> Importances:
 
 def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
     hits = bench.ask(query, "default", MOST, relevance_at_least=None).hits
+    with _later_not_first():
+        as_found = bench.ask(query, "default", MOST, relevance_at_least=None).hits
     grades = bench.dataset.grades[query.id]
 
     def graded(order: Sequence[Scored]) -> list[int]:
         return [grades.get(bench.name_of(hit.memory.id), 0) for hit in order]
 
     orders = {name: graded(sort_hits(hits, name)) for name in (BASE, "recency")}
+    orders[AS_FOUND] = graded(as_found)
     for kind, values in drawn.items():
         rated = {memory_id(id): value for id, value in values.items()}
         orders[kind] = graded(sort_hits([_rated(hit, rated[hit.memory.id]) for hit in hits], "importance"))
     ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
     return Placed(query.id, query.stratum or "", orders, ideal)
+
+
+@contextmanager
+def _later_not_first() -> Iterator[None]:
+    usual = recalls.later_first
+    recalls.later_first = lambda store, question, candidates, *more, **named: candidates
+    try:
+        yield
+    finally:
+        recalls.later_first = usual
 
 
 def _rated(hit: Scored, importance: float) -> Scored:
