@@ -28,8 +28,9 @@ first ten; `worst` is the question that lost most. Made by `{command}`, then `hn
 """
 CLOSING = """A search asks the index for twice as many rows as memories, here {rows}, since a memory may have several
 passages. Where ef_search is less than that, the iterative scan goes on in steps of ef_search until it has them: 10 and
-20 find what 100 would, 40 what 120 would, at the price of a worse worst question. A value below {rows} saves nothing. `1 %` shows the
-index alone under a filter; the product does not ask it there: up to 5,000 visible memories are searched exactly."""
+20 find what 100 would, 40 what 120 would, at the price of a worse worst question. A value below {rows} saves nothing.
+`1 %` shows the index alone under a filter; the product does not ask it there: up to 5,000 visible memories are searched
+exactly."""
 
 
 def main() -> None:

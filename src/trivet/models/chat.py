@@ -107,10 +107,30 @@ def _text(answer: Any) -> tuple[str, bool]:
 def _value(text: str, cut_off: bool) -> Any:
     """The first JSON object in the answer: small models put it into a fence, or say something before or after it."""
     for brace in islice(_brace.finditer(text), 1 if cut_off else MOST_BEGINNINGS):  # an inner object is no answer
+        found = _closed(text[brace.start() :]) if cut_off else text[brace.start() :]
         try:
-            return _decoder.raw_decode(text, brace.start())[0]
+            return _decoder.raw_decode(found)[0]
         except (ValueError, RecursionError):
             continue
     if cut_off:
         raise BadAnswer("the answer broke off: the model said too much, or its context is too small")
     raise BadAnswer("the answer is not JSON")
+
+
+def _closed(text: str) -> str:
+    """An answer that broke off, up to the last whole entry of a list: small models repeat themselves until then."""
+    open_ones: list[str] = []
+    whole, closers = len(text), ""
+    quoted = escaped = False
+    for at, character in enumerate(text):
+        if quoted:
+            escaped, quoted = character == "\\" and not escaped, character != '"' or escaped
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            open_ones.append(character)
+        elif character in "}]" and open_ones:
+            open_ones.pop()
+        elif character == "," and open_ones[-1:] == ["["]:
+            whole, closers = at, "".join("]" if one == "[" else "}" for one in reversed(open_ones))
+    return text[:whole] + closers

@@ -31,7 +31,19 @@ def test_an_answer_without_json_is_none(said: str) -> None:
         _value(said, cut_off=False)
 
 
-def test_of_an_answer_that_broke_off_no_part_is_taken_for_the_whole() -> None:
-    answer: Any = {"message": {"content": '{"grades": [{"text": 1}, {"te'}, "finish_reason": "length"}
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ('{"queries": ["a", "b, \\"c]", "a", "a', {"queries": ["a", 'b, "c]', "a"]}),
+        ('{"grades": [{"text": 1, "grade": 0}, {"text": 2, "gr', {"grades": [{"text": 1, "grade": 0}]}),
+        ('{"of": [{"a": [1, 2], "b": [3, 4', {"of": [{"a": [1, 2], "b": [3]}]}),
+    ],
+)
+def test_of_an_answer_that_broke_off_the_whole_entries_are_read(said: str, read: Any) -> None:
+    answer = {"message": {"content": said}, "finish_reason": "length"}
+    assert _value(*_text({"choices": [answer]})) == read
+
+
+def test_an_answer_that_broke_off_before_its_first_entry_says_so() -> None:
     with pytest.raises(BadAnswer, match="broke off"):
-        _value(*_text({"choices": [answer]}))
+        _value('{"queries": ["a', cut_off=True)
