@@ -12,7 +12,7 @@ from support.command_line import CommandLine
 from trivet import Trivet
 from trivet.cli.views.why import why_line
 from trivet.errors import InvalidInput, LegFailed
-from trivet.lab.sweep import ablations
+from trivet.lab.ablate import ablations
 from trivet.search.legs.leg import Leg, LegQuery
 from trivet.search.legs.registry import leg_names, register, unregister
 from trivet.search.recipe import DEFAULT, parse_recipe
@@ -117,9 +117,10 @@ def test_the_lab_takes_it_out_in_turn(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "without toy" in ablations("legs(lexical, toy)")
     data = str(library.write(tmp_path / "data"))
-    whole, *rest = CommandLine(monkeypatch).json(
+    told = CommandLine(monkeypatch).json(
         "lab", "ablate", data, "--config", "rrf(toy=3) | legs(lexical, toy)", "--embedder", "none"
     )
+    whole, *rest = told["ablations"]
     assert whole["name"] == "whole"
     assert {"without lexical", "without toy"} <= {one["name"] for one in rest}
 

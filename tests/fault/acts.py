@@ -66,6 +66,21 @@ def drain(path: str, embedder: str, tell: Connection) -> None:
         trivet.drain(progress=tell.send)
 
 
+def measure(folder: str, embedder: str, texts: list[str], tell: Connection) -> None:
+    """A run of the lab that loads its dataset."""
+    tell.send(0)
+    with measured(folder, embedder, texts):
+        tell.send("done")
+
+
+def measured(folder: str, embedder: str, texts: list[str]) -> Any:
+    from trivet.lab.bench import open_bench
+    from trivet.lab.dataset import Dataset, Document
+
+    documents = tuple(Document(id=f"d{place}", text=text) for place, text in enumerate(texts))
+    return open_bench(Dataset(name="killed", documents=documents, queries=(), judgements=()), Path(folder), embedder)
+
+
 def reindex(path: str, embedder: str, tell: Connection) -> None:
     with open_store(path, embedder) as trivet:
         tell.send(0)

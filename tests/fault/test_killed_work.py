@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from support.waiting import ended, heard
+from support.waiting import ended, happened, heard
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite import SqliteStore
 
-from .acts import back_up, drain, memories, open_first, open_store, received, reindex, take_in, words
+from .acts import back_up, drain, measure, measured, memories, open_first, open_store, received, reindex, take_in, words
 from .conftest import Start, Started
 
 
@@ -61,6 +61,26 @@ def test_killed_while_embedding(start: Start, path: Path, embedder: WordEmbedder
             assert problems(trivet) == []
             assert trivet.stats().passages >= sum(told)
     finish(path, embedder, ids)
+
+
+def test_a_run_of_the_lab_takes_over_from_one_that_was_killed_while_embedding(
+    start: Start, tmp_path: Path, embedder: WordEmbedder
+) -> None:
+    texts = [words("m", number) for number in range(80)]
+    run = (str(tmp_path), f"{embedder.spec()}#dimensions={embedder.dimension}", texts)
+    embedder.answering.clear()
+    process, _ = start(measure, *run)
+    happened(embedder.asked)  # for vectors of what it has leased
+    process.kill()
+    ended(process)
+    embedder.answering.set()
+    (file,) = tmp_path.glob("*.db")
+    with open_store(str(file), run[1]) as trivet:
+        (model,) = trivet.engine.embedding.models()
+        due = trivet.engine.store.jobs.lease(model, 100, 0)
+        assert len(due) < len(texts), "nothing was leased when it was killed"
+    with measured(*run) as bench:
+        assert (bench.trivet.stats().not_embedded, bench.trivet.stats().passages) == (0, len(texts))
 
 
 def test_killed_while_rebuilding(start: Start, path: Path, embedder: WordEmbedder) -> None:

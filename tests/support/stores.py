@@ -125,6 +125,11 @@ def embed(store: Store, model: Model, vectors: Mapping[str, Sequence[float]], mo
     store.jobs.finish([(job, whole(job), unit(*vectors[job.content])[None, :]) for job in jobs])
 
 
+def administrators(folder: Path) -> str:
+    """The address of a store's database for one who may do everything."""
+    return (folder / ADDRESS).read_text().replace("trivet@", "postgres@")
+
+
 def at_rest(folder: Path) -> bytes:
     """All that a store holds: the bytes of its files, or every row of its tables, seen by one who is above tenants.
 
@@ -132,8 +137,7 @@ def at_rest(folder: Path) -> bytes:
     """
     if not (folder / ADDRESS).exists():
         return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
-    url = (folder / ADDRESS).read_text().replace("trivet@", "postgres@")
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(administrators(folder)) as connection:
         tables = connection.execute("SELECT relname FROM pg_stat_user_tables ORDER BY relname").fetchall()
         rows = [row for (table,) in tables for row in connection.execute(f"SELECT t::text FROM {table} AS t")]
     return "\n".join(row[0] for row in rows).encode()

@@ -64,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
     "lab": {
         "import": "lab",
+        "from-store": "lab_from_store",
         "run": "lab",
         "compare": "lab",
         "gate": "lab",
@@ -78,7 +79,7 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
     "lab": {
-        "Measure": ("import", "run", "compare", "gate", "delivery", "report"),
+        "Measure": ("import", "from-store", "run", "compare", "gate", "delivery", "report"),
         "Try others": ("sweep", "ablate", "federation"),
         "Judge": ("pool", "judge"),
     },

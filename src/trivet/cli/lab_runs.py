@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,22 +13,25 @@ from trivet.cli.atomic_write import write_whole
 from trivet.cli.progress import LateProgress
 from trivet.errors import InvalidInput, StoreError
 from trivet.lab import MEASURING, need
-from trivet.lab.bench import Bench, open_bench
+from trivet.lab.ablate import Ablated, ablate, ablations, legs_alone
+from trivet.lab.bench import DEPTH, Bench, open_bench
 from trivet.lab.catalog import find_collection, find_dataset
-from trivet.lab.compare import Comparison, against
 from trivet.lab.dataset import Dataset
 from trivet.lab.delivery import Delivered, Outcome, deliver, in_shares
-from trivet.lab.federation import Federation, measure_federation
+from trivet.lab.delivery import measure_named as delivery_measure
+from trivet.lab.federation import Federation, Federations, measure_federation
+from trivet.lab.lengths import LengthReport
+from trivet.lab.measures import STANDARD
+from trivet.lab.measures import parse as parse_measure
 from trivet.lab.run import Arm, environment, run_arm, slug, write_arm
 from trivet.lab.saved_runs import PER_QUERY, read_arm, write_grades
-from trivet.lab.sweep import SWEEP_MEASURES, Sweep, ablations, encode_sweep, grid, summarise
+from trivet.lab.sweep import Sweep, encode_sweep, grid, summarise
 from trivet.lab.sweep import sweep as sweep_points
 from trivet.search.recipe import parse_recipe
 from trivet.settings import load_settings
 from trivet.settings.systems import check_systems
 
-# On a busy machine a time limit would measure the machine.
-PATIENT_MS = 60_000
+_delivered = re.compile(r"(?:delivered|found)(?:@\d+)?", re.IGNORECASE)
 
 
 class RanArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,26 +44,23 @@ class RanArm(msgspec.Struct, frozen=True, kw_only=True):
     overall: Mapping[str, float]
     by_stratum: Mapping[str, Mapping[str, float]]
     times_ms: Mapping[str, Mapping[str, float]]
+    lengths: LengthReport
+    shown: tuple[str, ...] = ()  # measures that were asked for besides the usual ones
+    left_out: tuple[str, ...] = ()
 
 
-class Ablation(msgspec.Struct, frozen=True, kw_only=True):
-    """A recipe with a part taken out. The whole recipe is compared with nothing."""
-
-    name: str
-    recipe: str
-    overall: Mapping[str, float]
-    against_whole: Comparison | None = None
-
-
-def run_configs(name: str, configs: Sequence[str], out: Path, embedder: str) -> list[RanArm]:
+def run_configs(
+    name: str, configs: Sequence[str], out: Path, embedder: str, measures: Sequence[str] = ()
+) -> list[RanArm]:
     need(*MEASURING)
     for config in configs:
         parse_recipe(config)  # a misspelt one is told before hours of work, not after
+    shown = tuple(dict.fromkeys(measure_named(one) for one in measures))
     dataset = find_dataset(name)
     _same_data(dataset, writable(out))
     write_grades(dataset, out)
     with _opened(dataset, embedder) as bench:
-        return [_run(bench, number, len(configs), config, out) for number, config in enumerate(configs, 1)]
+        return [_run(bench, number, len(configs), config, out, shown) for number, config in enumerate(configs, 1)]
 
 
 def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], out: Path | None, embedder: str) -> Sweep:
@@ -76,51 +78,56 @@ def sweep_grid(name: str, template: str, values: Mapping[str, Sequence[str]], ou
     return result
 
 
-def ablate_config(name: str, config: str, embedder: str) -> list[Ablation]:
+def ablate_config(name: str, config: str, embedder: str, out: Path | None = None) -> Ablated:
     need(*MEASURING)
-    recipes = ablations(config)
+    recipes = len(ablations(config)) + len(legs_alone(config))
+    if out is not None:
+        writable(out.parent)
     with _opened(find_dataset(name), embedder) as bench:
-        total = len(recipes) * len(bench.dataset.queries)
-        with LateProgress(f"{len(recipes)} recipes", lambda _: total) as progress:
-            arms = [run_arm(bench, recipe, SWEEP_MEASURES, progress=progress) for recipe in recipes.values()]
-    compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
-    return [
-        Ablation(name=part, recipe=arm.recipe, overall=arm.measured.overall, against_whole=comparison)
-        for part, arm, comparison in zip(recipes, arms, compared, strict=True)
-    ]
+        total = recipes * len(bench.dataset.queries)
+        with LateProgress(f"{recipes} recipes", lambda _: total) as progress:
+            result = ablate(bench, config, progress)
+    if out is not None:
+        _write_value(out, result)
+    return result
 
 
-def measure_member(
+def measure_members(
     name: str,
-    member: str,
+    members: Sequence[str],
     config: str,
     fetch_k: Sequence[int],
     weights: Sequence[float],
     k: int,
     out: Path | None,
     embedder: str,
-) -> Federation:
+) -> Federation | Federations:
     need(*MEASURING)
     declared = load_settings().federation
     check_systems(declared)
-    if member not in declared:
-        known = ", ".join(declared) or "none"
-        raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
-    parse_recipe(config, (member,))
+    for member in members:
+        if member not in declared:
+            known = ", ".join(declared) or "none"
+            raise InvalidInput(f"--member {member}: the settings declare no such system, but {known}.")
+    chosen = {member: declared[member] for member in members}
+    parse_recipe(config, tuple(chosen))
     if out is not None:
         writable(out.parent)
     with (
         _opened(find_dataset(name), embedder) as bench,
-        LateProgress(f"asking {member}", lambda _: len(bench.dataset.queries)) as progress,
+        LateProgress(f"asking {', '.join(chosen)}", lambda _: len(chosen) * len(bench.dataset.queries)) as progress,
     ):
-        result = measure_federation(bench, member, declared[member], config, fetch_k, weights, k, progress)
+        result = measure_federation(bench, chosen, config, fetch_k, weights, k, progress)
     if out is not None:
-        write_whole(out, [msgspec.json.format(msgspec.json.encode(result), indent=1).decode()])
+        _write_value(out, result)
     return result
 
 
-def measure_delivery(name: str, out: Path | None, embedder: str, rerank: str) -> Delivered:
+def measure_delivery(
+    name: str, out: Path | None, embedder: str, rerank: str, measures: Sequence[str] = ()
+) -> Delivered:
     need(*MEASURING)
+    more = [delivery_measure(one) for one in measures]
     datasets = find_collection(name)
     if out is not None:
         writable(out.parent)
@@ -128,13 +135,17 @@ def measure_delivery(name: str, out: Path | None, embedder: str, rerank: str) ->
     total = sum(len(dataset.queries) for dataset in datasets)
     with LateProgress(f"{len(datasets)} stores", lambda _: total) as progress:
         for dataset in datasets:
-            with open_bench(dataset, None, embedder, rerank=rerank, rerank_time_limit_ms=PATIENT_MS) as bench:
+            with open_bench(dataset, None, embedder, rerank=rerank) as bench:
                 outcomes += deliver(bench, progress=progress)
-    result = in_shares(outcomes)
+    result = in_shares(outcomes, more)
     if out is not None:
         written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
-        write_whole(out, [msgspec.json.format(msgspec.json.encode(written), indent=1).decode()])
+        _write_value(out, written)
     return msgspec.structs.replace(result, outcomes=())
+
+
+def _write_value(out: Path, value: Any) -> None:
+    write_whole(out, [msgspec.json.format(msgspec.json.encode(value), indent=1).decode()])
 
 
 def varied(options: Sequence[str]) -> dict[str, list[str]]:
@@ -173,16 +184,26 @@ def _opened(dataset: Dataset, embedder: str) -> Bench:
         return open_bench(dataset, embedder=embedder, progress=progress)
 
 
-def _run(bench: Bench, number: int, of: int, config: str, out: Path) -> RanArm:
+def measure_named(text: str) -> str:
+    """The name of a measure of rankings as it is printed; no arm can be deeper than what it keeps."""
+    if _delivered.fullmatch(text.strip()):
+        raise InvalidInput(f"--measure {text}: what is delivered is measured on surfaces; see `trivet lab delivery`.")
+    measure = parse_measure(text)
+    if measure.depth is not None and measure.depth > DEPTH:
+        raise InvalidInput(f"--measure {text}: an arm keeps {DEPTH} documents of each query. Give a lesser depth.")
+    return str(measure)
+
+
+def _run(bench: Bench, number: int, of: int, config: str, out: Path, shown: tuple[str, ...]) -> RanArm:
     queries = bench.dataset.queries
     with LateProgress(f"{number}/{of} {config}", lambda _: len(queries)) as progress:
-        arm = run_arm(bench, config, progress=progress)
+        arm = run_arm(bench, config, dict.fromkeys((*STANDARD, *shown)), progress=progress)
     folder = out / slug(number, config)
     write_arm(arm, bench, folder)
-    return _ran(arm, folder)
+    return _ran(arm, folder, shown)
 
 
-def _ran(arm: Arm, folder: Path) -> RanArm:
+def _ran(arm: Arm, folder: Path, shown: tuple[str, ...]) -> RanArm:
     measured = arm.measured
     return RanArm(
         folder=str(folder),
@@ -192,4 +213,7 @@ def _ran(arm: Arm, folder: Path) -> RanArm:
         overall=measured.overall,
         by_stratum=measured.by_stratum,
         times_ms=arm.times_ms,
+        lengths=arm.lengths,
+        shown=shown,
+        left_out=arm.left_out,
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trivet.graph.hubs import Hubs
 from trivet.graph.mentions import ROLES
-from trivet.graph.network import Keys, Neighbours, Network, visible_among
+from trivet.graph.network import Keys, Neighbours, Network, Roles, visible_among
 
 Mass = NDArray[np.float64]
 
@@ -45,6 +45,7 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
     rest: float = 0.5  # weight of staying, beside the weights of a memory's concepts
     about: float = 6.0  # what a memory is about leads to it so many times as strongly as what it mentions
     named: float = 0.3  # weight of the query's concepts at which the walk has half its strength
+    even: float = 0.0  # a memory that mentions n concepts draws from each as n to the power of minus this
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -95,9 +96,15 @@ def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys,
     sure = mentions - maybe
     is_name = (sure > 0) & (sure > SURE_PER_MAYBE * maybe)
     weights = np.where(is_name, np.maximum(mentions, 1) ** -how.rare, 0.0)
-    pulls = np.where(memories.roles == _ABOUT, how.about, 1.0)
+    pulls = _pulls(network, memories.keys, memories.roles, how)
     pull = np.maximum(_sums(memories.origins, pulls, count), LEAST_PULL)
     return Spread(weights, mentions, pull, memories, pulls / pull[memories.origins])
+
+
+def _pulls(network: Network, memories: Keys, roles: Roles, how: Walk) -> Mass:
+    """How strongly each memory draws from a concept: one that mentions much would else be reached by every walk."""
+    pulls = np.where(roles == _ABOUT, how.about, 1.0)
+    return pulls * np.maximum(network.of_memory.counts(memories), 1) ** -how.even if how.even else pulls
 
 
 def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
@@ -112,7 +119,7 @@ def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, h
     flow = how.onward * at.values[mentioned.origins] * weights / total[mentioned.origins]
     through_concepts = _onward(spread, how.onward * _sums(place, flow, len(concepts)))
     through_links = _masses(linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / total[origins])
-    own = np.where(mentioned.roles == _ABOUT, how.about, 1.0) / spread.pull[place]
+    own = _pulls(network, at.keys[mentioned.origins], mentioned.roles, how) / spread.pull[place]
     return _added([through_concepts, through_links]), _sums(mentioned.origins, how.onward * flow * own, count)
 
 

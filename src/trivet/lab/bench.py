@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,8 +17,11 @@ from trivet.contract import Recall, check
 from trivet.errors import InvalidInput
 from trivet.lab.dataset import Dataset, Document, Query
 from trivet.lab.legs import CachedLegs
+from trivet.lab.lengths import words_in
+from trivet.lab.whole_answers import asked, demand_whole, measuring, patient
 from trivet.memory.answer.decision import Decision
-from trivet.memory.recall import Stopwatch, decide
+from trivet.memory.engine import Engine, open_engine
+from trivet.memory.recall import Retrieve, Stopwatch, decide
 from trivet.models.embed.registry import load
 from trivet.settings import Settings
 from trivet.trivet import Trivet
@@ -26,6 +30,8 @@ from trivet.types import Progress
 # A run keeps this many documents a query, as deep as any measure looks.
 DEPTH = 100
 STORED_AT_ONCE = 500
+# So often in a row the embedding may come to nothing: another run may just have taken everything that waits.
+FRUITLESS_ROUNDS = 3
 LONGEST_TITLE = 300
 
 
@@ -41,15 +47,35 @@ class Bench:
         self._asked_at = max(written, default=None)
         self._names = {memory_id(document.id): document.id for document in dataset.documents}
 
+    @cached_property
+    def words(self) -> Mapping[str, int]:
+        """How long each document is."""
+        return {document.id: words_in(document.text) for document in self.dataset.documents}
+
     def ask(
-        self, query: Query, recipe: str, limit: int = DEPTH, watch: Stopwatch | None = None, **options: Any
+        self,
+        query: Query,
+        recipe: str,
+        limit: int = DEPTH,
+        watch: Stopwatch | None = None,
+        *,
+        engine: Engine | None = None,
+        retrieve: Retrieve | None = None,
+        **options: Any,
     ) -> Decision:
-        """What a recall would decide. The watch times the legs, which may be kept ones, apart from all that follows."""
+        """What a recall would decide, with every leg that it needs; one that does not answer is an error.
+
+        The watch times the legs, which may be kept ones, apart from all that follows. `engine` and `retrieve` are
+        those of a caller who adds rankings of another system.
+        """
         # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
         whole = {"relevance_at_least": 0.0, "limit": limit}
-        arguments = {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options}
-        with self.at_the_time_of(query):
-            return decide(self.trivet.engine, check(Recall, arguments), watch or Stopwatch(), self.legs.retrieve)
+        request = check(Recall, {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options})
+        with self.at_the_time_of(query), asked(query.id):
+            chosen = engine or self.trivet.engine
+            decision = decide(chosen, request, watch or Stopwatch(), retrieve or self.legs.retrieve)
+            demand_whole(decision)
+            return decision
 
     def at_the_time_of(self, query: Query) -> AbstractContextManager[None]:
         """Within it, the clock shows when the query is asked: "last week" must mean the same in every run."""
@@ -92,7 +118,8 @@ def open_bench(
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
     chosen = {"rerank": "off", **settings}
-    trivet = Trivet.open(settings=Settings(path=path, embedder=embedder, background=False, **chosen))
+    engine = open_engine(patient(Settings(path=path, embedder=embedder, background=False, **chosen)))
+    trivet = Trivet.of(measuring(engine))
     try:
         _load(dataset, trivet, progress)
     except BaseException:
@@ -125,16 +152,32 @@ def _load(dataset: Dataset, trivet: Trivet, progress: Progress | None) -> None:
         trivet.remember_many([_memory(document) for document in batch])
         if progress is not None:
             progress(len(batch))
-    # Not only what is due: a run that was killed may have taken some and left them. No corpus has facts that change, so
-    # nothing is compared.
-    trivet.engine.store.jobs.retry_now()
-    trivet.engine.store.graph.retry_now("rules")
-    trivet.engine.worker.drain(progress)
+    _finish(trivet, progress)
     _link(dataset.documents, trivet)
-    waiting = trivet.stats()
-    if waiting.not_embedded:
-        reason = waiting.last_error or "another run is embedding them. Wait for its end, then try again"
-        raise InvalidInput(f"{waiting.not_embedded} documents are not embedded yet: {reason}")
+
+
+def _finish(trivet: Trivet, progress: Progress | None) -> None:
+    """Embeds and reads all documents. No corpus has facts that change, so nothing is compared.
+
+    Also what another run has leased: one that was killed leaves its leases behind, and what a living one embeds at the
+    same time is the same vectors.
+    """
+    store, worker = trivet.engine.store, trivet.engine.worker
+    fruitless = 0
+    while fruitless < FRUITLESS_ROUNDS:
+        store.jobs.retry_now()
+        store.graph.retry_now("rules")
+        embedded = worker.drain(progress)
+        waiting, unread = trivet.stats(), store.graph.backlog("rules")
+        if not waiting.not_embedded and not unread.waiting:
+            return
+        if waiting.last_error or unread.last_error:
+            break
+        fruitless = 0 if embedded else fruitless + 1
+    reason = waiting.last_error or unread.last_error or "several attempts came to nothing, and nothing says why"
+    counts = {"are not embedded yet": waiting.not_embedded, "are not read for the graph yet": unread.waiting}
+    what = " and ".join(f"{count} documents {what}" for what, count in counts.items() if count)
+    raise InvalidInput(f"{what}: {reason}")
 
 
 def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:

@@ -10,6 +10,7 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.lab import MEASURING, need
 from trivet.lab.compare import HEADLINE, Comparison, Move, compare
+from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import Grades
 from trivet.lab.saved_runs import HitTrace, WrittenArm, grades_of, read_pair
 
@@ -36,6 +37,8 @@ class MovedQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Side(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     config: str
+    lengths: LengthReport | None = None
+    left_out: tuple[str, ...] = ()  # legs that took no part, since there was no embedder
 
 
 class Versus(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,14 +62,19 @@ def compare_arms(base: Path, candidate: Path, measure: str = HEADLINE, moved: in
     grades = grades_of(before) or grades_of(after) or {}
     moves = compared.overall[measure].moved[:moved]
     return Versus(
-        base=Side(folder=str(base), config=before.config),
-        candidate=Side(folder=str(candidate), config=after.config),
+        base=_side(before),
+        candidate=_side(after),
         dataset=before.manifest.dataset,
         measure=measure,
         overall=compared.overall,
         by_stratum=compared.by_stratum,
         moved=tuple(_moved(move, before, after, grades) for move in moves),
     )
+
+
+def _side(arm: WrittenArm) -> Side:
+    left_out = tuple(arm.manifest.whole.get("left_out", ()))
+    return Side(folder=str(arm.folder), config=arm.config, lengths=arm.lengths, left_out=left_out)
 
 
 def _moved(move: Move, before: WrittenArm, after: WrittenArm, grades: Grades) -> MovedQuery:

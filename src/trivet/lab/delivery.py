@@ -16,10 +16,14 @@ import numpy as np
 from trivet.agents.hooks.event import Event
 from trivet.agents.hooks.prompt import before_prompt
 from trivet.agents.hooks.start import at_start
+from trivet.errors import InvalidInput, LegFailed
 from trivet.lab.bench import Bench
 from trivet.lab.calibration import expected_calibration_error
 from trivet.lab.dataset import Query
+from trivet.lab.lengths import FIRST_HITS, Lengths, compared
+from trivet.lab.read_once import reading_once
 from trivet.lab.significance import bootstrap_means, intervals
+from trivet.lab.whole_answers import asked
 from trivet.memory.passages import estimate_tokens
 from trivet.serve.mcp.tools import agent_tools, call
 from trivet.serve.resident.hook_calls import HookCall
@@ -36,6 +40,7 @@ RESAMPLES = 1_000
 CONFIDENCE = 0.95
 # Stores with fewer memories are reported beside the rest: they are what every user begins with.
 SMALL_STORE = 50
+_measure = re.compile(r"(?P<kind>found|delivered)@(?P<depth>[1-9][0-9]{0,2})")
 _shown_id = re.compile(r'<memory-data nonce="[0-9a-f]+" id="([0-9a-f-]+)"')
 
 
@@ -63,6 +68,8 @@ class Outcome(Value, frozen=True, kw_only=True):
     tokens: int
     current: bool | None = None  # of a changed fact: whether no outdated memory stands before the answer
     stated: tuple[tuple[float, bool], ...] = ()  # the probability of each hit, and whether it answers
+    hit_words: tuple[int, ...] = ()  # how long the first candidates are, and how long what answers
+    answer_words: tuple[int, ...] = ()
 
 
 class Share(Value, frozen=True, kw_only=True):
@@ -81,22 +88,26 @@ class Row(Value, frozen=True, kw_only=True):
 
 
 class Delivered(Value, frozen=True, kw_only=True):
-    """The measures by surface and stratum, and how far stated probabilities lie from true shares."""
+    """The measures by surface and stratum, how far stated probabilities lie from true shares, and how long candidates
+    and answers are."""
 
     rows: tuple[Row, ...]
     calibration_error: float
     calibration_error_small: float
+    lengths: Lengths | None = None
     outcomes: tuple[Outcome, ...] = ()
 
 
 def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Progress | None = None) -> list[Outcome]:
     """Asks every query of a dataset on every surface."""
     outcomes: list[Outcome] = []
-    bench.trivet.engine.worker.compare()  # here facts do change
-    at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
+    _compare(bench)
+    bench = reading_once(bench)
+    with asked("(at a session's start)"):
+        at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
     for query in bench.dataset.queries:
         found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default").hits]
-        with bench.at_the_time_of(query):
+        with bench.at_the_time_of(query), asked(query.id):
             for surface in surfaces:
                 given = at_session_start if surface == "start" else ASKED[surface](bench, query)
                 outcomes.append(_outcome(bench, query, surface, found, given))
@@ -105,15 +116,47 @@ def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Prog
     return outcomes
 
 
-def in_shares(outcomes: Sequence[Outcome]) -> Delivered:
+def _compare(bench: Bench) -> None:
+    """Here facts do change, so memories are compared; by words alone it would be another product."""
+    trouble = bench.trivet.engine.worker.compare()
+    if trouble is not None:
+        bench.trivet.engine.store.likely_updates.compare_all()  # what words alone found must not stay in the store
+        raise LegFailed(f"{bench.dataset.name}: the model that compares memories did not answer: {trouble}")
+
+
+def in_shares(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> Delivered:
+    """`more` are measures besides the usual ones, such as delivered@5."""
+    depths = [_placed(name) for name in more]
     stated = [pair for outcome in outcomes for pair in outcome.stated]
     small = [pair for outcome in outcomes if outcome.memories < SMALL_STORE for pair in outcome.stated]
     return Delivered(
-        rows=tuple(_rows(outcomes)),
+        rows=tuple(_rows(outcomes, depths)),
         calibration_error=_calibration(stated),
         calibration_error_small=_calibration(small),
+        lengths=_lengths(outcomes),
         outcomes=tuple(outcomes),
     )
+
+
+def measure_named(text: str) -> str:
+    """The name of a measure of delivery as it is printed: found@K or delivered@K."""
+    kind, depth = _placed(text)
+    return f"{kind}@{depth}"
+
+
+def _placed(text: str) -> tuple[str, int]:
+    match = _measure.fullmatch(text.strip().lower())
+    if match is None:
+        raise InvalidInput(
+            f"There is no measure {text!r} of delivery. Say found@K or delivered@K, such as delivered@5."
+        )
+    return match["kind"], int(match["depth"])
+
+
+def _lengths(outcomes: Sequence[Outcome]) -> Lengths | None:
+    """Every surface begins with the same candidates: they count once."""
+    once = [one for one in outcomes if one.answerable and one.surface == outcomes[0].surface]
+    return compared([n for one in once for n in one.hit_words], [n for one in once for n in one.answer_words])
 
 
 def _recall(bench: Bench, query: Query) -> Given:
@@ -177,6 +220,8 @@ def _outcome(bench: Bench, query: Query, surface: Surface, found: Sequence[str],
         tokens=given.tokens,
         current=delivered is not None and (outdated is None or delivered < outdated) if query.outdated else None,
         stated=tuple(zip(given.relevance, (document in answers for document in given.documents), strict=False)),
+        hit_words=tuple(bench.words[document] for document in found[:FIRST_HITS]),
+        answer_words=tuple(bench.words[document] for document in sorted(answers)),
     )
 
 
@@ -184,16 +229,16 @@ def _place(documents: Sequence[str], wanted: set[str]) -> int | None:
     return next((place for place, document in enumerate(documents, 1) if document in wanted), None)
 
 
-def _rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
+def _rows(outcomes: Sequence[Outcome], more: Sequence[tuple[str, int]]) -> Iterator[Row]:
     for surface in SURFACES:
         here = [outcome for outcome in outcomes if outcome.surface == surface]
         for stratum in (*sorted({outcome.stratum for outcome in here}), ALL):
             chosen = [outcome for outcome in here if stratum in (ALL, outcome.stratum)]
             if chosen:
-                yield Row(surface=surface, stratum=stratum, values=_values(chosen))
+                yield Row(surface=surface, stratum=stratum, values=_values(chosen, more))
 
 
-def _values(outcomes: Sequence[Outcome]) -> dict[str, Share]:
+def _values(outcomes: Sequence[Outcome], more: Sequence[tuple[str, int]]) -> dict[str, Share]:
     answerable = [outcome for outcome in outcomes if outcome.answerable]
     unanswerable = [outcome for outcome in outcomes if not outcome.answerable]
     changed = [outcome.current for outcome in outcomes if outcome.current is not None]
@@ -207,6 +252,9 @@ def _values(outcomes: Sequence[Outcome]) -> dict[str, Share]:
         "current": [float(one) for one in changed],
         "tokens": [float(outcome.tokens) for outcome in outcomes],
     }
+    for kind, depth in more:
+        places = [outcome.found if kind == "found" else outcome.delivered for outcome in answerable]
+        values[f"{kind}@{depth}"] = [_within(place, depth) for place in places]
     return {name: share(found) for name, found in values.items() if found}
 
 

@@ -1,6 +1,6 @@
-"""Another system beside Trivet on one dataset: where their hits overlap, and what fusing them is worth.
+"""Other systems beside Trivet on one dataset: where their hits overlap, and what fusing them is worth.
 
-How many of its hits to fetch and how much they weigh is chosen on one half of the queries and reported on the other.
+How many hits of each to fetch and how much they weigh is chosen on one half of the queries and reported on the other.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ import hashlib
 import itertools
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
 from trivet.analyse import Question, analyse_query
-from trivet.contract import Recall, check
 from trivet.errors import InvalidInput, LegFailed
 from trivet.lab.bench import Bench, memory_id
-from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, paired
-from trivet.lab.dataset import RELEVANT, Dataset
+from trivet.lab.compare import HEADLINE, paired
+from trivet.lab.dataset import Dataset, Query
 from trivet.lab.measures import Run, measure
+from trivet.lab.overlap import Overlap, Rules, by_the_rules, overlap
 from trivet.lab.run import environment
-from trivet.lab.significance import bootstrap_means, intervals
+from trivet.lab.whole_answers import PATIENT_MS
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.engine import Engine
 from trivet.memory.federation.other_trivet import OtherTrivet
 from trivet.memory.federation.recall import asked_of, with_systems
-from trivet.memory.recall import Stopwatch, decide
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.reply import Reply
 from trivet.search.systems.systems import Systems
@@ -39,30 +39,6 @@ FETCH_K = (10, 30, 100)
 WEIGHTS = (1.0, 2.0, 4.0, 8.0)
 # As deep as any of the measures looks.
 MEASURED_DEPTH = 10
-
-
-class Share(msgspec.Struct, frozen=True):
-    """A mean over queries with its interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-class Overlap(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of the queries for which Trivet, the member, both or neither have something relevant among the first k.
-
-    `recall_union` is the most that a fusion of the two could reach.
-    """
-
-    k: int
-    both: Share
-    only_trivet: Share
-    only_member: Share
-    neither: Share
-    recall_trivet: Share
-    recall_member: Share
-    recall_union: Share
 
 
 class FusedPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +76,7 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
     silent: int  # queries for which the member found nothing
     unknown: int  # hits whose ids the dataset does not have
     overlap: Overlap
+    rules: Rules
     points: list[FusedPoint]
     chosen: FusedPoint
     held_out: list[HeldOut]
@@ -107,63 +84,119 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, Any]
 
 
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """All members at once, each as it was chosen alone, against Trivet alone and against each fused alone."""
+
+    chosen: dict[str, FusedPoint]
+    held_out: list[HeldOut]
+
+
+class Federations(msgspec.Struct, frozen=True, kw_only=True):
+    """Several systems: each by itself beside Trivet, then all of them."""
+
+    kind: Literal["federations"] = "federations"
+    members: list[Federation]
+    together: Together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """What a member answered to every query: its hits under the dataset's ids, and how long each answer took."""
+
+    name: str
+    declared: OtherSystem
+    found: Mapping[str, Sequence[tuple[str, float]]]
+    silent: int
+    unknown: int
+    took: Sequence[float]
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """How many hits of a member take part, and how much they weigh."""
+
+    fetch_k: int
+    weight: float
+
+
 def measure_federation(
     bench: Bench,
-    name: str,
-    member: OtherSystem,
+    members: Mapping[str, OtherSystem],
     config: str,
     fetch_k: Sequence[int] = FETCH_K,
     weights: Sequence[float] = WEIGHTS,
     k: int = 10,
     progress: Progress | None = None,
-) -> Federation:
-    deep = msgspec.structs.replace(member, fetch_k=max(*fetch_k, k), enabled=True)
-    replies, took = ask_all(bench, name, deep, progress)
-    found = {query: _known(bench.dataset, reply) for query, reply in replies.items()}
-    asking = Asking(bench, name, deep, config, found, k)
-    alone, apart = asking.run(0, 0.0), _as_run(found)
-    first, second = halves([query for query in found if query not in set(bench.dataset.unanswerable)])
-    runs = {point: asking.run(*point) for point in itertools.product(fetch_k, weights)}
-    points = {point: _by_half(bench.dataset, run, first, second) for point, run in runs.items()}
-    serving = bench.trivet.engine.embedding.serving()
+) -> Federation | Federations:
+    """One member alone, or each of several alone and then all together."""
+    heard = [ask_all(bench, name, member, max(*fetch_k, k), progress) for name, member in members.items()]
+    asking = Asking(bench, heard, config, k)
+    alone = asking.run({})
+    choices = [Choice(*point) for point in itertools.product(fetch_k, weights)]
+    measured = [_one(bench, one, asking, alone, choices, k) for one in heard]
+    if len(measured) == 1:
+        return measured[0][0]
+    chosen = {one.member: one.chosen for one, _ in measured}
+    fused = asking.run({name: Choice(point.fetch_k, point.weight) for name, point in chosen.items()})
+    _, held_out = halves(_answerable(bench.dataset))
+    compared = _held_out(bench.dataset, "trivet", alone, fused, held_out)
+    for one, best in measured:
+        compared += _held_out(bench.dataset, f"trivet with {one.member}", best, fused, held_out)
+    return Federations(members=[one for one, _ in measured], together=Together(chosen=chosen, held_out=compared))
+
+
+def _one(
+    bench: Bench, heard: Heard, asking: Asking, alone: Run, choices: Sequence[Choice], k: int
+) -> tuple[Federation, Run]:
+    """One member beside Trivet, and the run of what was chosen for it."""
+    dataset, apart = bench.dataset, _as_run(heard.found)
+    first, second = halves(_answerable(dataset))
+    runs = {choice: asking.run({heard.name: choice}) for choice in choices}
+    points = {choice: _by_half(dataset, run, first, second) for choice, run in runs.items()}
     # Of equals the one that costs least.
-    best = max(points, key=lambda point: (points[point][0], -point[0], -point[1]))
-    swept = [FusedPoint(fetch_k=at[0], weight=at[1], chosen_on=on, held_out=out) for at, (on, out) in points.items()]
-    return Federation(
-        dataset=bench.dataset.name,
-        dataset_sha256=bench.dataset.fingerprint,
-        member=name,
-        declared=msgspec.to_builtins(member),
-        recipe=str(parse_recipe(config)),
+    best = max(points, key=lambda choice: (points[choice][0], -choice.fetch_k, -choice.weight))
+    swept = {
+        at: FusedPoint(fetch_k=at.fetch_k, weight=at.weight, chosen_on=on, held_out=out)
+        for at, (on, out) in points.items()
+    }
+    serving = bench.trivet.engine.embedding.serving()
+    found = overlap(dataset, alone, apart, k)
+    federation = Federation(
+        dataset=dataset.name,
+        dataset_sha256=dataset.fingerprint,
+        member=heard.name,
+        declared=msgspec.to_builtins(heard.declared),
+        recipe=asking.recipe,
         embedder=serving.identity if serving else None,
         queries=len(first) + len(second),
-        silent=sum(not reply.hits for reply in replies.values()),
-        unknown=sum(len(reply.hits) for reply in replies.values()) - sum(len(hits) for hits in found.values()),
-        overlap=overlap(bench.dataset, alone, apart, k),
-        points=sorted(swept, key=lambda point: -point.chosen_on),
-        chosen=next(point for point in swept if (point.fetch_k, point.weight) == best),
+        silent=heard.silent,
+        unknown=heard.unknown,
+        overlap=found,
+        rules=by_the_rules(found),
+        points=sorted(swept.values(), key=lambda point: -point.chosen_on),
+        chosen=swept[best],
         held_out=[
-            *_held_out(bench.dataset, "trivet", alone, runs[best], second),
-            *_held_out(bench.dataset, name, apart, runs[best], second),
+            *_held_out(dataset, "trivet", alone, runs[best], second),
+            *_held_out(dataset, heard.name, apart, runs[best], second),
         ],
-        took_ms={"p50": float(np.median(took)), "p95": float(np.quantile(took, 0.95))},
+        took_ms={"p50": float(np.median(heard.took)), "p95": float(np.quantile(heard.took, 0.95))},
         environment=environment(),
     )
+    return federation, runs[best]
 
 
-def ask_all(
-    bench: Bench, name: str, member: OtherSystem, progress: Progress | None = None
-) -> tuple[dict[str, Reply], list[float]]:
-    """Asks the member every query. A query without an answer is an error: the figures would mislead."""
-    members = Systems({name: member})
+def ask_all(bench: Bench, name: str, declared: OtherSystem, deep: int, progress: Progress | None = None) -> Heard:
+    """Asks the member every query, without its time limit. A query without an answer is an error: the figures would
+    mislead."""
+    member = msgspec.structs.replace(declared, fetch_k=deep, enabled=True, time_limit_ms=PATIENT_MS)
+    systems = Systems({name: member})
     replies: dict[str, Reply] = {}
     took: list[float] = []
     try:
         for query in bench.dataset.queries:
             started = time.monotonic()
-            asked = asked_of(analyse_query(query.text))
-            futures = members.start({name: member}, asked, lambda one: OtherTrivet(bench.trivet.settings, one))
-            (heard,) = members.collect(futures, started)
+            sent = asked_of(analyse_query(query.text))
+            futures = systems.start({name: member}, sent, lambda one: OtherTrivet(bench.trivet.settings, one))
+            (heard,) = systems.collect(futures, started)
             if heard.reply is None:
                 raise LegFailed(f"{name} did not answer query {query.id}: {heard.health.reason}")
             replies[query.id] = heard.reply
@@ -171,87 +204,73 @@ def ask_all(
             if progress is not None:
                 progress(1)
     finally:
-        members.close()
+        systems.close()
     if not any(reply.hits for reply in replies.values()):
         raise InvalidInput(
             f"{name} found nothing for any query of {bench.dataset.name}: does it search these documents?"
         )
-    return replies, took
+    documents = {document.id for document in bench.dataset.documents}
+    found = {query: _known(documents, reply) for query, reply in replies.items()}
+    return Heard(
+        name=name,
+        declared=declared,
+        found=found,
+        silent=sum(not reply.hits for reply in replies.values()),
+        unknown=sum(len(reply.hits) for reply in replies.values()) - sum(len(hits) for hits in found.values()),
+        took=took,
+    )
 
 
 class Asking:
-    """Runs the dataset with the member's hits as one more leg, without asking the member again."""
+    """Runs the dataset with the members' hits as more legs, without asking the members again."""
 
-    def __init__(
-        self,
-        bench: Bench,
-        name: str,
-        member: OtherSystem,
-        config: str,
-        found: Mapping[str, Sequence[tuple[str, float]]],
-        k: int,
-    ) -> None:
+    def __init__(self, bench: Bench, heard: Sequence[Heard], config: str, k: int) -> None:
         self._bench = bench
-        self._name = name
-        self._member = member
-        self._recipe = parse_recipe(config, (name,))
-        self._found = found
+        self._heard = {one.name: one for one in heard}
+        self._recipe = parse_recipe(config, tuple(self._heard))
         self._depth = max(k, MEASURED_DEPTH)
         # The bench's own settings declare no members, and a recipe may name only those that are declared.
-        self._engine = msgspec.structs.replace(bench.trivet.engine, systems=Systems({name: member}))
-
-    def run(self, fetch_k: int, weight: float) -> Run:
-        """With no hits fetched it is Trivet alone."""
-        member = msgspec.structs.replace(self._member, weight=weight)
-        recipe = str(with_systems(self._recipe, {self._name: member}) if fetch_k else self._recipe)
-        return {query.id: self._ranked(query.id, query.text, query.scope, recipe, fetch_k) for query in self._queries}
+        declared = {one.name: msgspec.structs.replace(one.declared, enabled=True) for one in heard}
+        self._engine = msgspec.structs.replace(bench.trivet.engine, systems=Systems(declared))
 
     @property
-    def _queries(self) -> Sequence[Any]:
-        return self._bench.dataset.queries
+    def recipe(self) -> str:
+        return str(self._recipe)
 
-    def _ranked(self, id: str, text: str, scope: str | None, recipe: str, fetch_k: int) -> list[tuple[str, float]]:
-        hits = self._found[id][:fetch_k]
+    def run(self, choices: Mapping[str, Choice]) -> Run:
+        """With these members, as chosen; with none it is Trivet alone."""
+        weighed = {
+            name: msgspec.structs.replace(self._heard[name].declared, weight=choice.weight)
+            for name, choice in choices.items()
+        }
+        recipe = str(with_systems(self._recipe, weighed) if weighed else self._recipe)
+        return {query.id: self._ranked(query, recipe, choices) for query in self._bench.dataset.queries}
+
+    def _ranked(self, query: Query, recipe: str, choices: Mapping[str, Choice]) -> list[tuple[str, float]]:
+        rankings = [
+            _ranking(self._heard[name], query.id, choice.fetch_k)
+            for name, choice in choices.items()
+            if self._heard[name].found[query.id]
+        ]
 
         def retrieve(engine: Engine, question: Question, filter: Filter, how: Recipe) -> Retrieved:
             own = self._bench.legs.retrieve(engine, question, filter, how)
-            if not hits:
-                return own
-            candidates = tuple(Candidate(id=memory_id(document), score=score) for document, score in hits)
-            floor = min(0.0, hits[-1][1]) if self._member.floor is None else self._member.floor
-            ranking = Ranking(leg=self._name, floor=floor, candidates=candidates)
-            return msgspec.structs.replace(own, rankings=[*own.rankings, ranking])
+            return msgspec.structs.replace(own, rankings=[*own.rankings, *rankings]) if rankings else own
 
-        whole = {"limit": self._depth, "collapse": False, "relevance_at_least": 0.0}
-        arguments = {"query": text, "scope": scope, "recipe": recipe, **whole}
-        decision = decide(self._engine, check(Recall, arguments), Stopwatch(), retrieve)
+        decision = self._bench.ask(query, recipe, self._depth, engine=self._engine, retrieve=retrieve, collapse=False)
         return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
 
 
-def overlap(dataset: Dataset, trivet: Run, member: Run, k: int) -> Overlap:
-    rows = []
-    for query, judged in dataset.grades.items():
-        relevant = {document for document, grade in judged.items() if grade >= RELEVANT}
-        if not relevant:
-            continue
-        ours, theirs = ({document for document, _ in run[query][:k]} & relevant for run in (trivet, member))
-        hit = (bool(ours), bool(theirs))
-        found = [len(part) / len(relevant) for part in (ours, theirs, ours | theirs)]
-        rows.append([hit == (True, True), hit == (True, False), hit == (False, True), hit == (False, False), *found])
-    columns = np.array(rows, dtype=np.float64)
-    bounds = intervals(bootstrap_means(columns, RESAMPLES, 0), CONFIDENCE)
-    shares = [Share(float(mean), *bound) for mean, bound in zip(columns.mean(axis=0), bounds, strict=True)]
-    both, only_trivet, only_member, neither, ours_, theirs_, union = shares
-    return Overlap(
-        k=k,
-        both=both,
-        only_trivet=only_trivet,
-        only_member=only_member,
-        neither=neither,
-        recall_trivet=ours_,
-        recall_member=theirs_,
-        recall_union=union,
-    )
+def _ranking(heard: Heard, query: str, fetch_k: int) -> Ranking:
+    hits = heard.found[query][:fetch_k]
+    floor = min(0.0, hits[-1][1]) if heard.declared.floor is None else heard.declared.floor
+    candidates = tuple(Candidate(id=memory_id(document), score=score) for document, score in hits)
+    return Ranking(leg=heard.name, floor=floor, candidates=candidates)
+
+
+def _answerable(dataset: Dataset) -> list[str]:
+    unanswerable = set(dataset.unanswerable)
+    return [query.id for query in dataset.queries if query.id not in unanswerable]
 
 
 def halves(queries: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -260,9 +279,8 @@ def halves(queries: Sequence[str]) -> tuple[list[str], list[str]]:
     return shuffled[::2], shuffled[1::2]
 
 
-def _known(dataset: Dataset, reply: Reply) -> list[tuple[str, float]]:
+def _known(documents: set[str], reply: Reply) -> list[tuple[str, float]]:
     """Its hits under the dataset's ids, each document once."""
-    documents = {document.id for document in dataset.documents}
     best: dict[str, float] = {}
     for hit in reply.hits:
         if hit.id in documents:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
 
 from trivet.lab.compare import Comparison, compare
+from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import Measured
 
 # The seeds' regression budget and progress bar, both relative to the base.
@@ -16,11 +18,17 @@ SOME_MUST_GAIN = 0.03
 CASE = "any@5"
 JUDGED_BY = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 
-MRR_FELL, NOTHING_GAINED, CASES_FAIL = 1, 2, 4
+# The median hit may be so many times as long as the median answer, or as short. Where the base is farther off, a
+# candidate may be off as far, and a little more, which is no change that anybody sees.
+LENGTH_RATIO = 1.5
+LENGTH_SLACK = 1.05
+
+MRR_FELL, NOTHING_GAINED, CASES_FAIL, UNFAIR_TO_LENGTH = 1, 2, 4, 8
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`code` is 0 for passed, or the sum of 1 (MRR fell), 2 (nothing gained) and 4 (a case that passed now fails)."""
+    """`code` is 0 for passed, or a sum of 1 (MRR fell), 2 (nothing gained), 4 (a case that passed now fails) and 8
+    (hits are far longer or shorter than the answers)."""
 
     code: int
     reasons: tuple[str, ...]
@@ -32,11 +40,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.code == 0
 
 
-def gate(base: Measured, candidate: Measured, gain_needed: bool = True, may_break: float = 0.0) -> Verdict:
+def gate(
+    base: Measured,
+    candidate: Measured,
+    gain_needed: bool = True,
+    may_break: float = 0.0,
+    lengths: tuple[LengthReport | None, LengthReport | None] = (None, None),
+) -> Verdict:
     """Judges a candidate. Without `gain_needed` it guards against loss alone, as a test of unchanged defaults does.
 
     `may_break` is the share of cases that may fail which passed before, as long as more are mended: none for cases
-    that a person wrote, a few for cases made by rules, which are not all fair.
+    that a person wrote, a few for cases made by rules, which are not all fair. `lengths` are those of the base and of
+    the candidate, where they are known.
     """
     compared = compare(base, candidate, [name for name in JUDGED_BY if name in base.per_query]).overall
     broken, mended = _cases(base, candidate)
@@ -52,6 +67,9 @@ def gate(base: Measured, candidate: Measured, gain_needed: bool = True, may_brea
     if len(broken) > min(may_break * len(base.per_query[CASE]), len(mended)):
         code |= CASES_FAIL
         reasons.append(f"{len(broken)} cases that passed now fail: {', '.join(broken[:10])}")
+    if (unfair := _unfair(*lengths)) is not None:
+        code |= UNFAIR_TO_LENGTH
+        reasons.append(unfair)
     return Verdict(code=code, reasons=tuple(reasons), broken=broken, mended=mended)
 
 
@@ -68,3 +86,24 @@ def _cases(base: Measured, candidate: Measured) -> tuple[tuple[str, ...], tuple[
     before, after = base.per_query[CASE], candidate.per_query[CASE]
     broken = tuple(query for query in sorted(before) if before[query] and not after[query])
     return broken, tuple(query for query in sorted(before) if after[query] and not before[query])
+
+
+def _unfair(base: LengthReport | None, candidate: LengthReport | None) -> str | None:
+    """Says so where the candidate's hits are not of the answers' length; a base that has no lengths excuses nothing."""
+    found = candidate.overall if candidate else None
+    if found is None:
+        return None
+    allowed = max(math.log(LENGTH_RATIO), _off(base) + math.log(LENGTH_SLACK))
+    if _off(candidate) <= allowed:
+        return None
+    return (
+        f"the median of the first hits has {found.hits:g} words and that of the answers {found.answers:g}, "
+        f"{found.ratio:.2f} times as many; between {math.exp(-allowed):.2f} and {math.exp(allowed):.2f} is allowed"
+    )
+
+
+def _off(report: LengthReport | None) -> float:
+    """How far hits are from the answers' length, alike for too long and too short."""
+    if report is None or report.overall is None:
+        return 0.0
+    return abs(math.log(report.overall.ratio)) if report.overall.ratio else math.inf

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from trivet.analyse import Question
-from trivet.errors import LegFailed
+from trivet.lab.whole_answers import demand_answers
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.engine import Engine
 from trivet.memory.recall import retrieve, search_with
 from trivet.search.legs.leg import Leg, LegQuery
 from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
-from trivet.types import Filter, LegHealth, Ranking
+from trivet.types import Filter, Ranking
 
 # Legs are asked this deep once; a recipe of lesser depth takes the head of it, which is what it would have got.
 KEPT_DEPTH = 100
@@ -46,7 +46,7 @@ class CachedLegs:
         key = (leg.name, question.text, question.terms, filter, depth, *leg.cache_key(recipe))
         if key not in self._kept:
             alone = msgspec.structs.replace(recipe, legs=(leg.name,), depth=depth)
-            self._kept[key] = _answered(retrieve(engine, question, filter, alone))
+            self._kept[key] = _whole(retrieve(engine, question, filter, alone))
         return self._kept[key]
 
     def _after(self, engine: Engine, query: LegQuery, leg: Leg) -> Retrieved:
@@ -56,15 +56,13 @@ class CachedLegs:
         asked = query.question
         key = (leg.name, asked.text, asked.terms, query.filter, recipe.depth, recipe.legs, *others)
         if key not in self._kept:
-            self._kept[key] = _answered(search_with(engine, query, [leg]))
+            self._kept[key] = _whole(search_with(engine, query, [leg]))
         return self._kept[key]
 
 
-def _answered(retrieved: Retrieved) -> Retrieved:
+def _whole(retrieved: Retrieved) -> Retrieved:
     """A measurement with a leg missing would be a measurement of something else."""
-    silent: LegHealth | None = next((leg for leg in retrieved.health if not leg.answered), None)
-    if silent is not None:
-        raise LegFailed(f"the {silent.leg} leg did not answer: {silent.reason}")
+    demand_answers(retrieved.health)
     return retrieved
 
 

@@ -74,6 +74,7 @@ STANDARD: tuple[str, ...] = (
     "recall@10",
     "nDCG@10",
     "MRR",
+    "any@1",
     "any@5",
     "all@5",
     "judged@10",

@@ -13,6 +13,7 @@ from trivet.lab import plots
 from trivet.lab.compare import CONFIDENCE, HEADLINE, RESAMPLES, Comparison, against
 from trivet.lab.dataset import RELEVANT
 from trivet.lab.document import Block, Page, Paragraph, Plot, Section, Table, as_html, as_markdown
+from trivet.lab.lengths import FIRST_HITS, Lengths
 from trivet.lab.measures import Grades
 from trivet.lab.plots import Bar, Spot
 from trivet.lab.saved_runs import WrittenArm, grades_of, labels, read_arms
@@ -115,7 +116,7 @@ def make_page(arms: Sequence[WrittenArm], sweeps: Mapping[str, Sweep]) -> Page:
         if sweep.dataset_sha256 != manifest.dataset_sha256:
             raise InvalidInput(f"{name}.json was swept on other data than the arms. Keep it in a folder of its own.")
     count = len(arms[0].measured.per_query[HEADLINE])
-    sections = [_summary(arms), _measures(arms), *_latency(arms), *_strata(arms)]
+    sections = [_summary(arms), _measures(arms), *_lengths(arms), *_latency(arms), *_strata(arms)]
     sections += [_sweep(name, sweep, number) for number, (name, sweep) in enumerate(sweeps.items(), 1)]
     sections += [_distributions(arms), _manifest(arms)]
     return Page(
@@ -167,6 +168,28 @@ def _measures(arms: Sequence[WrittenArm]) -> Section:
         "relevant; the condensed measures take them out of the list first."
     )
     return Section("All measures", [Table(("arm", *measures), rows, base_first=True), Paragraph(explanation)])
+
+
+def _lengths(arms: Sequence[WrittenArm]) -> Iterator[Section]:
+    """Not of arms that a version without lengths wrote."""
+    known = [(name, arm.lengths) for name, arm in zip(labels(arms), arms, strict=True) if arm.lengths is not None]
+    if not known:
+        return
+    strata = dict.fromkeys(stratum for _, report in known for stratum in report.by_stratum)
+    header = ("queries", "answers", *(text for name, _ in known for text in (f"hits of {name}", "ratio")))
+    rows = [_length_row("all", [report.overall for _, report in known])]
+    rows += [_length_row(stratum, [report.by_stratum.get(stratum) for _, report in known]) for stratum in strata]
+    explanation = (
+        f"Median words of the memories that are relevant, of the first {FIRST_HITS} hits, and the ratio of the two. "
+        "Hits that are far longer or shorter than what was wanted tell that a leg favours a length."
+    )
+    yield Section("Length of hits and answers", [Table(header, rows, base_first=True), Paragraph(explanation)])
+
+
+def _length_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
+    answers = next((f"{one.answers:g}" for one in found if one), NONE)
+    cells = ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else (NONE, NONE) for one in found)
+    return (name, answers, *(text for pair in cells for text in pair))
 
 
 def _latency(arms: Sequence[WrittenArm]) -> Iterator[Section]:

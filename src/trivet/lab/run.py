@@ -8,7 +8,7 @@ import re
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ import msgspec
 
 from trivet.lab.bench import DEPTH, Bench
 from trivet.lab.dataset import Query
+from trivet.lab.lengths import LengthReport, lengths
 from trivet.lab.measures import STANDARD, Measured, Run, measure
+from trivet.lab.whole_answers import left_out
 from trivet.memory.answer.decision import Decision
 from trivet.memory.recall import Stopwatch
 from trivet.search.recipe import parse_recipe
@@ -37,17 +39,20 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     traces: Mapping[str, list[dict[str, Any]]]
     measured: Measured
     times_ms: Mapping[str, Mapping[str, float]]
+    lengths: LengthReport
+    left_out: tuple[str, ...] = ()  # legs that take no part, since the user measures without an embedder
 
 
 def run_arm(
     bench: Bench,
     config: str,
-    measures: Sequence[str] = STANDARD,
+    measures: Iterable[str] = STANDARD,
     depth: int = DEPTH,
     progress: Progress | None = None,
     **options: Any,
 ) -> Arm:
     """Asks every query. `options` are those of a recall, such as collapse=False."""
+    absent = left_out(bench.trivet.engine, parse_recipe(config))
     recipe = str(parse_recipe(config))
     run: dict[str, list[tuple[str, float]]] = {}
     traces: dict[str, list[dict[str, Any]]] = {}
@@ -62,7 +67,8 @@ def run_arm(
         if progress is not None:
             progress(1)
     for leg in parse_recipe(config).legs:
-        times[f"leg {leg}"] = bench.legs.leg_times(leg)
+        if leg not in absent:
+            times[f"leg {leg}"] = bench.legs.leg_times(leg)
     return Arm(
         config=config,
         recipe=recipe,
@@ -70,6 +76,8 @@ def run_arm(
         traces=traces,
         measured=measure(bench.dataset, run, measures),
         times_ms={name: _spread(values) for name, values in times.items()},
+        lengths=lengths(bench.dataset, run),
+        left_out=absent,
     )
 
 
@@ -85,7 +93,7 @@ def write_arm(arm: Arm, bench: Bench, folder: Path) -> None:
     lines = (json.dumps(_query_line(arm, query), ensure_ascii=False) + "\n" for query in bench.dataset.queries)
     (folder / "per_query.jsonl").write_text("".join(lines), encoding="utf-8")
     means = {"overall": arm.measured.overall, "by_stratum": arm.measured.by_stratum, "times_ms": arm.times_ms}
-    _write_json(folder / "measures.json", means)
+    _write_json(folder / "measures.json", {**means, "lengths": msgspec.to_builtins(arm.lengths)})
     _write_json(folder / "manifest.json", manifest(bench, arm))
 
 
@@ -105,6 +113,7 @@ def manifest(bench: Bench, arm: Arm) -> dict[str, Any]:
         "documents": len(bench.dataset.documents),
         "queries": len(bench.dataset.queries),
         "embedder": serving.identity if serving else None,
+        "left_out": list(arm.left_out),
         "settings": msgspec.to_builtins(msgspec.structs.replace(bench.trivet.settings, path="")),
         "times_ms": arm.times_ms,
         **environment(),

@@ -14,11 +14,13 @@ from trivet.errors import InvalidInput
 from trivet.lab.catalog import find_dataset
 from trivet.lab.dataset import Dataset
 from trivet.lab.dataset_files import read_judgements
+from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import Grades, Measured, means
 from trivet.lab.read_files import content, json_lines, refuse
 
 PER_QUERY = "per_query.jsonl"
 MANIFEST = "manifest.json"
+MEASURES = "measures.json"
 # `trivet lab run` puts a copy of the judgements beside the arms, so that a folder of arms explains itself.
 QRELS = "qrels.tsv"
 
@@ -68,6 +70,7 @@ class WrittenArm(msgspec.Struct, frozen=True, kw_only=True):
     manifest: Manifest
     queries: Mapping[str, QueryLine]
     measured: Measured
+    lengths: LengthReport | None = None  # None for one that an earlier version wrote
 
     @property
     def name(self) -> str:
@@ -82,7 +85,11 @@ def read_arm(folder: Path) -> WrittenArm:
     if not folder.is_dir():
         raise InvalidInput(f"{folder}: there is no such folder. Give one that `trivet lab run` has written.")
     return WrittenArm(
-        folder=folder, manifest=_manifest(folder), queries=_queries(folder), measured=read_measured(folder)
+        folder=folder,
+        manifest=_manifest(folder),
+        queries=_queries(folder),
+        measured=read_measured(folder),
+        lengths=_lengths(folder),
     )
 
 
@@ -186,6 +193,20 @@ def _manifest(folder: Path) -> Manifest:
         return msgspec.convert({**whole, "whole": whole}, Manifest)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, TypeError) as error:
         raise InvalidInput(f"{path}: {error}. It is not a manifest that `trivet lab run` has written.") from None
+
+
+class _Means(msgspec.Struct, frozen=True):
+    lengths: LengthReport | None = None
+
+
+def _lengths(folder: Path) -> LengthReport | None:
+    path = folder / MEASURES
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(content(path), type=_Means).lengths
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: {error}. It is not what `trivet lab run` has written.") from None
 
 
 def write_grades(dataset: Dataset, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Measures many recipes on one dataset: every combination of given values, and ablations of one recipe.
+"""Measures many recipes on one dataset: every combination of given values.
 
 A sweep is kept as a file: every point with its values, and how it compares with the first point.
 """
@@ -51,25 +51,6 @@ def grid(template: str, values: Mapping[str, Sequence[str]]) -> list[Point]:
 
 def sweep(bench: Bench, points: Sequence[Point], progress: Progress | None = None) -> list[Arm]:
     return [run_arm(bench, point.recipe, SWEEP_MEASURES, SWEEP_DEPTH, progress, collapse=False) for point in points]
-
-
-def ablations(config: str) -> dict[str, str]:
-    """The recipe itself and the recipe without each of its parts in turn."""
-    whole = parse_recipe(config)
-    arms = {"whole": whole}
-    if len(whole.legs) > 1:
-        for leg in whole.legs:
-            rest = tuple(other for other in whole.legs if other != leg)
-            arms[f"without {leg}"] = msgspec.structs.replace(whole, legs=rest)
-    if whole.bonus:
-        arms["without bonus"] = msgspec.structs.replace(whole, bonus=0.0)
-    if whole.prior:
-        arms["without prior"] = msgspec.structs.replace(whole, prior=0.0)
-    if whole.time:
-        arms["without time"] = msgspec.structs.replace(whole, time=0.0)
-    if whole.match != "any":
-        arms["any words"] = msgspec.structs.replace(whole, match="any")
-    return {name: str(recipe) for name, recipe in arms.items()}
 
 
 class Difference(msgspec.Struct, frozen=True):

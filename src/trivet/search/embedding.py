@@ -70,6 +70,12 @@ class Embedding:
         """Where the configured embedder is asked; None for one that runs inside this process. For the owner alone."""
         return getattr(self._configured, "endpoint", None)
 
+    def be_patient(self) -> None:
+        """Has hosted embedders waited for with a query as long as with a document: for measurements."""
+        for embedder in (self._configured, *self._others.values()):
+            if (wait := getattr(embedder, "be_patient", None)) is not None:
+                wait()
+
     def adopt(self) -> None:
         """Makes the configured model the store's where the store has none yet, or only what a release has outdated.
 

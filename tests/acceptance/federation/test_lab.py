@@ -9,10 +9,12 @@ import pytest
 
 from support import library_dataset as library
 from support.command_line import CommandLine
+from support.small_dataset import dataset
 from trivet.lab.dataset import Dataset, Document, Judgement, Query
-from trivet.lab.federation import halves, overlap
+from trivet.lab.federation import halves
+from trivet.lab.overlap import by_the_rules, overlap
 
-from .systems import PATIENT_MS, program, saying
+from .systems import program, saying
 
 # What a system knows that understands paraphrases: the best document for some of the small set's questions.
 KNOWS = {"feline": "d2", "hot drink": "d4", "nothing be released": "d6", "backups": "d9", "staging": "unheard-of"}
@@ -25,7 +27,8 @@ print(json.dumps([{{"id": id, "score": 1}} for words, id in {KNOWS!r}.items() if
 
 def test_another_system_is_measured_beside_trivet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    member = {"command": program(CODE), "time_limit_ms": PATIENT_MS}
+    # No program starts within a millisecond: in the lab a time limit does not hold.
+    member = {"command": program(CODE), "time_limit_ms": 1}
     monkeypatch.setenv("TRIVET_FEDERATION", json.dumps({"wise": member}))
     trivet = CommandLine(monkeypatch)
     data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "wise.json"
@@ -33,8 +36,11 @@ def test_another_system_is_measured_beside_trivet(tmp_path: Path, monkeypatch: p
     shown = trivet(*asked, "--out", str(out))
     assert (shown.status, shown.err) == (0, "")
     assert "only wise" in shown.out
+    assert "By the rules of overlap: worth a trial. Both find something for 0% of the queries" in shown.out
     result = json.loads(out.read_text())
-    shares = {name: round(6 * share["mean"]) for name, share in result["overlap"].items() if name != "k"}
+    shares = {
+        name: round(6 * share["mean"]) for name, share in result["overlap"].items() if name not in ("k", "queries")
+    }
     # By words alone q1, q2 and q4 are found; the system has q3, q5 and one of the two documents of q6.
     assert (shares["both"], shares["only_trivet"], shares["only_member"], shares["neither"]) == (0, 3, 3, 0)
     assert result["overlap"]["recall_union"]["mean"] == pytest.approx(5.5 / 6)
@@ -47,6 +53,40 @@ def test_another_system_is_measured_beside_trivet(tmp_path: Path, monkeypatch: p
     assert result["environment"]["versions"]
     unknown = trivet(*asked[:-1], "1", "--json", "--member", "nobody")
     assert "no such system, but wise" in unknown.error()["message"]
+
+
+def test_several_systems_are_measured_each_alone_and_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    members = {"wise": {"command": program(CODE)}, "stuck": saying('[{"id": "d0", "score": 1}]')}
+    monkeypatch.setenv("TRIVET_FEDERATION", json.dumps(members))
+    data = str(library.write(tmp_path / "data"))
+    asked = ("--embedder", "none", "--member", "wise", "--member", "stuck", "--fetch-k", "1", "--weight", "1")
+    result = CommandLine(monkeypatch).json("lab", "federation", data, *asked)
+    assert [one["member"] for one in result["members"]] == ["wise", "stuck"]
+    against = {one["against"]: one for one in result["together"]["held_out"] if one["measure"] == "recall@10"}
+    assert set(against) == {"trivet", "trivet with wise", "trivet with stuck"}
+    # What is wise adds to Trivet and to the other one; the other one adds nothing to it.
+    assert against["trivet"]["difference"] > 0
+    assert against["trivet with stuck"]["difference"] > 0
+    assert against["trivet with wise"]["difference"] == 0
+
+
+@pytest.mark.parametrize(
+    ("both", "only_ours", "only_theirs", "verdict"),
+    [(3, 3, 4, "worth a trial"), (8, 1, 1, "not worth its time"), (6, 2, 2, "not settled"), (3, 6, 1, "not settled")],
+)
+def test_the_rules_of_overlap(both: int, only_ours: int, only_theirs: int, verdict: str) -> None:
+    """Of ten queries; the bounds are 60 % and .15, and 70 %."""
+    ids = [f"q{number}" for number in range(10)]
+    found = {id: [(id, 1.0)] for id in ids}
+    ours = {id: found[id] if place < both + only_ours else [] for place, id in enumerate(ids)}
+    theirs = {
+        id: found[id] if place < both or both + only_ours <= place < both + only_ours + only_theirs else []
+        for place, id in enumerate(ids)
+    }
+    rules = by_the_rules(overlap(dataset({id: {id: 1} for id in ids}), ours, theirs, k=5))
+    assert rules.verdict == verdict
+    assert rules.sentence.startswith(f"By the rules of overlap: {verdict}.")
 
 
 def test_a_system_that_fails_cannot_be_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,10 +104,10 @@ def test_overlap_is_counted_within_the_first_k() -> None:
     queries = [Query(id=id, text=id) for id in ("a", "b", "c", "d", "e")]
     documents = tuple(Document(id=f"{id}{n}", text=id) for id in "abcde" for n in (1, 2))
     judged = tuple(Judgement(query=id, document=f"{id}{n}", grade=1) for id in "abcd" for n in (1, 2))
-    dataset = Dataset(name="x", documents=documents, queries=tuple(queries), judgements=judged)
+    five = Dataset(name="x", documents=documents, queries=tuple(queries), judgements=judged)
     ours = {"a": [("a1", 2.0), ("a2", 1.0)], "b": [("b1", 2.0)], "c": [("d1", 2.0), ("c1", 1.0)], "d": [], "e": []}
     theirs = {"a": [("a1", 2.0)], "b": [("a1", 2.0)], "c": [("c2", 2.0)], "d": [("c1", 1.0)], "e": []}
-    found = overlap(dataset, ours, theirs, k=1)
+    found = overlap(five, ours, theirs, k=1)
     assert [share.mean for share in (found.both, found.only_trivet, found.only_member, found.neither)] == [0.25] * 4
     assert (found.recall_trivet.mean, found.recall_member.mean, found.recall_union.mean) == (0.25, 0.25, 0.375)
     assert found.both.low <= found.both.mean <= found.both.high

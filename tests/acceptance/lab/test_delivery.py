@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from support.command_line import process
 from trivet.lab.bench import open_bench
 from trivet.lab.dataset_files import lives
-from trivet.lab.delivery import Delivered, Outcome, Share, deliver, in_shares
+from trivet.lab.delivery import SURFACES, Delivered, Outcome, Share, Surface, deliver, in_shares
+from trivet.lab.gate import LENGTH_RATIO
 
 # Small ones, of which every user's store is one at first, and one in another language.
 STORES = ("s1-beekeeper", "s2-novelist", "s3-farmhouse", "s9-de-schreinerei")
-PATIENT_MS = 60_000
 
 
-def measured(folder: Path, **settings: Any) -> list[Outcome]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stores are embedded once."""
+    return tmp_path_factory.mktemp("lives")
+
+
+def measured(folder: Path, surfaces: Sequence[Surface] = SURFACES, **settings: Any) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    chosen: dict[str, Any] = {"rerank": "auto", "rerank_time_limit_ms": PATIENT_MS, **settings}
     for dataset in lives("dev"):
         if dataset.name in STORES:
-            with open_bench(dataset, folder, **chosen) as bench:
-                outcomes += deliver(bench)
+            with open_bench(dataset, folder, **{"rerank": "auto", **settings}) as bench:
+                outcomes += deliver(bench, surfaces)
     return outcomes
 
 
@@ -31,9 +38,9 @@ def values(delivered: Delivered, surface: str, stratum: str = "(all)") -> Mappin
     return next(row.values for row in delivered.rows if (row.surface, row.stratum) == (surface, stratum))
 
 
-def test_what_reaches_an_agent_has_not_got_worse(tmp_path: Path) -> None:
+def test_what_reaches_an_agent_has_not_got_worse(folder: Path) -> None:
     """In one test: the stores are read once."""
-    delivered = in_shares(measured(tmp_path))
+    delivered = in_shares(measured(folder))
     found = values(delivered, "recall")
     assert found["delivered@3"].mean >= found["found@3"].mean - 0.03
     assert found["delivered@3"].mean >= 0.88
@@ -47,10 +54,12 @@ def test_what_reaches_an_agent_has_not_got_worse(tmp_path: Path) -> None:
     started = values(delivered, "start")
     assert started["delivered"].mean >= 0.5
     assert started["tokens"].mean <= 1_100
+    assert delivered.lengths is not None
+    assert 1 / LENGTH_RATIO <= delivered.lengths.ratio <= LENGTH_RATIO
 
 
-def test_a_gate_that_keeps_too_much_back_is_seen(tmp_path: Path) -> None:
-    strict = in_shares(measured(tmp_path, rerank="off", relevance_at_least=0.5))
+def test_a_gate_that_keeps_too_much_back_is_seen(folder: Path) -> None:
+    strict = in_shares(measured(folder, ("prompt",), rerank="off", relevance_at_least=0.5))
     assert values(strict, "prompt", "paraphrase")["kept"].mean < 0.5
 
 
@@ -60,8 +69,12 @@ def test_the_command_writes_every_outcome(tmp_path: Path) -> None:
     (folder / "corpus.jsonl").write_text('{"id": "a", "text": "My dog is called Rex."}\n')
     (folder / "queries.jsonl").write_text('{"id": "q", "text": "name of my pet", "stratum": "paraphrase"}\n')
     (folder / "qrels.tsv").write_text("q\ta\t3\n")
-    told = process("lab", "delivery", str(folder), "--out", str(tmp_path / "out.json"), XDG_CACHE_HOME=str(tmp_path))
+    out = str(tmp_path / "out.json")
+    told = process(
+        "lab", "delivery", str(folder), "--out", out, "--measure", "delivered@7", XDG_CACHE_HOME=str(tmp_path)
+    )
     assert "paraphrase" in told.out
+    assert "delivered@7" in told.out
     written = json.loads((tmp_path / "out.json").read_text())
     assert [one["delivered"] for one in written["outcomes"] if one["surface"] == "recall"] == [1]
     assert written["manifest"]["dataset"] == str(folder)

@@ -33,8 +33,10 @@ def test_the_set_has_enough_queries_of_each_kind() -> None:
 
 
 def test_the_defaults_have_not_got_worse(bench: Bench, baseline: Measured) -> None:
-    verdict = gate(baseline, run_arm(bench, "default").measured, gain_needed=False)
+    arm = run_arm(bench, "default")
+    verdict = gate(baseline, arm.measured, gain_needed=False, lengths=(None, arm.lengths))
     assert verdict.passed, verdict.reasons
+    assert {name for name, found in arm.lengths.by_stratum.items() if found} == set(bench.dataset.strata)
 
 
 def test_a_worse_recipe_does_not_pass(bench: Bench, baseline: Measured) -> None:

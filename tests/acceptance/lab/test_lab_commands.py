@@ -48,13 +48,13 @@ def test_alone_it_shows_its_help(trivet: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS["lab"])
-def test_every_command_has_help_with_an_example_and_no_store(trivet: CommandLine, name: str) -> None:
+def test_every_command_has_help_with_an_example_and_no_store_if_it_reads_none(trivet: CommandLine, name: str) -> None:
     shown = trivet("lab", name, "--help")
     assert shown.status == 0
     assert f"Example:\n  trivet lab {name}" in shown.out.replace("    trivet", "  trivet").replace(
         "  Example", "Example"
     )
-    assert "--path" not in shown.out
+    assert ("--path" in shown.out) == (name == "from-store")
 
 
 def test_help_loads_nothing_of_the_lab() -> None:
@@ -89,7 +89,7 @@ def test_run_in_a_process_of_its_own(tmp_path: Path) -> None:
     rows = [line.split() for line in shown.out.splitlines()]
     assert rows[0][:2] == ["1", "default"]
     assert rows[2] == ["nDCG@10", "queries", "1"]
-    assert [row[:2] for row in rows[3:]] == [["all", "6"], ["paraphrase", "3"], ["plain", "3"]]
+    assert [row[:2] for row in rows[3:6]] == [["all", "6"], ["paraphrase", "3"], ["plain", "3"]]
     again = process("lab", "run", str(data), "--out", str(tmp_path / "out"), "--json").json()
     assert [arm["config"] for arm in again] == ["default"]
     assert f"{again[0]['overall']['nDCG@10']:.4f}" == rows[3][2]
@@ -100,6 +100,9 @@ def test_run_refuses_before_it_works(trivet: CommandLine, tmp_path: Path, arms: 
     misspelt = trivet("lab", "run", data, "--config", "rff(k=60)", "--out", out)
     assert (misspelt.status, misspelt.out) == (2, "")
     assert "rff" in misspelt.err
+    delivered = trivet("lab", "run", data, "--measure", "delivered@3", "--out", out)
+    assert (delivered.status, delivered.out) == (2, "")
+    assert "trivet lab delivery" in delivered.err
     assert not Path(out).exists()
     blocked = trivet("lab", "run", data, "--out", str(tmp_path / "data" / "qrels.tsv" / "x"))
     assert blocked.status == 5
@@ -151,7 +154,16 @@ def test_compare_for_people(trivet: CommandLine, arms: Path) -> None:
     shown = trivet("lab", "compare", str(arms / "1-default"), str(arms / "3-rrf-legs-lexical"))
     assert (shown.status, shown.err) == (0, "")
     assert "All 6 queries of data" in shown.out
-    for word in ("recall@5", "condensed-nDCG@10", "95 % interval", "p (Holm)", "detectable", "paraphrase (3)"):
+    for word in (
+        "recall@5",
+        "any@1",
+        "hits candidate",
+        "condensed-nDCG@10",
+        "95 % interval",
+        "p (Holm)",
+        "detectable",
+        "paraphrase (3)",
+    ):
         assert word in shown.out
     assert "q3 (paraphrase)" in shown.out
     assert "[2]*d2" in shown.out
@@ -208,6 +220,10 @@ def test_gate_says_by_its_status_what_is_wrong(trivet: CommandLine, copied: Path
     assert shut.json()["broken"] == ["q1"]
     assert len(shut.json()["reasons"]) == 3
     assert "MRR fell" in trivet("lab", "gate", base, str(other)).out
+    means = json.loads((other / "measures.json").read_text())
+    means["lengths"]["overall"] |= {"hits": 90.0, "ratio": 9.0}
+    (other / "measures.json").write_text(json.dumps(means))
+    assert trivet("lab", "gate", base, str(other)).status == 15
 
 
 def test_sweep_ranks_every_combination(trivet: CommandLine, arms: Path, tmp_path: Path) -> None:
@@ -238,8 +254,11 @@ def test_sweep_refuses_a_grid_that_is_none(trivet: CommandLine, tmp_path: Path, 
 
 
 def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None:
-    data = str(library.write(tmp_path / "data"))
-    whole, *rest = trivet.json("lab", "ablate", data)
+    data, out = str(library.write(tmp_path / "data")), tmp_path / "runs" / "ablation.json"
+    told = trivet.json("lab", "ablate", data, "--out", str(out))
+    assert json.loads(out.read_text()) == told
+    assert told["environment"]["versions"]
+    whole, *rest = told["ablations"]
     assert whole["name"] == "whole"
     assert whole["against_whole"] is None
     assert {"without lexical", "without dense"} <= {one["name"] for one in rest}
@@ -247,7 +266,10 @@ def test_ablate_takes_each_part_out(trivet: CommandLine, tmp_path: Path) -> None
         compared = one["against_whole"]
         assert compared["candidate"] == pytest.approx(one["overall"]["nDCG@10"])
         assert compared["base"] == pytest.approx(whole["overall"]["nDCG@10"])
-    assert "without dense" in trivet("lab", "ablate", data, "--config", "rrf(k=60)").out
+    assert [one["leg"] for one in told["overlaps"]] == ["lexical", "dense"]
+    shown = trivet("lab", "ablate", data, "--config", "rrf(k=60) | legs(lexical, dense)", "--embedder", "none")
+    assert (shown.status, shown.err) == (0, "")
+    assert "measured without dense" in shown.out
 
 
 @pytest.mark.parametrize(

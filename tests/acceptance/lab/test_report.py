@@ -54,6 +54,7 @@ def test_every_arm_and_section_is_there(written: Path) -> None:
         assert f"{number}: {config.replace('|', chr(92) + '|')}" in markdown
     for title in (
         "Summary",
+        "Length of hits and answers",
         "Quality against latency",
         "By stratum",
         "Sweep: rrf",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trivet import InvalidInput, Trivet
-from trivet.lab.bench import _file_name, open_bench
+from trivet import InvalidInput
+from trivet.lab.bench import open_bench
 from trivet.lab.dataset import Dataset, Document, Query
 
 
@@ -22,20 +22,6 @@ def test_questions_are_asked_when_the_last_document_was_written(tmp_path: Path) 
     with open_bench(dataset, tmp_path, embedder="none") as bench:
         assert bench.ranked(query, "default")[0][0] == "asked"
         assert bench.ranked(query, "time(0)")[0][0] == "old"
-
-
-def test_what_a_killed_run_had_taken_is_embedded_by_the_next(tmp_path: Path) -> None:
-    documents = tuple(Document(id=f"d{number}", text=f"Note {number} on fences.") for number in range(3))
-    dataset = Dataset(name="killed", documents=documents, queries=(), judgements=())
-    with open_bench(dataset, tmp_path, embedder="none"):
-        pass
-    (file,) = tmp_path.glob("*.db")
-    file.rename(tmp_path / _file_name(dataset, "stock"))
-    with Trivet.open(tmp_path / _file_name(dataset, "stock"), embedder="stock", background=False) as killed:
-        (model,) = killed.engine.embedding.models()
-        assert len(killed.engine.store.jobs.lease(model, 64, 180)) == 3
-    with open_bench(dataset, tmp_path, embedder="stock") as bench:
-        assert (bench.trivet.stats().not_embedded, bench.trivet.stats().passages) == (0, 3)
 
 
 def test_what_stays_without_a_vector_has_a_reason(tmp_path: Path) -> None:

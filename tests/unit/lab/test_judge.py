@@ -273,6 +273,9 @@ def test_the_commands_pool_judge_tell_and_export(
     pool = str(tmp_path / "pool.jsonl")
     assert main(["lab", "pool", str(folder), str(runs), "--out", pool, "--depth", "3", "--json"]) == 0
     made = msgspec.json.decode(capsys.readouterr().out)
+    with chat_server(lambda _: "no JSON") as server:  # a judge that leaves pairs open has not done its work
+        assert main(["lab", "judge", pool, "--llm", server.spec]) == 1
+    assert "Not judged" in capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.StringIO("31" * 500))
     assert main(["lab", "judge", pool]) == 0
     shown = capsys.readouterr()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.lab.sweep import ablations
+from trivet.lab.ablate import ablations
 
 
 @pytest.mark.parametrize(

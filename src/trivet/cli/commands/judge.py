@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from trivet.cli.command import command
+from trivet.cli.failure import STOPPED
 from trivet.cli.output import Line, line, printable
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
@@ -74,7 +75,8 @@ def pool(
     more="One key a pair: 0 1 2 3, s skip, u undo, q quit; the same command goes on where you stopped. Judgements are "
     "kept beside the pool. --export writes the dataset with them into a new folder: a pair judged here has the grade "
     "it got here (the lower of two), any other keeps its own. With --llm the texts are sent to the endpoint, except "
-    "sensitive ones. --show only tells how far it is.",
+    "sensitive ones; if it leaves others without a grade, the exit status is 1 and the same command tries them again. "
+    "--show only tells how far it is.",
     example="trivet lab judge pool.jsonl\ntrivet lab judge pool.jsonl --export judged\n"
     "trivet lab judge pool.jsonl --llm openai:qwen3@http://127.0.0.1:11434/v1",
     uses_store=False,
@@ -89,7 +91,8 @@ def judge(
     export: Annotated[
         Path | None, typer.Option("--export", metavar="DIR", help="Judge nothing; write the judged dataset.")
     ] = None,
-) -> None:
+) -> int:
+    from trivet.lab.judge.endpoint import NOT_SENT
     from trivet.lab.judge.pool import dataset_of, read_pool
     from trivet.lab.judge.record import Record, agreement, record_file
 
@@ -107,6 +110,7 @@ def judge(
     agreed = agreement(whole, record.grades)
     value = _value(whole, record, agreed, left, told)
     session.show(value, lambda: _lines(whole, record, agreed, left, told, export))
+    return STOPPED if set(left) - {NOT_SENT} else 0
 
 
 def _by_hand(pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
@@ -126,10 +130,11 @@ def _tolerant(stream: TextIO) -> TextIO:
 
 def _by_endpoint(llm: str, pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
     from trivet.lab.judge.endpoint import judge_by_endpoint
+    from trivet.lab.whole_answers import PATIENT
     from trivet.models.chat import Chat
 
     with LateProgress("judging", lambda _: len(pool.entries) - len(record.grades)) as progress:
-        return judge_by_endpoint(Chat(llm), pool, dataset, record, progress)
+        return judge_by_endpoint(Chat(llm, PATIENT), pool, dataset, record, progress)
 
 
 def _value(

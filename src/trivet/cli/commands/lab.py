@@ -57,8 +57,10 @@ def import_collection(
     "Measure one or more ways to recall on a dataset, and write down everything about them.",
     more="The corpus goes through the real write path and every query through the real read path. Each SPEC gets a "
     "folder <n>-<slug> below --out with run.trec, per_query.jsonl, measures.json and manifest.json. The loaded store "
-    "is kept in the cache folder.",
-    example='trivet lab run house --config default --config "rrf(k=60)" --out runs',
+    "is kept in the cache folder. No time limit applies, and a leg or reranker that does not answer ends the run with "
+    "an error that names it and the query. The lengths of hits and answers stand beside each other below the measures.",
+    example='trivet lab run house --config default --config "rrf(k=60)" --out runs\n'
+    "trivet lab run house --measure any@1 --measure recall@20 --out runs",
     uses_store=False,
 )
 def run(
@@ -69,12 +71,21 @@ def run(
         list[str] | None,
         typer.Option("--config", metavar="SPEC", help="A recall recipe, or `default`. Repeatable.", show_default=False),
     ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="A measure to show besides nDCG@10: any@1, recall@20, all@5, MRR, ... Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
     from trivet.cli.lab_runs import run_configs
     from trivet.cli.views.lab import ran
 
-    arms = run_configs(dataset, config or ["default"], out, embedder)
+    arms = run_configs(dataset, config or ["default"], out, embedder, measure or ())
     session.show(arms, lambda: ran(arms))
 
 
@@ -106,7 +117,8 @@ def compare(
     "lab gate",
     "Judge whether a change may go in: nothing lost, something gained, nothing broken.",
     more="The exit status is 0 if it may, or the sum of 1: MRR fell by more than 2 %; 2: no measure gained 3 % with "
-    "its interval above zero; 4: a query that had something relevant among its first five has not any more. If the "
+    "its interval above zero; 4: a query that had something relevant among its first five has not any more; 8: the "
+    "median hit is more than 1.5 times as long as the median answer, or as short, and the base's is not. If the "
     "arms cannot be read or compared, the status is 2 as well, with an error on standard error and no verdict on "
     "standard output.",
     example="trivet lab gate baseline/1-default runs/1-default --no-gain-needed",
@@ -127,7 +139,8 @@ def gate(
 
     need(*MEASURING)
     before, after = read_pair(base, candidate)
-    verdict = judge(before.measured, after.measured, gain_needed=not no_gain_needed)
+    lengths = (before.lengths, after.lengths)
+    verdict = judge(before.measured, after.measured, gain_needed=not no_gain_needed, lengths=lengths)
     value = {"passed": verdict.passed, "code": verdict.code, "reasons": verdict.reasons}
     session.show({**value, "broken": verdict.broken, "mended": verdict.mended}, lambda: judged(verdict))
     return verdict.code
@@ -151,12 +164,21 @@ def delivery(
     ] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
     rerank: Annotated[str, typer.Option("--rerank", metavar="SPEC", help="The reranker, as in the settings.")] = "auto",
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="A measure to show besides the usual: delivered@K or found@K. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     from trivet.cli.lab_runs import measure_delivery
     from trivet.cli.views.delivery import lines
 
-    value = measure_delivery(dataset, out, embedder, rerank)
-    session.show(value, lambda: lines(value))
+    value = measure_delivery(dataset, out, embedder, rerank, measure or ())
+    session.show(value, lambda: lines(value, measure or ()))
 
 
 @command(

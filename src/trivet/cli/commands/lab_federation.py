@@ -1,8 +1,8 @@
-"""`trivet lab federation`: another system beside Trivet, measured on one dataset."""
+"""`trivet lab federation`: other systems beside Trivet, measured on one dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,23 +14,31 @@ from trivet.cli.session import Session
 
 if TYPE_CHECKING:
     from trivet.cli.output import Line
-    from trivet.lab.federation import Federation, Share
+    from trivet.lab.federation import Federation, Federations, HeldOut
+    from trivet.lab.overlap import Share
 
 N = TypeVar("N", int, float)
 
 
 @command(
     "lab federation",
-    "Measure another system beside Trivet: where their hits overlap, and what fusing them is worth.",
-    more="The system is one that the settings declare; its ids must be the dataset's. How many hits to fetch from it "
-    "and how much they weigh is chosen on one half of the queries and reported on the other half.",
-    example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out runs/grep.json",
+    "Measure other systems beside Trivet: where their hits overlap, and what fusing them is worth.",
+    more="A system is one that the settings declare; its ids must be the dataset's. How many hits to fetch from it "
+    "and how much they weigh is chosen on one half of the queries and reported on the other half. A verdict says what "
+    "the rules of overlap make of it: worth a trial are two that both find something for fewer than 60 % of the "
+    "queries and together recall .15 more than the better one; above 70 % it is not worth its time. Several members "
+    "are measured each alone and then all together, each as it was chosen. No time limit applies; a system that does "
+    "not answer a query ends the run.",
+    example="trivet lab federation scifact --member grep --fetch-k 10,30,100 --weight 1,4 --out runs/grep.json\n"
+    "trivet lab federation mine --member notes --member wiki",
     uses_store=False,
 )
 def federation(
     session: Session,
     dataset: Annotated[str, DATASET],
-    member: Annotated[str, typer.Option("--member", metavar="NAME", help="The system.", show_default=False)],
+    member: Annotated[
+        list[str], typer.Option("--member", metavar="NAME", help="A system. Repeatable.", show_default=False)
+    ],
     config: Annotated[str, typer.Option("--config", metavar="SPEC", help="Trivet's own recipe.")] = "default",
     fetch_k: Annotated[
         str, typer.Option("--fetch-k", metavar="A,B,...", help="Numbers of hits to fetch.")
@@ -42,10 +50,10 @@ def federation(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
-    from trivet.cli.lab_runs import measure_member
+    from trivet.cli.lab_runs import measure_members
 
     depths, weights = numbers(fetch_k, "--fetch-k", int, 1000), numbers(weight, "--weight", float, 1000)
-    result = measure_member(dataset, member, config, depths, weights, k, out, embedder)
+    result = measure_members(dataset, member, config, depths, weights, k, out, embedder)
     session.show(result, lambda: lines(result))
 
 
@@ -61,9 +69,26 @@ def numbers(text: str, option: str, kind: type[N], most: int) -> list[N]:
     return values
 
 
-def lines(result: Federation) -> Iterator[Line]:
+def lines(result: Federation | Federations) -> Iterator[Line]:
     from trivet.cli.output import line
-    from trivet.cli.views.lab import interval, table
+    from trivet.lab.federation import Federation
+
+    if isinstance(result, Federation):
+        yield from _member(result)
+        return
+    for one in result.members:
+        yield line((one.member, "bold magenta"))
+        yield from _member(one)
+        yield line("")
+    yield line(("All together", "bold magenta"))
+    chosen = (f"{name}: fetch_k {one.fetch_k}, weight {one.weight:g}" for name, one in result.together.chosen.items())
+    yield line("; ".join(chosen))
+    yield from _against("All of them", result.together.held_out)
+
+
+def _member(result: Federation) -> Iterator[Line]:
+    from trivet.cli.output import line
+    from trivet.cli.views.lab import table
 
     found = result.overlap
     yield line((f"Something relevant among the first {found.k}, of {result.queries} queries", "bold"))
@@ -75,8 +100,10 @@ def lines(result: Federation) -> Iterator[Line]:
         f"recall@{found.k} of trivet": found.recall_trivet,
         f"recall@{found.k} of {result.member}": found.recall_member,
         f"recall@{found.k} of both together": found.recall_union,
+        "both together, above the better": found.gain,
     }
     yield from table(("", "mean", "95 % interval"), [(name, *_cells(share)) for name, share in cells.items()])
+    yield line((result.rules.sentence, "bold"))
     yield line("")
     yield line(("nDCG@10 by hits fetched and weight", "bold"))
     rows = [
@@ -85,10 +112,17 @@ def lines(result: Federation) -> Iterator[Line]:
     ]
     yield from table(("", "half it is chosen on", "held-out half"), rows, strong=0)
     yield line("")
-    yield line(
-        (f"The first of these against either alone, on the {result.held_out[0].queries} held-out queries", "bold")
-    )
-    against = [
+    yield from _against("The first of these", result.held_out)
+    if result.unknown:
+        yield line((f"{result.unknown} hits of {result.member} have ids that the dataset does not know.", "yellow"))
+
+
+def _against(what: str, held_out: Sequence[HeldOut]) -> Iterator[Line]:
+    from trivet.cli.output import line
+    from trivet.cli.views.lab import interval, table
+
+    yield line((f"{what} against each alone, on the {held_out[0].queries} held-out queries", "bold"))
+    rows = [
         (
             f"{one.measure}, {one.against}",
             f"{one.base:.4f}",
@@ -97,11 +131,9 @@ def lines(result: Federation) -> Iterator[Line]:
             interval(one.low, one.high),
             f"{one.p:.4f}",
         )
-        for one in result.held_out
+        for one in held_out
     ]
-    yield from table(("", "alone", "fused", "difference", "95 % interval", "p"), against)
-    if result.unknown:
-        yield line((f"{result.unknown} hits of {result.member} have ids that the dataset does not know.", "yellow"))
+    yield from table(("", "alone", "fused", "difference", "95 % interval", "p"), rows)
 
 
 def _cells(share: Share) -> tuple[str, str]:

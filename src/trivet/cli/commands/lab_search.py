@@ -47,18 +47,20 @@ def sweep(
     "lab ablate",
     "Take each part out of a recipe in turn, and see what it was worth.",
     more="The parts are the legs, the exact-match bonus, the importance prior and the search for all words first. Each "
-    "result is compared with the whole recipe.",
-    example="trivet lab ablate house --config default",
+    "result is compared with the whole recipe. Beside it stands, for each leg that can search alone, where its hits "
+    "overlap with those of the recipe without it, and what the rules of overlap say: see `trivet lab federation`.",
+    example="trivet lab ablate house --config default\ntrivet lab ablate house --out runs/ablation.json",
     uses_store=False,
 )
 def ablate(
     session: Session,
     dataset: Annotated[str, DATASET],
     config: Annotated[str, typer.Option("--config", metavar="SPEC", help="A recall recipe.")] = "default",
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A JSON file for the result.")] = None,
     embedder: Annotated[str, EMBEDDER] = "bundled",
 ) -> None:
     from trivet.cli.lab_runs import ablate_config
     from trivet.cli.views.lab import ablated
 
-    result = ablate_config(dataset, config, embedder)
+    result = ablate_config(dataset, config, embedder, out)
     session.show(result, lambda: ablated(result))

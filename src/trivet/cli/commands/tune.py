@@ -51,9 +51,10 @@ def tune(
 def _tune(session: Session, apply: bool, llm: str | None, memories: int, seed: int) -> int:
     from trivet.lab.tune import adopt
     from trivet.lab.tune.tuning import Tuning
+    from trivet.lab.whole_answers import PATIENT
     from trivet.models.chat import Chat
 
-    chat = Chat(llm) if llm else None
+    chat = Chat(llm, PATIENT) if llm else None
     engine = session.memory.engine
     session.embed_waiting()
     with LateProgress("asking the model", lambda _: memories) as asking:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from trivet.cli.lab_runs import Ablation, RanArm
+from trivet.cli.lab_runs import RanArm
 from trivet.cli.output import Line, line
 from trivet.cli.views.memories import preview
+from trivet.lab.ablate import Ablated
 from trivet.lab.compare import HEADLINE, Comparison
 from trivet.lab.compare_runs import GradedHit, MovedQuery, Versus
 from trivet.lab.dataset import RELEVANT
 from trivet.lab.gate import Verdict
+from trivet.lab.lengths import FIRST_HITS, LengthReport, Lengths
 from trivet.lab.sweep import Sweep
 
 TOP_SHOWN = 5
@@ -39,19 +41,55 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 def ran(arms: Sequence[RanArm]) -> Iterator[Line]:
     for number, arm in enumerate(arms, 1):
         yield line((f"{number} ", "bold"), f"{arm.config}  ", (arm.folder, "cyan"))
+        if arm.left_out:
+            yield line(
+                (f"there is no embedder, so it is measured without {', '.join(arm.left_out)}", "yellow"), indent=2
+            )
+    for measure in (HEADLINE, *arms[0].shown):
+        yield line("")
+        yield from _by_stratum(arms, measure)
     yield line("")
+    yield from lengths([(str(number), arm.lengths) for number, arm in enumerate(arms, 1)])
+
+
+def _by_stratum(arms: Sequence[RanArm], measure: str) -> Iterator[Line]:
     groups = [("all", [arm.overall for arm in arms])]
     groups += [(name, [arm.by_stratum[name] for arm in arms]) for name in arms[0].by_stratum]
     rows = [
-        (name, str(arms[0].queries[name]), *(f"{means[HEADLINE]:.4f}" for means in columns)) for name, columns in groups
+        (name, str(arms[0].queries[name]), *(f"{means[measure]:.4f}" for means in columns)) for name, columns in groups
     ]
-    yield from table((HEADLINE, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+    yield from table((measure, "queries", *(str(number) for number in range(1, len(arms) + 1))), rows, strong=0)
+
+
+def lengths(arms: Sequence[tuple[str, LengthReport | None]]) -> Iterator[Line]:
+    """Hits beside answers, in words; one column of answers, since the arms are of one dataset."""
+    known = [(name, report) for name, report in arms if report is not None]
+    if not known:
+        return
+    yield line((f"Median words: of the answers, of the first {FIRST_HITS} hits, and their ratio", "bold"))
+    strata = dict.fromkeys(name for _, report in known for name in report.by_stratum)
+    header = ("", "answers", *(text for name, _ in known for text in (f"hits {name}", "ratio")))
+    rows = [_lengths_row("all", [report.overall for _, report in known])]
+    rows += [_lengths_row(name, [report.by_stratum.get(name) for _, report in known]) for name in strata]
+    yield from table(header, rows, strong=0)
+
+
+def _lengths_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
+    answers = next((f"{one.answers:g}" for one in found if one), "-")
+    return (
+        name,
+        answers,
+        *(text for one in found for text in ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else "--")),
+    )
 
 
 def compared(value: Versus) -> Iterator[Line]:
     count = next(iter(value.overall.values())).queries
     yield line(("base       ", "bold dim"), f"{value.base.config}  ", (value.base.folder, "cyan"))
     yield line(("candidate  ", "bold dim"), f"{value.candidate.config}  ", (value.candidate.folder, "cyan"))
+    for name, side in (("base", value.base), ("candidate", value.candidate)):
+        if side.left_out:
+            yield line((f"the {name} had no embedder, so it was measured without {', '.join(side.left_out)}", "yellow"))
     yield line("")
     yield line((f"All {count} queries of {value.dataset}", "bold"))
     yield from table(("measure", *COMPARED), [(name, *_cells(one)) for name, one in value.overall.items()])
@@ -63,6 +101,9 @@ def compared(value: Versus) -> Iterator[Line]:
         yield line("")
         yield line((f"{value.measure} by stratum", "bold"))
         yield from table(("stratum", *COMPARED), rows)
+    if value.base.lengths or value.candidate.lengths:
+        yield line("")
+        yield from lengths([("base", value.base.lengths), ("candidate", value.candidate.lengths)])
     if value.moved:
         yield line("")
         yield line((f"The queries that moved most in {value.measure} (grade in brackets)", "bold"))
@@ -148,9 +189,9 @@ def swept(sweep: Sweep) -> Iterator[Line]:
         yield line((f"It is the best of {len(sweep.points)} on this data; confirm it on other data.", "dim"))
 
 
-def ablated(ablations: Sequence[Ablation]) -> Iterator[Line]:
+def ablated(value: Ablated) -> Iterator[Line]:
     rows = []
-    for one in ablations:
+    for one in value.ablations:
         other = one.against_whole
         difference = (
             ("", "", "")
@@ -160,7 +201,12 @@ def ablated(ablations: Sequence[Ablation]) -> Iterator[Line]:
         rows.append((one.name, f"{one.overall[HEADLINE]:.4f}", *difference, *_beside(one.overall)))
     yield from table(("recipe", HEADLINE, "difference", "95 % interval", "p (Holm)", *SHOWN_BESIDE), rows, strong=0)
     yield line("")
-    yield line(("whole  ", "bold dim"), ablations[0].recipe)
+    yield line(("whole  ", "bold dim"), value.recipe)
+    if value.left_out:
+        yield line((f"There is no embedder, so it is measured without {', '.join(value.left_out)}.", "yellow"))
+    for found in value.overlaps:
+        yield line("")
+        yield line((f"{found.leg} alone beside the recipe without it. ", "bold"), found.rules.sentence)
 
 
 def _beside(overall: Mapping[str, float]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 
 AT_ONCE = 5
 SENT_CHARACTERS = 4_000
+# The one reason to leave a pair without a grade that is no failure.
+NOT_SENT = "sensitive: never sent"
 INSTRUCTION = (
     "You judge search results. For each text in the JSON list say how well it answers the question: 0 not relevant, "
     "1 touches the subject without answering, 2 answers in part, 3 answers fully. Judge each text by itself. The texts "
@@ -46,7 +48,7 @@ def judge_by_endpoint(
     failures = 0
     for batch in _batches(pool, record):
         sent = [place for place in batch if not documents[pool.entries[place].document].sensitive]
-        left["sensitive: never sent"] += len(batch) - len(sent)
+        left[NOT_SENT] += len(batch) - len(sent)
         if failures >= PATIENCE:
             left[f"given up after {PATIENCE} failures"] += len(sent)
             continue

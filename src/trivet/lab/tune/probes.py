@@ -52,13 +52,17 @@ def usable_memories(engine: Engine) -> list[Memory]:
 
 
 def sample(memories: Sequence[Memory], most: int, seed: int) -> list[Memory]:
-    """Up to `most` of them, in each scope and category as many as its share."""
+    """Up to `most` of them to tune on, spread over scopes and categories; too few are refused."""
     if len(memories) < FEWEST_MEMORIES:
         raise InvalidInput(
             f"There are {len(memories)} memories to make probes of, and tuning needs {FEWEST_MEMORIES}: on fewer, "
             "chance would choose. The default recipe is measured on seven corpora; keep it and come back later."
         )
-    random = Random(seed)
+    return spread_over(memories, most, Random(seed))
+
+
+def spread_over(memories: Sequence[Memory], most: int, random: Random) -> list[Memory]:
+    """Up to `most` of them, in each scope and category as many as its share."""
     shuffled = random.sample(memories, len(memories))
     ordered = sorted(shuffled, key=lambda memory: (memory.scope, memory.category))  # stable, so still shuffled inside
     count = min(most, len(ordered))

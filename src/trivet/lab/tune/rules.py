@@ -55,12 +55,16 @@ def words_of(text: str) -> list[str]:
     return list(words)
 
 
+def sentences_of(text: str) -> list[str]:
+    return _sentence_end.split(text)
+
+
 def some_words(memory: Memory, common: Commonness, random: Random) -> str | None:
     """Some of its words in any order."""
     words = words_of(memory.content)
     if len(words) <= FEWEST_WORDS:
         return None
-    return _query(random.sample(words, random.randint(FEWEST_WORDS, min(MOST_WORDS, len(words) - 1))))
+    return query_of(random.sample(words, random.randint(FEWEST_WORDS, min(MOST_WORDS, len(words) - 1))))
 
 
 def from_title(memory: Memory, common: Commonness, random: Random) -> str | None:
@@ -69,7 +73,7 @@ def from_title(memory: Memory, common: Commonness, random: Random) -> str | None
     if len(words) <= FEWEST_WORDS:
         return None
     words.remove(random.choice(words))
-    return _query(words)
+    return query_of(words)
 
 
 def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | None:
@@ -79,12 +83,12 @@ def from_keywords(memory: Memory, common: Commonness, random: Random) -> str | N
     if not labels or not words:
         return None
     chosen = random.sample(labels, min(2, len(labels)))
-    return _query([*chosen, random.choice(words)])
+    return query_of([*chosen, random.choice(words)])
 
 
 def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
     """A piece of one of its sentences, with "what" in the place of its rarest word."""
-    sentences = [text for text in _sentence_end.split(memory.content) if len(words_of(text)) > FEWEST_WORDS]
+    sentences = [text for text in sentences_of(memory.content) if len(words_of(text)) > FEWEST_WORDS]
     if not sentences:
         return None
     sentence = random.choice(sentences)
@@ -93,13 +97,13 @@ def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
     if start < 0:  # the analyser has rewritten it, so it cannot be taken out
         return None
     before, after = sentence[:start].split(), sentence[start + len(key) :].rstrip(" .!;?").split()
-    return _query([*before[-CLOZE_REACH:], "what", *after[:CLOZE_REACH], "?"])
+    return query_of([*before[-CLOZE_REACH:], "what", *after[:CLOZE_REACH], "?"])
 
 
 def identifiers(memory: Memory, common: Commonness, random: Random) -> str | None:
     """One or two of the names in it that look made up: an error code, a path, a version."""
     found = list(analyse_query(memory.content).identifiers)
-    return _query(random.sample(found, min(len(found), random.choice((1, 2))))) if found else None
+    return query_of(random.sample(found, min(len(found), random.choice((1, 2))))) if found else None
 
 
 def reworded(memory: Memory, common: Commonness, random: Random) -> str | None:
@@ -110,7 +114,7 @@ def reworded(memory: Memory, common: Commonness, random: Random) -> str | None:
         foreign = [other for other in equivalents(word) if not held.intersection(analyse(other))]
         if foreign:
             chosen[word] = random.choice(foreign)
-    return _query(list(chosen.values())[:MOST_REWORDED]) if len(chosen) >= FEWEST_REWORDED else None
+    return query_of(list(chosen.values())[:MOST_REWORDED]) if len(chosen) >= FEWEST_REWORDED else None
 
 
 # Kinds that share words with their memory, which is what the lexical leg looks for.
@@ -129,7 +133,7 @@ def _terms(memory: Memory) -> Iterator[str]:
         yield from analyse(text)
 
 
-def _query(parts: Sequence[str]) -> str | None:
+def query_of(parts: Sequence[str]) -> str | None:
     """Without quotation marks, which would ask for a phrase."""
     text = " ".join(" ".join(parts).replace('"', " ").split())[:MOST_CHARACTERS].strip()
     return text or None

@@ -16,6 +16,7 @@ from trivet.lab.legs import CachedLegs
 from trivet.lab.measures import Measured, measure
 from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.rules import LITERAL
+from trivet.lab.whole_answers import asked, demand_whole
 from trivet.memory.engine import Engine
 from trivet.memory.recall import Stopwatch, decide
 from trivet.models.rerank.spec import AUTO
@@ -43,7 +44,7 @@ class Scores:
 
     def of(self, recipe: str) -> Measured:
         if recipe not in self._measured:
-            run = {probe.id: self._ranked(probe.query, recipe) for probe in self.probes}
+            run = {probe.id: self._ranked(probe, recipe) for probe in self.probes}
             self._measured[recipe] = measure(self._questions, run, JUDGED_BY)
         return self._measured[recipe]
 
@@ -51,25 +52,27 @@ class Scores:
         """How long one recipe takes over all probes, estimated from a few."""
         few = self.probes[:TIMED]
         for probe in few:
-            self._ask(probe.query, recipe)  # fills the legs, which all recipes share
+            self._ask(probe, recipe)  # fills the legs, which all recipes share
         started = time.perf_counter()
         for probe in few:
-            self._ask(probe.query, recipe)
+            self._ask(probe, recipe)
         return (time.perf_counter() - started) / max(len(few), 1) * len(self.probes)
 
-    def _ranked(self, query: str, recipe: str) -> list[tuple[str, float]]:
-        ids = self._ask(query, recipe)
+    def _ranked(self, probe: Probe, recipe: str) -> list[tuple[str, float]]:
+        ids = self._ask(probe, recipe)
         if self.progress is not None:
             self.progress(1)
         return [(id, -float(rank)) for rank, id in enumerate(ids)]
 
-    def _ask(self, query: str, recipe: str) -> list[str]:
+    def _ask(self, probe: Probe, recipe: str) -> list[str]:
         # The second look of `auto` judges rather than finds, and would be nearly all of the time. Hits count whole.
         setting = self._engine.rerankers.setting.kind
         rerank = "off" if setting == AUTO and parse_recipe(recipe).rerank is None else None
         how = {"limit": DEPTH, "collapse": False, "relevance_at_least": 0.0, "rerank": rerank}
-        request = check(Recall, {"query": query, "recipe": recipe, **how})
-        decision = decide(self._engine, request, Stopwatch(), self._legs.retrieve)
+        request = check(Recall, {"query": probe.query, "recipe": recipe, **how})
+        with asked(probe.id):
+            decision = decide(self._engine, request, Stopwatch(), self._legs.retrieve)
+            demand_whole(decision)
         return [hit.memory.id for hit in decision.hits]
 
 

@@ -22,6 +22,7 @@ from trivet.lab.tune.paraphrase import Paraphrased, paraphrase
 from trivet.lab.tune.probes import Probe, make_probes, relatives_of, sample, usable_memories
 from trivet.lab.tune.rules import commonness
 from trivet.lab.tune.search import OBJECTIVE, Scores, Space, search
+from trivet.lab.whole_answers import measuring
 from trivet.memory.engine import Engine
 from trivet.memory.maintenance import stats
 from trivet.models.chat import Chat
@@ -184,6 +185,7 @@ class Tuning:
         asking: Progress | None = None,
     ) -> None:
         need(*MEASURING)
+        engine = measuring(engine)
         self._present = _runnable(engine)
         self._space = space or Space()
         usable = {memory.id: memory for memory in usable_memories(engine)}
@@ -217,7 +219,12 @@ class Tuning:
 
 
 def _runnable(engine: Engine) -> Recipe:
-    """The present recipe; without an embedder, with the legs that need none. A store half embedded would mislead."""
+    """The present recipe; without an embedder, with the legs that need none. A store half ready would mislead."""
+    if unread := engine.store.graph.backlog("rules").waiting:
+        raise InvalidInput(
+            f"{unread} memories are not read for the graph yet, so its leg would look worse than it is. Run "
+            "`trivet embed` first; `trivet doctor` says what is wrong if they stay."
+        )
     if not engine.embedding.enabled:
         able = tuple(leg.name for leg in legs() if not leg.needs_embedder and not leg.after_others)
         return msgspec.structs.replace(engine.recipe, legs=able)

@@ -48,6 +48,7 @@ class Extraction:
     def __init__(self, store: Store, triples: Triples | None = None) -> None:
         self._store = store
         self.triples = triples
+        self.seconds_a_memory = SECONDS_A_MEMORY
         self.read_in_part = 0  # memories whose time was over before their end, since this process began
 
     def drain(self, stop: threading.Event) -> int:
@@ -89,7 +90,7 @@ class Extraction:
 
     def _read(self, reading: Reading) -> list[tuple[Reading, tuple[Mention, ...]]]:
         """The rules should read any text; if they fail on one, the others are read all the same."""
-        time = ReadingTime(SECONDS_A_MEMORY)
+        time = ReadingTime(self.seconds_a_memory)
         try:
             mentions = _mentions(reading, time)
         except Exception as error:  # noqa: BLE001 - kept with the reading; `doctor` reports it

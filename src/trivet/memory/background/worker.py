@@ -5,6 +5,7 @@ Not on the caller's time, but for the concepts of a short text that was saved al
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -82,6 +83,12 @@ class Worker:
         self._error: str | None = None
         self._triples_error: str | None = None
         self._erase_after = 0.0
+        self._patient = False
+
+    def be_patient(self) -> None:
+        """Lets everything that reads a memory take as long as it takes: for measurements, which nobody waits for."""
+        self._patient = True
+        self._extraction.seconds_a_memory = math.inf
 
     @property
     def last_error(self) -> str | None:
@@ -166,15 +173,21 @@ class Worker:
             self._embedding.promote()
             return done
 
-    def compare(self, most: int | None = None) -> None:
-        """Compares what came in numbers with its neighbours, after everything that an answer needs more."""
-        if self._changes == "off":
-            return
-        from trivet.memory.changes.compare import Comparison
+    def compare(self, most: int | None = None) -> str | None:
+        """Compares what came in numbers with its neighbours, after everything that an answer needs more.
 
-        comparison = Comparison(self._store, self._embedding, self._changes)
+        Says why the model that reads could not, where words alone were compared instead.
+        """
+        if self._changes == "off":
+            return None
+        from trivet.memory.changes.compare import Comparison
+        from trivet.memory.changes.reader import LONGEST_SECONDS
+
+        seconds = math.inf if self._patient else LONGEST_SECONDS
+        comparison = Comparison(self._store, self._embedding, self._changes, seconds)
         comparison.drain(self._stop, most)
         self.note(comparison.trouble)
+        return comparison.trouble
 
     def _drain_model(self, model: Model, progress: Progress | None, insists: bool) -> int:
         try:

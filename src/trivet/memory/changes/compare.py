@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from trivet.errors import RerankerError
+from trivet.memory.changes.reader import LONGEST_SECONDS
 from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
 from trivet.memory.likeness import fingerprint
 from trivet.search.embedding import Embedding
@@ -36,12 +37,16 @@ How = Literal["read", "words"]
 
 
 class Comparison:
-    """Of one memory with others. `trouble` says why the model that reads could not, where it could not."""
+    """Of one memory with others. `trouble` says why the model that reads could not, where it could not.
 
-    def __init__(self, store: Store, embedding: Embedding, how: How = "read") -> None:
+    That model is waited for so many `seconds` for one memory.
+    """
+
+    def __init__(self, store: Store, embedding: Embedding, how: How = "read", seconds: float = LONGEST_SECONDS) -> None:
         self._store = store
         self._embedding = embedding
         self._how = how
+        self._seconds = seconds
         self.trouble: str | None = None
 
     def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True) -> list[Judged]:
@@ -122,7 +127,7 @@ class Comparison:
         if self._how == "words":
             return at_first_sight(new, olds, identity)
         try:
-            return verdicts(new, olds, identity)
+            return verdicts(new, olds, identity, self._seconds)
         except RerankerError as error:
             self.trouble = str(error)
             return at_first_sight(new, olds, identity)

@@ -24,6 +24,6 @@ def _reader() -> OnnxReranker:
     return bundled(FOLDER)
 
 
-def read(new: str, olds: Sequence[str]) -> list[float]:
-    """One number a pair; above 0 it is rather an update than none. Raises RerankerError."""
-    return _reader().score(new, olds, time.monotonic() + LONGEST_SECONDS)
+def read(new: str, olds: Sequence[str], seconds: float = LONGEST_SECONDS) -> list[float]:
+    """One number a pair; above 0 it is rather an update than none. Raises RerankerError, also after so many seconds."""
+    return _reader().score(new, olds, time.monotonic() + seconds)

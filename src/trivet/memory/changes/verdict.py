@@ -15,7 +15,7 @@ import msgspec
 from trivet.decoding import known_type
 from trivet.errors import TrivetError
 from trivet.memory.changes.contrast import Contrast, contrast
-from trivet.memory.changes.reader import read
+from trivet.memory.changes.reader import LONGEST_SECONDS, read
 from trivet.memory.changes.statement import statement
 from trivet.search.relevance.model import probability
 
@@ -97,13 +97,19 @@ def change_model() -> ChangeModel:
         raise TrivetError(f"changes.json cannot be used ({error}): is the installation whole?") from None
 
 
-def verdicts(new: str, olds: Sequence[Older], embedder: str | None = None) -> list[Verdict]:
-    """One for each older text. `embedder` is the identity of what made the vectors. Raises RerankerError."""
+def verdicts(
+    new: str, olds: Sequence[Older], embedder: str | None = None, seconds: float = LONGEST_SECONDS
+) -> list[Verdict]:
+    """One for each older text. `embedder` is the identity of what made the vectors. Raises RerankerError.
+
+    The model that reads is waited for so many seconds.
+    """
     model = change_model()
     looks = [_look(new, old, embedder) for old in olds]
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
     likely = sorted(likely, key=lambda place: -looks[place].logit)[:READ_AT_MOST]
-    said = dict(zip(likely, read(new, [olds[place].text for place in likely]) if likely else (), strict=True))
+    texts = [olds[place].text for place in likely]
+    said = dict(zip(likely, read(new, texts, seconds) if texts else (), strict=True))
     return [
         _verdict(
             look, model.read.probability({SEEN: look.logit, READ: said[place]}) if place in said else look.probability

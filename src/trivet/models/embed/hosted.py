@@ -80,6 +80,10 @@ class HostedEmbedder(ABC):
         """Raises an EmbedderError that names the variable, if the key is missing; asks nobody."""
         self._key()
 
+    def be_patient(self) -> None:
+        """Waits for a query's vector as long as for a document's, since nobody waits for the answer."""
+        self._limits["query"] = self._limits["document"]
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)

@@ -106,7 +106,7 @@ class Database:
             assert row is not None, "a query without a table answers one row"
             transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
 
-    def finish_erasing(self) -> str | None:
+    def finish_erasing(self, of_any_size: bool = False) -> str | None:
         marked = self._marked()
         if marked is None:
             return None

@@ -126,8 +126,11 @@ class Database(Protocol):
 
 
 class StoreDatabase(Database, Protocol):
-    def finish_erasing(self) -> str | None:
-        """Goes on with what `erasing` could not finish; what is still pending and why, or None."""
+    def finish_erasing(self, of_any_size: bool = False) -> str | None:
+        """Goes on with what `erasing` could not finish; what is still pending and why, or None.
+
+        With `of_any_size` also where that keeps others waiting for long.
+        """
 
     def pending_erasure(self) -> str | None:
         """What is pending, without doing anything about it."""

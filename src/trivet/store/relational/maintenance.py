@@ -78,9 +78,9 @@ class Maintenance(Part, ABC):
             row = self._row("get_meta", name=_SALT)
         return bytes.fromhex(row[0])
 
-    def finish_erasing(self) -> str | None:
+    def finish_erasing(self, of_any_size: bool = False) -> str | None:
         """Takes what was purged out of the files too; what is still pending and why, or None."""
-        return self._whole.finish_erasing()
+        return self._whole.finish_erasing(of_any_size)
 
     def pending_erasure(self) -> str | None:
         return self._whole.pending_erasure()
@@ -119,11 +119,11 @@ class Maintenance(Part, ABC):
                 self._count("maintenance", "states_off", "memories whose superseded state is off", _LINK_AGAIN),
                 self._count("maintenance", "without_revision", "memories without their revision", RESTORE),
                 self._audit(),
-                self._erased(),
+                self._erased(whole),
             )
 
-    def _erased(self) -> Finding:
-        pending = self.finish_erasing()
+    def _erased(self, whole: bool) -> Finding:
+        pending = self.finish_erasing(of_any_size=whole)
         remedy = "End what reads for so long, then run `trivet doctor` again." if pending else None
         detail = pending or "gone from the files"
         return Finding(check="purged memories", ok=pending is None, detail=detail, remedy=remedy)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.bounded_cache import MIB
 from trivet.clock import now
 from trivet.errors import Damaged, StoreError
 from trivet.private_folder import private_folder
@@ -40,8 +41,17 @@ SCHEMA_VERSION = latest(FOLDER)
 LOG_PENDING = (
     "Its words are still in the write-ahead log: a reader that began before has not ended. They go when it ends."
 )
-# How long the log is waited for when it is to be emptied.
+LARGE_PENDING = (
+    "Its words may be left in unused parts of the file, which is so large that writing it anew would keep others "
+    "waiting. `trivet doctor` does it."
+)
+# A file up to this size is written anew while the caller of a purge waits, in less than a tenth of a second; up to the
+# other one by the worker, in a second or two. It is done in memory.
+REWRITTEN_AT_ONCE_BYTES = 8 * MIB
+REWRITTEN_BYTES = 256 * MIB
+# How long the log, or the file, is waited for.
 CHECKPOINT_PATIENCE_MS = 200
+EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
 _NOT_UTF8 = "Could not decode to UTF-8"
@@ -123,7 +133,7 @@ class Database:
                 raise
             self._check_committed()
             if self._local.erases:
-                self.finish_erasing()
+                self._erase(REWRITTEN_AT_ONCE_BYTES)
 
     take = write
 
@@ -136,42 +146,52 @@ class Database:
             connection.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()})
             self._local.erases = True  # the rest is done when the outermost transaction is committed
 
-    def finish_erasing(self) -> str | None:
-        """Empties the write-ahead log, in which purged words live on. What is still pending; None if nothing is.
+    def finish_erasing(self, of_any_size: bool = False) -> str | None:
+        """Writes the file anew and empties its log.
 
-        A reader that began before the purge keeps the log from being emptied until it ends. It is waited for a moment
-        only: meanwhile nobody can write.
+        SQLite overwrites what it deletes, but a row that it moved from page to page before has left copies in unused
+        parts of pages. A reader that began before the purge keeps the log from being emptied until it ends. It is
+        waited for a moment only: meanwhile nobody can write.
         """
+        return self._erase(None if of_any_size else REWRITTEN_BYTES)
+
+    def _erase(self, up_to: int | None) -> str | None:
         with self._write_lock, self.errors():
-            connection = self.read()
             marked = self._marked()
             if marked is None:
                 return None
-            if not self._emptied_log(connection):
+            large = up_to is not None and self.size() > up_to
+            if not (large or self._done("VACUUM")) or not self._done(EMPTY_LOG):
                 return LOG_PENDING
+            if large:
+                return LARGE_PENDING
             self.check_in_place()
             # Unless another process has purged something meanwhile.
-            connection.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
+            self.read().execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
             return None
 
     def pending_erasure(self) -> str | None:
-        return None if self._marked() is None else LOG_PENDING
+        if self._marked() is None:
+            return None
+        return LARGE_PENDING if self.size() > REWRITTEN_BYTES else LOG_PENDING
 
     def _marked(self) -> str | None:
         with self.errors():
             row = self.read().execute(self.sql("maintenance")["get_meta"], {"name": ERASING}).fetchone()
         return None if row is None else str(row[0])
 
-    def _emptied_log(self, connection: Connection) -> bool:
+    def _done(self, statement: str) -> bool:
+        """Whether it could be done at once, or nearly so: VACUUM answers nothing, a checkpoint whether it was busy."""
+        connection = self.read()
         connection.execute(f"PRAGMA busy_timeout = {CHECKPOINT_PATIENCE_MS}")
         try:
-            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            answer = connection.execute(statement).fetchone()
         except sqlite3.OperationalError as error:  # it stays to be done
-            logger.warning("The write-ahead log of %s could not be emptied: %s", self.path, error)
+            logger.warning("%s could not be done on %s yet: %s", statement, self.path, error)
             return False
         finally:
             connection.execute(f"PRAGMA busy_timeout = {self._busy_time_limit_ms}")
-        return not busy
+        return answer is None or not answer[0]
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -214,7 +234,7 @@ class Database:
 
     def _save_log(self) -> bool:
         """While this process still has the log that was taken away, what it holds can be folded into the store."""
-        return self._files.log_can_be_saved() and self._emptied_log(self.read())
+        return self._files.log_can_be_saved() and self._done(EMPTY_LOG)
 
     def integers(self, sql: str, parameters: Parameters = NONE) -> NDArray[np.int64]:
         with self.errors():

@@ -1,0 +1,114 @@
+"""`trivet lab from-store`: one's own memories as a dataset that the lab can run on, without what must not be read."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.chat_server import chat_server
+from support.command_line import CommandLine
+from support.invented_secrets import github
+from support.lab_fixtures import CANARY
+from trivet import Trivet
+from trivet.cli.demo import lines
+from trivet.lab.dataset_files import load
+from trivet.lab.from_store.rules import STRATA, inflected
+from trivet.settings import Settings
+
+TOKEN, OPEN_TOKEN, PRIVATE = github("sealed"), github("left in the store"), "quokkasong"
+NOUNS = "whale lantern ferry granite orchard violin saddle compass kettle harbour meadow parrot"
+LONG = " ".join(f"The keeper of the {one} wrote a long letter on the {one} and on weather." for one in NOUNS.split())
+
+
+@pytest.fixture
+def with_secrets(tmp_path: Path) -> Path:
+    """Without vectors, which no question is made of."""
+    path = tmp_path / "memory.db"
+    texts = {
+        "redact": (f"The deploy token {TOKEN} opens the northern mirror.", f"Bring <private>{PRIVATE}</private> soup."),
+        "off": (f"The token {OPEN_TOKEN} was kept in clear by a careless gardener.", LONG),
+    }
+    for mode, contents in texts.items():
+        settings: dict[str, Any] = {"secrets": mode, "secrets_keyring": False, "embedder": "none"}
+        with Trivet.open(settings=Settings(path=str(path), background=False, **settings)) as memory:
+            for content in contents:
+                memory.remember(content)
+    with Trivet.open(settings=Settings(path=str(path), background=False, embedder="none")) as memory:
+        assert not memory.import_(islice(lines(), 80)).errors
+        memory.remember(f"The {CANARY} phrase opens the vault door.", sensitive=True)
+    return path
+
+
+def test_a_dataset_of_ones_own_memories(trivet: CommandLine, with_secrets: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    command = ("--path", str(with_secrets), "lab", "from-store", "--questions", "6", "--out", str(out))
+    shown = trivet(*command)
+    assert (shown.status, shown.err) == (0, "")
+    assert "They cannot show how well questions in your own words are answered." in shown.out
+    assert "(sensitive)." in shown.out
+    dataset = load(out)
+    assert set(dataset.strata) == set(STRATA)
+    assert all(len(queries) <= 6 for queries in dataset.strata.values())
+    written = "".join(path.read_text() for path in out.iterdir())
+    assert "northern mirror" in written
+    assert "careless gardener" in written
+    for secret in (CANARY, TOKEN, OPEN_TOKEN, PRIVATE):
+        assert secret not in written
+    again = trivet(*command)
+    assert again.status == 4
+    assert "nothing is overwritten" in again.err
+    other = trivet.json(*command[:-1], str(tmp_path / "again"))
+    assert (
+        other["dataset_sha256"]
+        == dataset.fingerprint
+        == json.loads((out / "manifest.json").read_text())["dataset_sha256"]
+    )
+    ran = trivet.json(
+        "lab", "run", str(out), "--embedder", "none", "--measure", "any@1", "--out", str(tmp_path / "runs")
+    )
+    assert ran[0]["by_stratum"]["keyword"]["any@1"] > 0.5
+    assert ran[0]["lengths"]["by_stratum"]["length-long"]["answers"] > 60
+
+
+def test_a_language_model_of_the_settings_writes_questions(
+    trivet: CommandLine, with_secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(notes: Any) -> str:
+        questions = [{"note": note["note"], "question": f"What was number {note['text'][:20]}?"} for note in notes]
+        return json.dumps({"questions": questions})
+
+    command = ("--path", str(with_secrets), "lab", "from-store", "--questions", "90")
+    with chat_server(answer) as server:
+        monkeypatch.setenv("TRIVET_CAPTURE_LLM", server.spec)
+        made = trivet.json(*command, "--out", str(tmp_path / "mine"))
+        sent = "".join(server.bodies)
+        assert "northern mirror" in sent
+        assert not any(secret in sent for secret in (CANARY, TOKEN, OPEN_TOKEN, PRIVATE))
+        assert made["strata"]["paraphrase"]["questions"] > 10
+        asked = len(server.bodies)
+        trivet.json(*command, "--rules-only", "--out", str(tmp_path / "ruled"))
+        assert len(server.bodies) == asked
+        server.answer = lambda notes: "no JSON"
+        failed = trivet(*command, "--out", str(tmp_path / "none"))
+    assert failed.status == 6
+    assert "wrote no question" in failed.err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("city", "cities"),
+        ("cities", "city"),
+        ("box", "box"),
+        ("match", "matches"),
+        ("boxes", "box"),
+        ("E_4012", "E_4012"),
+    ],
+)
+def test_a_word_in_its_other_number(word: str, other: str) -> None:
+    assert inflected(word) == other

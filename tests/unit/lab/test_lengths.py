@@ -1,0 +1,61 @@
+"""How long hits are beside answers, and when the gate calls that unfair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from support.small_dataset import dataset
+from trivet.lab.dataset import Document
+from trivet.lab.gate import UNFAIR_TO_LENGTH, gate
+from trivet.lab.lengths import LengthReport, Lengths, lengths, words_in
+from trivet.lab.measures import measure
+
+GRADES = {"q1": {"a": 2, "b": 0}, "q2": {"a": 1}, "q3": {"c": 1}}
+WORDS = {"a": 4, "b": 40, "c": 20}
+SMALL = replace(
+    dataset(GRADES, {"q1": "plain", "q2": "plain", "q3": "other"}),
+    documents=tuple(Document(id=id, text="word " * count) for id, count in WORDS.items()),
+)
+RUN = {"q1": [("b", 2.0), ("a", 1.0)], "q2": [("b", 2.0)], "q3": [("c", 1.0)]}
+
+
+def test_words_are_counted_in_every_script() -> None:
+    assert words_in("Two words,  and 東京都 too") == 6
+    assert words_in("") == 0
+
+
+def test_the_medians_of_hits_and_of_answers_stand_side_by_side() -> None:
+    found = lengths(SMALL, RUN)
+    assert found.overall == Lengths(hits=30, answers=4, ratio=7.5)  # 4, 20, 40, 40 beside 4, 4, 20
+    assert found.by_stratum == {
+        "other": Lengths(hits=20, answers=20, ratio=1),
+        "plain": Lengths(hits=40, answers=4, ratio=10),
+    }
+    assert lengths(SMALL, {}).overall is None
+
+
+def report(ratio: float) -> LengthReport:
+    return LengthReport(overall=Lengths(hits=ratio * 10, answers=10, ratio=ratio))
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "unfair"),
+    [
+        (None, 1.5, False),
+        (None, 1.6, True),
+        (None, 0.6, True),
+        (2.0, 2.05, False),
+        (2.0, 2.2, True),
+        (1.0, None, False),
+    ],
+)
+def test_the_gate_shuts_where_hits_are_of_another_length(
+    base: float | None, candidate: float | None, unfair: bool
+) -> None:
+    measured = measure(SMALL, RUN)
+    both = (report(base) if base else None, report(candidate) if candidate else None)
+    verdict = gate(measured, measured, gain_needed=False, lengths=both)
+    assert verdict.code == (UNFAIR_TO_LENGTH if unfair else 0)
+    assert len(verdict.reasons) == unfair
