@@ -44,7 +44,7 @@ RERANKERS = tuple(name for name, preset in PRESETS.items() if not preset.when_un
 READ = 20
 FIRST = 10
 RESAMPLES = 2_000
-NO_HURRY_MS = 600_000
+NO_HURRY_SECONDS = 600.0
 # Words of a memory: a fact, a turn or short note, a passage, a long note or session.
 LENGTHS: Mapping[str, tuple[int, float]] = {
     "up to 30": (0, 30),
@@ -131,8 +131,7 @@ def _kept(whole: Dataset, documents: int | None, options: argparse.Namespace) ->
     if file.exists():
         return msgspec.json.decode(file.read_bytes(), type=list[Asked])
     print(f"{time.strftime('%H:%M')} {dataset.name}: {len(dataset.documents)} documents", file=sys.stderr, flush=True)
-    limits = {"leg_time_limit_ms": NO_HURRY_MS, "rerank_time_limit_ms": NO_HURRY_MS}
-    with open_bench(stored, options.cache, options.embedder, **limits) as opened:
+    with open_bench(stored, options.cache, options.embedder) as opened:
         bench = Bench(dataset, opened.trivet)
         words = {one.id: len(one.text.split()) for one in dataset.documents}
         asked = [ask(bench, query, words) for query in dataset.queries]
@@ -146,7 +145,7 @@ def ask(bench: Bench, query: Query, words: Mapping[str, int]) -> Asked:
     fused = fuse(DEFAULT.fusion, retrieved.rankings)
     memories = list(engine.store.memories.get_many([hit.id for hit in fused[:READ]]).values())
     readings = {
-        name: reading_of(engine, name, question, memories, retrieved.rankings, time.monotonic() + NO_HURRY_MS)
+        name: reading_of(engine, name, question, memories, retrieved.rankings, time.monotonic() + NO_HURRY_SECONDS)
         for name in RERANKERS
     }
     grades = bench.dataset.grades[query.id]
