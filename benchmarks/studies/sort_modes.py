@@ -14,11 +14,11 @@ import argparse
 import json
 import random
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -91,7 +91,7 @@ def importances(dataset: Dataset) -> Importances:
 
 def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
     hits = bench.ask(query, "default", MOST, relevance_at_least=None).hits
-    with _later_not_first():
+    with patch.object(recalls, "later_first", _as_it_is):
         as_found = bench.ask(query, "default", MOST, relevance_at_least=None).hits
     grades = bench.dataset.grades[query.id]
 
@@ -107,14 +107,10 @@ def _placed(bench: Bench, query: Query, drawn: Importances) -> Placed:
     return Placed(query.id, query.stratum or "", orders, ideal)
 
 
-@contextmanager
-def _later_not_first() -> Iterator[None]:
-    usual = recalls.later_first
-    recalls.later_first = lambda store, question, candidates, *more, **named: candidates
-    try:
-        yield
-    finally:
-        recalls.later_first = usual
+def _as_it_is(
+    store: object, question: object, candidates: Sequence[Scored], *_: object, **__: object
+) -> Sequence[Scored]:
+    return candidates
 
 
 def _rated(hit: Scored, importance: float) -> Scored:
