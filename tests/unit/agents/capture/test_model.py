@@ -169,6 +169,11 @@ def curated(opened: Opened, answer: Any) -> tuple[Trivet, str, str, list[str]]:
         return memory, id, old, server.bodies
 
 
+def test_a_small_model_that_gives_the_stored_memory_back_does_not_lose_what_was_proposed(opened: Opened) -> None:
+    memory, id, _, _ = curated(opened, lambda question: {"action": "add", "content": question["stored"][0]["content"]})
+    assert memory.inbox_show(id).content == "The relay has listened on port 7002 since May."
+
+
 @pytest.mark.parametrize("action", ["update", "supersede"])
 def test_curation_proposes_and_stores_nothing(opened: Opened, action: str) -> None:
     def answer(question: Any) -> dict[str, Any]:
