@@ -120,6 +120,24 @@ def test_a_memory_scores_by_its_best_passage(store: Store) -> None:
     assert store.vectors.spans(model, [long.id]) == {long.id: passages}
 
 
+def test_the_best_of_many_passages_loses_what_it_has_by_chance(store: Store) -> None:
+    long, short = memory("first part. second part."), memory("short")
+    add(store, long, short)
+    model = store.vectors.adopt("tiny", "a", 2)
+    jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
+    store.jobs.finish(
+        [
+            (jobs[long.content], (Passage(0, 0, 12), Passage(1, 12, 24)), np.stack([unit(0, 1), unit(1, 0)])),
+            (jobs["short"], (Passage(0, 0, 5),), unit(4, 1)[None, :]),
+        ]
+    )
+    assert near(store, model, (1, 0)) == [long.id, short.id]
+    first, second = store.vectors.search(model, unit(1, 0), Filter(), 10, chance=0.5)
+    assert [(first.id, first.passage), (second.id, second.passage)] == [(short.id, 0), (long.id, 1)]
+    scores = np.array([0, 1, unit(4, 1)[0]])
+    assert second.score == pytest.approx(1 - 0.5 * scores.std() * np.log(2), abs=2e-3)
+
+
 def test_a_depth_counts_memories_and_not_passages(store: Store) -> None:
     talkative, quiet = memory("talk talk talk"), memory("quiet")
     add(store, talkative, quiet)

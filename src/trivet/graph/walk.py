@@ -45,7 +45,7 @@ class Walk(msgspec.Struct, frozen=True, kw_only=True):
     rest: float = 0.5  # weight of staying, beside the weights of a memory's concepts
     about: float = 6.0  # what a memory is about leads to it so many times as strongly as what it mentions
     named: float = 0.3  # weight of the query's concepts at which the walk has half its strength
-    even: float = 0.0  # a memory that mentions n concepts draws from each as n to the power of minus this
+    even: float = 0.25  # a memory that mentions n concepts draws from each as n to the power of minus this
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -13,12 +13,13 @@ from pathlib import Path
 from trivet.errors import InvalidInput
 from trivet.lab.bench import cache_folder
 from trivet.lab.dataset import Dataset
-from trivet.lab.dataset_files import collection, house, lives, load
-from trivet.lab.originals import cosqa, cranfield, lihua, locomo, multihop, scifact
+from trivet.lab.dataset_files import collection, house, lives, load, mixed
+from trivet.lab.originals import cosqa, cranfield, lihua, locomo, mixtures, multihop, scifact
 
 ENVIRONMENT_VARIABLE = "TRIVET_DATA"
 HOUSE = "house"
 LIVES = "lives"
+MIXED = "mixed"
 HALVES = ("dev", "test")
 
 IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
@@ -28,15 +29,22 @@ IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
     "lihua": lihua.read,
     "lihua-unanswerable": lihua.read_with_unanswerable,
     "locomo": locomo.read,
+    "mixed-dialogue": mixtures.dialogue,
+    "mixed-everything": mixtures.everything,
+    "mixed-passages": mixtures.passages,
     "musique": multihop.read_musique,
     "scifact": scifact.read,
+    "sessions": mixtures.sessions,
 }
 
 
 def find_dataset(name: str) -> Dataset:
-    """The dataset of that name: `house`, a folder, or a collection that `trivet lab import` has converted."""
+    """The dataset of that name: `house`, a half of `mixed`, a folder, or a collection that was imported."""
     if name == HOUSE:
         return house()
+    first, _, half = name.partition("/")
+    if first == MIXED and half in HALVES:
+        return mixed(half)
     if Path(name).is_dir():
         return load(name)
     imported = imported_folder(name)
@@ -46,7 +54,7 @@ def find_dataset(name: str) -> Dataset:
         raise InvalidInput(f"{name!r} is not imported yet. Say `trivet lab import {name} --data FOLDER` first.")
     raise InvalidInput(
         f"{name}: there is no such folder, and no dataset of that name. Give a folder with corpus.jsonl, queries.jsonl "
-        f"and qrels.tsv, `{HOUSE}`, or a collection to import: {', '.join(IMPORTERS)}."
+        f"and qrels.tsv, `{HOUSE}`, `{MIXED}/dev`, `{MIXED}/test`, or a collection to import: {', '.join(IMPORTERS)}."
     )
 
 

@@ -107,7 +107,19 @@ def line_of(queries: Mapping[int, Query], identifier: str) -> int:
     return next(number for number, query in queries.items() if query.id == identifier)
 
 
-__all__ = ["Dataset", "Document", "DocumentLink", "Judgement", "Query", "collection", "house", "lives", "load", "save"]
+__all__ = [
+    "Dataset",
+    "Document",
+    "DocumentLink",
+    "Judgement",
+    "Query",
+    "collection",
+    "house",
+    "lives",
+    "load",
+    "mixed",
+    "save",
+]
 
 
 def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
@@ -145,6 +157,13 @@ def lives(half: str = "") -> tuple[Dataset, ...]:
     """The stores of made-up lives, one dataset each: those of a half (`dev`, `test`), or all."""
     with as_file(files("trivet.lab") / "lives") as folder:
         return collection(folder / half) if half else (*collection(folder / "dev"), *collection(folder / "test"))
+
+
+def mixed(half: str) -> Dataset:
+    """Stores of short memories beside long ones, told apart by their scopes: the `dev` or the `test` half."""
+    with as_file(files("trivet.lab") / "mixed" / half) as folder:
+        documents = read_documents(folder / "corpus.jsonl")
+        return _with_questions(f"mixed-{half}", documents, folder, allow_unanswerable=True)
 
 
 def collection(folder: Path | str) -> tuple[Dataset, ...]:

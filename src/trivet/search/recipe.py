@@ -34,11 +34,12 @@ RECIPES_BYTES = 2 * MIB
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a recall retrieves, fuses and scores."""
 
-    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8)")
+    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=0.7, dense=8, graph=8)")
     legs: tuple[str, ...] = DEFAULT_LEGS
     depth: int = 50
     match: Match = "all-then-any"
     bm25: Bm25 = Bm25(k1=0.9, b=0.4, content=1.0, title=1.0, keywords=0.5, tags=0.5, category=0.25)
+    chance: float = 0.35
     walk: Walk = Walk()
     bonus: float = 0.05
     prior: float = 0.3
@@ -55,6 +56,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
             Call("depth", (float(self.depth),)),
             Call("match", (self.match,)),
             Call("bm25", (), _options(self.bm25)),
+            Call("chance", (self.chance,)),
             Call("walk", (), _options(self.walk)),
             Call("bonus", (self.bonus,)),
             Call("prior", (self.prior,)),
@@ -206,6 +208,7 @@ _STEPS: dict[str, Callable[[Call], object]] = {
     "depth": _depth,
     "match": _match,
     "bm25": _bm25,
+    "chance": lambda call: _number(call, 0, 2),
     "walk": _walk,
     "bonus": _share,
     "prior": _share,

@@ -86,7 +86,7 @@ def reference(
     weight = {c: _weight([state[m][c] for m in holders[c]], how) for c in every}
 
     def pull(memory: int, concept: int) -> float:
-        return how.about if state[memory][concept] == 2 else 1.0
+        return (how.about if state[memory][concept] == 2 else 1.0) * len(state[memory]) ** -how.even
 
     total = {c: max(sum(pull(m, c) for m in holders[c]), walking.LEAST_PULL) for c in every}
 
@@ -205,6 +205,12 @@ def test_a_rare_concept_leads_further_than_a_common_one() -> None:
 def test_what_a_memory_is_about_leads_to_it() -> None:
     arrived = walked(built({1: {1: 1}, 2: {1: 2}, 3: {1: 1}}), seen(), {1: 1.0}, {})
     assert arrived[2] > arrived[3] > 0
+
+
+def test_a_memory_that_mentions_much_draws_less_from_each() -> None:
+    long = {2: dict.fromkeys(range(1, 30), 1)}
+    arrived = walked(built({1: {1: 1}, 3: {1: 1}, **long}), seen(), {1: 1.0}, {})
+    assert arrived[3] > arrived[2] > 0
 
 
 def test_a_capital_at_sentence_starts_alone_leads_nowhere() -> None:

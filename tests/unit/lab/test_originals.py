@@ -249,6 +249,14 @@ def test_lihua_with_the_questions_that_no_chat_answers(tmp_path: Path) -> None:
     assert dataset.strata["unanswerable"] == ("q4",)
 
 
+def all_together(*writers: Callable[[Path], None]) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        for writer in writers:
+            writer(folder)
+
+    return write
+
+
 WRITERS: Mapping[str, Callable[..., None]] = {
     "cosqa": cosqa,
     "cranfield": cranfield,
@@ -256,9 +264,33 @@ WRITERS: Mapping[str, Callable[..., None]] = {
     "lihua": lihua,
     "lihua-unanswerable": lihua,
     "locomo": locomo,
+    "mixed-dialogue": locomo,
+    "mixed-everything": all_together(locomo, lihua, scifact, cosqa),
+    "mixed-passages": all_together(musique, hotpotqa),
     "musique": musique,
     "scifact": scifact,
+    "sessions": locomo,
 }
+
+
+def test_a_transcript_that_holds_the_answer_counts_less_than_the_turn(tmp_path: Path) -> None:
+    locomo(tmp_path)
+    mixed = import_original("mixed-dialogue", tmp_path)
+    turns = {document.id for document in import_original("locomo", tmp_path).documents}
+    [transcript] = [document for document in mixed.documents if document.id not in turns]
+    assert transcript.text == "Ada: Hello!\nAda: Look. [a photo of a kite]"
+    assert mixed.grades["conv-1/q0"] == {transcript.id: 1, "conv-1/D1:1": 2, "conv-1/D2:1": 2}
+    assert mixed.grades["conv-1/q3"] == {"conv-1/D2:1": 2}
+
+
+def test_sessions_are_long_memories_alone(tmp_path: Path) -> None:
+    locomo(tmp_path)
+    sessions = import_original("sessions", tmp_path)
+    assert [(one.id, one.text, one.scope) for one in sessions.documents] == [
+        ("conv-1/D1", "Ada: Hello!\nAda: Look. [a photo of a kite]", None),
+        ("conv-1/D2", "Ada: Good night.", None),
+    ]
+    assert sessions.grades["conv-1/q0"] == {"conv-1/D1": 1, "conv-1/D2": 1}
 
 
 @pytest.mark.parametrize("name", IMPORTERS)

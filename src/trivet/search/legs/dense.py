@@ -1,4 +1,4 @@
-"""The dense leg: nearest passages by cosine, each memory by its best."""
+"""The dense leg: nearest passages by cosine, each memory by its best, less what the best of many has by chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def _search(query: LegQuery) -> Ranking:
         query.embedding.check_key()  # then that is the reason, and says more
         raise LegFailed("no memory has been embedded yet")
     vector = query.embedding.query_vector(serving, query.question.text)
-    found = query.store.vectors.search(serving, vector, query.filter, query.recipe.depth)
+    recipe = query.recipe
+    found = query.store.vectors.search(serving, vector, query.filter, recipe.depth, recipe.chance)
     return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
 
 
@@ -34,6 +35,7 @@ DENSE = Leg(
     search=_search,
     floor=FLOOR,
     needs_embedder=True,
+    steps=("chance",),
     trust=8 / 9,  # as in the default fusion, whatever the recipe's own is
     features={
         NAME: "score",

@@ -8,9 +8,10 @@ which goes on until the answer is full (hnsw.iterative_scan).
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ EXACT_UP_TO = 5_000
 NAMED_UP_TO = 1_000
 # HNSW in pgvector indexes half-precision vectors up to this.
 MOST_DIMENSIONS = 4_000
+# All scores of a query deviate by about so many times as much as the best hundred or two of them.
+OF_THE_BEST = 2.0
 # Finds .99 of the first ten of an exact search where neighbours hardly differ, and nearly all elsewhere; less than the
 # rows asked for saves nothing, since the scan goes on until it has them (docs/results/hnsw.md).
 EF_SEARCH = 200
@@ -58,6 +61,10 @@ _SETTINGS: dict[str, str] = {
     "hnsw.max_scan_tuples": str(MOST_SCANNED),
     "enable_sort": "off",  # else a selective filter may make the planner sort everything
 }
+_PASSAGES = (
+    "(SELECT count(*) FROM passage AS every WHERE every.tenant = best.tenant AND every.model = best.model "
+    "AND every.memory = best.memory)"
+)
 _TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))"
 _END_TURN = "SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))"
 _STATE = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%(name)s)"
@@ -85,16 +92,18 @@ class PostgresVectorIndex(VectorIndex):
         self._indexed: set[int] = set()
         self._building: threading.Thread | None = None
 
-    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
+    def search(
+        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+    ) -> list[Candidate]:
         check_dimension(model, vector)
         if self._fits(model):
-            return self._cache.search(model, vector, self._visibility.of(filter).mask, depth)
+            return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
         how, parameters = self._way(model, filter)
         parameters["query"] = str(vector.astype(np.float32).tolist())
         limit = max(1, depth * LIKELY_FACTOR)
         while True:
             rows = self._nearest(model, how, {**parameters, "limit": limit})
-            ranked = _best_passages(rows)
+            ranked = _best_passages(rows, chance)
             if len(rows) < limit or _surely_best(ranked, rows, depth):
                 return ranked[:depth]
             limit *= WIDER_BY
@@ -179,7 +188,7 @@ class PostgresVectorIndex(VectorIndex):
 
     def _nearest(self, model: Model, how: str, parameters: Mapping[str, Any]) -> list[Any]:
         query = self._sql[how].replace("{within}", _escaped(self._within(model, "p.")))
-        query = query.replace("{dimension}", str(model.dimension))
+        query = query.replace("{dimension}", str(model.dimension)).replace("{passages}", _PASSAGES)
         settings = _SETTINGS if how == "nearest_indexed" else {}
         with self._postgres.errors():
             return self._postgres.read().execute_with(settings, query, parameters).fetchall()
@@ -249,13 +258,15 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _best_passages(rows: Iterable[Any]) -> list[Candidate]:
+def _best_passages(rows: Sequence[Any], chance: float) -> list[Candidate]:
     """One candidate a memory, by its best passage; of equal ones the first."""
+    deviation = OF_THE_BEST * float(np.std([row[2] for row in rows])) if chance and rows else 0.0
     best: dict[str, Candidate] = {}
-    for id_, ordinal, score in sorted(rows, key=lambda row: (-row[2], row[0], row[1])):
+    for id_, ordinal, score, passages in sorted(rows, key=lambda row: (-row[2], row[0], row[1])):
         if id_ not in best:
+            score -= chance * deviation * math.log(passages)
             best[id_] = Candidate(id=id_, score=max(-1.0, min(1.0, score)), passage=ordinal)
-    return list(best.values())
+    return sorted(best.values(), key=lambda candidate: (-candidate.score, candidate.id))
 
 
 def _surely_best(ranked: list[Candidate], rows: Iterable[Any], depth: int) -> bool:

@@ -21,6 +21,9 @@ EXACT_UP_TO = 3_000
 LIKELY_FACTOR = 2
 
 
+# Rows from which the deviation of a query's scores is told.
+SAMPLED = 1_000
+
 # As vectors are stored, or twice as large and ready to multiply.
 Kind = type[np.float16] | type[np.float32]
 
@@ -45,9 +48,12 @@ class _Arrays(msgspec.Struct, frozen=True):
     ordinals: NDArray[np.int64]
     vectors: NDArray[np.floating]
     codes: NDArray[np.uint64]
+    # Of how many passages a row's memory consists, as a logarithm.
+    chances: NDArray[np.float32]
 
     def head(self, size: int) -> _Arrays:
-        return _Arrays(self.keys[:size], self.ordinals[:size], self.vectors[:size], self.codes[:, :size])
+        first = (self.keys[:size], self.ordinals[:size], self.vectors[:size])
+        return _Arrays(*first, self.codes[:, :size], self.chances[:size])
 
 
 class Matrix:
@@ -83,6 +89,8 @@ class Matrix:
         arrays.codes[:, start:stop] = self._encode(vectors).T
         for row, key in enumerate(keys, start):
             self._rows_of.setdefault(key, []).append(row)
+        for key in {key for key, ordinal in zip(keys, ordinals, strict=True) if ordinal}:
+            arrays.chances[self._rows_of[key]] = np.log(len(self._rows_of[key]))
         self._highest = max(self._highest, *keys)
         self.size = stop
 
@@ -91,16 +99,24 @@ class Matrix:
         self._arrays.keys[rows] = -1
         self.removed += len(rows)
 
-    def search(self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int) -> Found:
+    def search(self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0) -> Found:
+        """With `chance` a memory's best passage loses what the best of so many has by chance (see `by_chance`)."""
         size = self.size  # read before the arrays: they only ever grow
         arrays = self._arrays.head(size)
         rows = self._visible_rows(arrays.keys, mask)
+        seen = rows
         if len(rows) > EXACT_UP_TO:
             rows = self._shortlist(arrays.codes, query, rows)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
         scores = vectors.astype(np.float32, copy=False) @ query
+        if chance and arrays.chances[rows].any():
+            scores -= by_chance(chance, self._deviation(arrays.vectors, query, seen), arrays.chances[rows])
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
+
+    def _deviation(self, vectors: NDArray[np.floating], query: NDArray[np.float32], rows: NDArray[np.int64]) -> float:
+        sample = rows[:: -(-len(rows) // SAMPLED)]
+        return float((vectors[sample].astype(np.float32) @ query).std())
 
     def _visible_rows(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Kept while neither the mask nor the rows change, as from one recall to the next of the same scope."""
@@ -141,6 +157,7 @@ class Matrix:
         old, grown, size = self._arrays, self._empty(capacity), self.size
         grown.keys[:size], grown.ordinals[:size] = old.keys[:size], old.ordinals[:size]
         grown.vectors[:size], grown.codes[:, :size] = old.vectors[:size], old.codes[:, :size]
+        grown.chances[:size] = old.chances[:size]
         self._arrays = grown
 
     def _empty(self, capacity: int) -> _Arrays:
@@ -149,7 +166,18 @@ class Matrix:
             np.zeros(capacity, np.int64),
             np.zeros((capacity, self.dimension), self._kind),
             np.zeros((self._words, capacity), np.uint64),
+            np.zeros(capacity, np.float32),
         )
+
+
+def by_chance(chance: float, deviation: float, logarithms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the best of a memory's passages is better by, only because there are so many of them.
+
+    The scores of passages that have nothing to do with a query fall off about exponentially. The best of n of them lies
+    by ln(n) such steps higher than a single one; a step is a share of the scores' deviation, chosen in
+    docs/decisions/0031. Uncorrected, every question finds long memories first.
+    """
+    return (chance * deviation * logarithms).astype(np.float32)
 
 
 def _best_passages(

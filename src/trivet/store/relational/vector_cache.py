@@ -77,8 +77,10 @@ class VectorCache:
         self._loaded: dict[int, _Loaded] = {}
         self._lock = threading.Lock()
 
-    def search(self, model: Model, vector: NDArray[np.float32], mask: NDArray[np.bool_], depth: int) -> list[Candidate]:
-        found = self._fresh(model).search(vector.astype(np.float32), mask, depth)
+    def search(
+        self, model: Model, vector: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0
+    ) -> list[Candidate]:
+        found = self._fresh(model).search(vector.astype(np.float32), mask, depth, chance)
         ids = self._ids.of(found.keys.tolist())
         ranked = [
             Candidate(id=ids[key], score=max(-1.0, min(1.0, score)), passage=ordinal)

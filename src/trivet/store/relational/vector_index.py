@@ -32,8 +32,13 @@ class VectorIndex(Part, ABC):
         self._models: tuple[int, tuple[Model, ...]] | None = None  # as of which change
 
     @abstractmethod
-    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
-        """The memories whose best passage is nearest to the vector, best first."""
+    def search(
+        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+    ) -> list[Candidate]:
+        """The memories whose best passage is nearest to the vector, best first.
+
+        With `chance` the best of many passages loses what it has by chance.
+        """
 
     @abstractmethod
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:

@@ -27,9 +27,11 @@ class SqliteVectorIndex(VectorIndex):
         self._visibility = visibility
         self._cache = VectorCache(changes, ids, self._read)
 
-    def search(self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int) -> list[Candidate]:
+    def search(
+        self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0
+    ) -> list[Candidate]:
         check_dimension(model, vector)
-        return self._cache.search(model, vector, self._visibility.of(filter).mask, depth)
+        return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
         name, parameters = "all_vectors" if keys is None else "vectors_of", {"keys": as_json(keys or ())}

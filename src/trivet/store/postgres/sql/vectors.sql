@@ -2,24 +2,28 @@
 SELECT count(*) FROM passage WHERE model = :model;
 
 -- name: nearest_exact
--- The best passages. {within} are the tenant and the model, spelled out as below.
-SELECT m.id, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
-FROM passage AS p JOIN memory AS m ON m.key = p.memory
-WHERE {within} AND {visible}
-ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
+-- The best passages, and of how many each one's memory consists. {within} are the tenant and the model, spelled out as
+-- below.
+SELECT best.id, best.ordinal, best.score, {passages}
+FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
+      FROM passage AS p JOIN memory AS m ON m.key = p.memory
+      WHERE {within} AND {visible}
+      ORDER BY p.vector::vector <#> :query::vector LIMIT :limit) AS best;
 
 -- name: nearest_among
 -- The same where so few memories may be seen that they can be named.
-SELECT m.id, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
-FROM passage AS p JOIN memory AS m ON m.key = p.memory
-WHERE {within} AND p.memory = ANY (as_keys(:keys))
-ORDER BY p.vector::vector <#> :query::vector LIMIT :limit;
+SELECT best.id, best.ordinal, best.score, {passages}
+FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, -(p.vector::vector <#> :query::vector) AS score
+      FROM passage AS p JOIN memory AS m ON m.key = p.memory
+      WHERE {within} AND p.memory = ANY (as_keys(:keys))
+      ORDER BY p.vector::vector <#> :query::vector LIMIT :limit) AS best;
 
 -- name: nearest_indexed
 -- The same by the index over the half-precision vectors, each with its score in full. Only a tenant and a model that
 -- are spelled out let PostgreSQL see that the index of just these fits.
-SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score
-FROM (SELECT m.id, p.ordinal, p.vector FROM passage AS p JOIN memory AS m ON m.key = p.memory
+SELECT best.id, best.ordinal, -(best.vector::vector <#> :query::vector) AS score, {passages}
+FROM (SELECT m.id, p.tenant, p.model, p.memory, p.ordinal, p.vector
+      FROM passage AS p JOIN memory AS m ON m.key = p.memory
       WHERE {within} AND {visible}
       ORDER BY (p.vector::halfvec({dimension})) <#> :query::halfvec({dimension}) LIMIT :limit) AS best;
 
