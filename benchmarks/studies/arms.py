@@ -72,11 +72,11 @@ class Vectors:
         model = engine.embedding.serving()
         assert model is not None
         self._model = model
-        matrix: Any = engine.store.vectors._fresh(model)  # type: ignore[attr-defined]
+        cache: Any = engine.store.vectors._cache  # type: ignore[attr-defined]
+        matrix = cache._fresh(model)
         arrays = matrix._arrays.head(matrix.size)
         self.keys, self.ordinals, self.vectors = arrays.keys, arrays.ordinals, arrays.vectors
-        identities: Any = engine.store.vectors._identities  # type: ignore[attr-defined]
-        ids = identities.of(sorted({int(key) for key in self.keys}))
+        ids = cache._ids.of(sorted({int(key) for key in self.keys}))
         self._ids = np.array([ids[int(key)] for key in self.keys])
         scopes = {memory_id(document.id): document.scope for document in bench.dataset.documents}
         self._scopes = np.array([scopes[id] or "" for id in self._ids])

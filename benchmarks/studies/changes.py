@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from embedder import add_embedder, identity
 
 from trivet import Trivet
+from trivet.lab.run import environment
 
 OTHERS = 60
 SHOWN = 10
@@ -103,11 +105,12 @@ def main() -> None:
     parser.add_argument("--others", nargs="+", type=Path, required=True, help="memories.jsonl to take neighbours from")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--misses", action="store_true", help="show each pair that went wrong")
+    add_embedder(parser)
     options = parser.parse_args()
     pairs = [json.loads(line) for line in options.pairs.read_text(encoding="utf-8").splitlines()]
     lines = [line for path in sorted(options.others) for line in path.read_text(encoding="utf-8").splitlines()]
     others = random.Random(1).sample([json.loads(line) for line in lines], min(OTHERS, len(lines)))
-    with tempfile.TemporaryDirectory() as folder, Trivet.open(f"{folder}/store.db", background=False) as memory:
+    with tempfile.TemporaryDirectory() as folder, _opened(folder, options.embedder) as memory:
         memory.remember_many({"content": one["content"], "created_at": one.get("created_at")} for one in others)
         memory.drain()
         outcomes = [outcome_of(memory, pair) for pair in pairs]
@@ -121,7 +124,12 @@ def main() -> None:
             if one.named != one.update:
                 print("NAMED" if one.named else "MISSED", pair["old"], "|", pair["new"])
     if options.output:
-        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        about = environment() | {"embedder": identity(options.embedder)}
+        options.output.write_text(json.dumps(found | {"manifest": about}, indent=1) + "\n", encoding="utf-8")
+
+
+def _opened(folder: str, embedder: str) -> Trivet:
+    return Trivet.open(f"{folder}/store.db", background=False, embedder=embedder)
 
 
 if __name__ == "__main__":

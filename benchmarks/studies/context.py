@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 from arms import DEEP, MEASURES
+from embedder import add_embedder, identity
 
 from trivet.lab.bench import open_bench
 from trivet.lab.catalog import import_original
@@ -32,10 +33,11 @@ Write = Callable[[Document, Document | None], str]
 def main() -> None:
     options = _options()
     turns = import_original("locomo")
-    measured = {name: _measured(_stored(turns, name, write), options.cache) for name, write in WAYS.items()}
+    measured = {name: _measured(_stored(turns, name, write), options) for name, write in WAYS.items()}
     base = measured["speaker: text"]
     rows = {name: _row(base, one) for name, one in measured.items()}
-    result = {"manifest": environment() | {"dataset": turns.fingerprint}, "rows": rows}
+    about = {"embedder": identity(options.embedder), "dataset": turns.fingerprint}
+    result = {"manifest": environment() | about, "rows": rows}
     options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     for name, row in rows.items():
         print(name, row)
@@ -84,8 +86,8 @@ def _in_order(turns: Dataset) -> Iterator[tuple[Document, Document | None]]:
         yield turn, before if same else None
 
 
-def _measured(dataset: Dataset, cache: Path | None) -> Measured:
-    with open_bench(dataset, cache, "stock") as bench:
+def _measured(dataset: Dataset, options: argparse.Namespace) -> Measured:
+    with open_bench(dataset, options.cache, options.embedder) as bench:
         return run_arm(bench, "default", MEASURES, DEEP).measured
 
 
@@ -101,6 +103,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/results/context.json"))
+    add_embedder(parser)
     return parser.parse_args()
 
 

@@ -1,8 +1,9 @@
 """What the defaults rest on: every retrieval choice measured on public corpora, chosen on some and tested on the rest.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --output docs/results/evidence.json
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --output evidence.json [--embedder stock]
 
-Stores are kept in the lab's cache; the first run embeds about 45,000 documents.
+The figures are those of one embedder, the shipped one unless another is named. Stores are kept in the lab's cache; the
+first run embeds about 45,000 documents.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from arms import DEEP, MEASURES, Vectors, as_int8, completed, fused, plain_bm25
+from embedder import add_embedder, check_same, identity
 
 from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
@@ -71,16 +73,17 @@ Table = dict[str, dict[str, float]]
 
 def main() -> None:
     options = _options()
-    results: dict[str, Any] = {"manifest": environment() | {"datasets": {}}}
+    results: dict[str, Any] = {"manifest": environment() | {"embedder": identity(options.embedder), "datasets": {}}}
     if options.output.exists():
         results = json.loads(options.output.read_text(encoding="utf-8"))
+        check_same(results, options.embedder, options.output)
     for name in options.corpora:
         known = results.setdefault("corpora", {}).get(name, {})
         wanted = [question for question in QUESTIONS if question not in known or question in options.again]
         if not wanted:
             continue
         print(f"== {name}", file=sys.stderr, flush=True)
-        with _bench(name, options.cache) as bench:
+        with _bench(name, options) as bench:
             results["manifest"]["datasets"][name] = bench.dataset.fingerprint
             # Corpora can be measured in separate runs, so each says which code measured it last.
             results["manifest"].setdefault("measured_by", {})[name] = environment()["commit"]
@@ -289,8 +292,8 @@ def _row(measured: Measured, base: Measured) -> dict[str, float]:
     return _means(measured) | interval
 
 
-def _bench(name: str, cache: Path | None) -> Bench:
-    return open_bench(house() if name == "house" else import_original(name), cache, "stock")
+def _bench(name: str, options: argparse.Namespace) -> Bench:
+    return open_bench(house() if name == "house" else import_original(name), options.cache, options.embedder)
 
 
 def _write(path: Path, results: Mapping[str, Any]) -> None:
@@ -304,6 +307,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", nargs="*", default=[], choices=list(QUESTIONS), help="questions to measure anew")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--output", type=Path, default=Path("docs/results/evidence.json"))
+    add_embedder(parser)
     return parser.parse_args()
 
 

@@ -31,8 +31,8 @@ over the seven public corpora; `house` is our own small set and took no part in 
     TRIVET_DATA=... python benchmarks/studies/evidence.py
     python benchmarks/studies/evidence_report.py docs/results/evidence.json
 
-The data is not part of this repository; `evidence.json` holds its checksums, the versions and, for each corpus, the
-commit that measured it.
+All vectors are those of the embedder `{embedder}`. The data is not part of this repository; `evidence.json` holds its
+checksums, the versions and, for each corpus, the commit that measured it.
 """
 
 
@@ -41,7 +41,8 @@ def main() -> None:
     results = json.loads(source.read_text(encoding="utf-8"))
     corpora: Corpora = results["corpora"]
     folder = source.parent
-    sections = [INTRODUCTION, *(_section(corpora, *one) for one in SECTIONS), _left_out(results["left_out"])]
+    introduction = INTRODUCTION.format(embedder=results["manifest"]["embedder"])
+    sections = [introduction, *(_section(corpora, *one) for one in SECTIONS), _left_out(results["left_out"])]
     (folder / "evidence.md").write_text("\n".join(sections), encoding="utf-8")
     _plot_methods(corpora, folder / "methods.svg")
     _plot_curve(

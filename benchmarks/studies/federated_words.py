@@ -5,6 +5,7 @@ TRIVET_DATA=data python benchmarks/studies/federated_words.py docs/results/feder
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -14,9 +15,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from embedder import add_embedder, identity
+
 from trivet.lab.catalog import import_original, imported_folder
 from trivet.lab.dataset import Dataset
 from trivet.lab.dataset_files import save
+from trivet.lab.run import environment
 
 CONFIGS = {"trivet": "default", "dense leg alone": "rrf(k=60) | legs(dense)"}
 
@@ -40,7 +44,7 @@ def settings_of(folder: Path, map: Path) -> dict[str, Any]:
                       "most_bytes": 2**28}}  # fmt: skip
 
 
-def measured(name: str, config: str, work: Path) -> Any:
+def measured(name: str, config: str, work: Path, embedder: str) -> Any:
     folder = work / name
     if not folder.exists():
         dataset = import_original(name, None)
@@ -49,7 +53,7 @@ def measured(name: str, config: str, work: Path) -> Any:
         as_files(dataset, folder)
     federation = json.dumps(settings_of(folder, folder.with_suffix(".tsv")))
     command = [sys.executable, "-m", "trivet.cli", "lab", "federation", name, "--member", "grep", "--config", config]
-    command += ["--embedder", "stock"]
+    command += ["--embedder", embedder]
     done = subprocess.run(
         [*command, "--json"], env={**os.environ, "TRIVET_FEDERATION": federation}, capture_output=True, check=False
     )
@@ -63,13 +67,20 @@ def without_places(result: Any, work: Path) -> Any:
     return json.loads(json.dumps(result).replace(f"{work}/", ""))
 
 
-def main(out: str, *names: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("names", nargs="+")
+    add_embedder(parser)
+    options = parser.parse_args()
+    results: dict[str, Any] = {"manifest": environment() | {"embedder": identity(options.embedder)}}
     with tempfile.TemporaryDirectory() as folder:
-        results = {
-            name: {label: measured(name, config, Path(folder)) for label, config in CONFIGS.items()} for name in names
-        }
-    Path(out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        for name in options.names:
+            results[name] = {
+                label: measured(name, config, Path(folder), options.embedder) for label, config in CONFIGS.items()
+            }
+    options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from embedder import add_embedder, identity
+
 from trivet import Trivet
 from trivet.lab.bench import memory_id
 from trivet.lab.dataset import Dataset, Query
@@ -30,18 +32,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--out", type=Path)
+    add_embedder(parser)
     options = parser.parse_args()
     dataset = house()
     cases = _cases(dataset, options.cases)
-    with tempfile.TemporaryDirectory() as folder, Trivet.open(Path(folder) / "house.db", background=False) as memory:
+    with tempfile.TemporaryDirectory() as folder, _opened(Path(folder), options.embedder) as memory:
         memory.remember_many([_fields(document) for document in dataset.documents])
         memory.drain()
         fresh = [_fresh(memory, query, id) for query, id in cases]
         sensitive = [_sensitive(memory, query, id) for query, id in cases]
-    report = {"fresh": _summary(fresh), "sensitive": _summary(sensitive), "manifest": environment()}
+    about = environment() | {"embedder": identity(options.embedder)}
+    report = {"fresh": _summary(fresh), "sensitive": _summary(sensitive), "manifest": about}
     print(json.dumps({name: report[name] for name in ("fresh", "sensitive")}, indent=1))
     if options.out:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def _opened(folder: Path, embedder: str) -> Trivet:
+    return Trivet.open(folder / "house.db", background=False, embedder=embedder)
 
 
 def _cases(dataset: Dataset, most: int) -> list[tuple[Query, str]]:

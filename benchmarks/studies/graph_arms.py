@@ -207,25 +207,27 @@ def usable(given: Sequence[Any]) -> tuple[list[Triple], Counter[str]]:
     return kept, counts
 
 
-def open_with(source: Source, dataset: Dataset, cache: Path, folder: Path, data: Path) -> tuple[Bench, dict[str, int]]:
+def open_with(
+    source: Source, dataset: Dataset, cache: Path, folder: Path, data: Path, embedder: str
+) -> tuple[Bench, dict[str, int]]:
     """A bench over a copy of the dataset's store with another graph, and what became of the triples."""
-    path = _copy(dataset, cache, folder)
+    path = _copy(dataset, cache, folder, embedder)
     if source == "triples":
         keep_titles_only(path)
-    with open_bench(dataset, folder, "stock") as bench:
+    with open_bench(dataset, folder, embedder) as bench:
         counts = _add_triples(bench, given_triples(dataset.name, data))
     # Opened anew, so that the network in memory is that of the file.
-    return open_bench(dataset, folder, "stock"), counts
+    return open_bench(dataset, folder, embedder), counts
 
 
-def open_without_links(dataset: Dataset, cache: Path, folder: Path) -> Trivet:
+def open_without_links(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Trivet:
     """A copy of the dataset's store from which the links are gone. A bench would make them again, so it is none."""
-    path = _copy(dataset, cache, folder)
+    path = _copy(dataset, cache, folder, embedder)
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("DELETE FROM link")
     connection.close()
-    return Trivet.open(settings=Settings(path=str(path), embedder="stock", background=False))
+    return Trivet.open(settings=Settings(path=str(path), embedder=embedder, background=False))
 
 
 def keep_titles_only(path: Path) -> None:
@@ -247,8 +249,8 @@ def size_of_graph(bench: Bench) -> dict[str, int]:
     return {"mentions": mentions, "concepts": concepts, "shared concepts": int(shared or 0)}
 
 
-def _copy(dataset: Dataset, cache: Path, folder: Path) -> Path:
-    with open_bench(dataset, cache, "stock") as bench:
+def _copy(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Path:
+    with open_bench(dataset, cache, embedder) as bench:
         path = folder / Path(bench.trivet.settings.path).name
         bench.trivet.engine.store.upkeep.backup(path)
     return path

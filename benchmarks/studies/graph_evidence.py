@@ -4,7 +4,8 @@
     python benchmarks/studies/graph_report.py docs/results/graph.json
 
 Stores are kept in the lab's cache; a first run embeds about 45,000 documents. Corpora that are not asked for keep the
-figures of an earlier run, and each says which code measured it.
+figures of an earlier run, and each says which code measured it. All are those of one embedder, the shipped one unless
+another is named.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+from embedder import add_embedder, check_same, identity
 from graph_arms import (
     COMPARED,
     EVERYWHERE,
@@ -166,7 +168,9 @@ def main() -> None:
     options = _options()
     results = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {"corpora": {}}
     if options.only:
-        results["manifest"] = manifest() | {"measured": results.get("manifest", {}).get("measured", {})}
+        check_same(results, options.embedder, options.output)
+        about = manifest() | {"embedder": identity(options.embedder)}
+        results["manifest"] = about | {"measured": results.get("manifest", {}).get("measured", {})}
     for name in options.only:
         started = time.monotonic()
         results["corpora"][name] = measure_corpus(name, options)
@@ -189,22 +193,22 @@ def measure_corpus(name: str, options: argparse.Namespace) -> dict[str, Any]:
     cache = options.cache or cache_folder()
     dataset = _dataset(name)
     measured: dict[str, Any] = {}
-    with open_bench(dataset, cache, "stock") as opened:
+    with open_bench(dataset, cache, options.embedder) as opened:
         if options.reread:
             opened.trivet.engine.store.upkeep.rebuild_graph()
             opened.trivet.drain()
-    with open_bench(dataset, cache, "stock") as opened:
-        bench = Bench(fewer(dataset, options.queries) if options.queries else dataset, opened.trivet)
+    with open_bench(dataset, cache, options.embedder) as opened:
+        bench = Bench(_asked(dataset, options), opened.trivet)
         arms = Arms(bench)
         for question, answer in QUESTIONS.items():
             _say(f"{name}: {question}")
             measured[question] = answer(arms)
     if name in FILES:
         _say(f"{name}: graphs")
-        measured["graphs"] = graphs(dataset, cache, options.queries)
+        measured["graphs"] = graphs(dataset, cache, options)
     if any(document.links for document in dataset.documents):
         _say(f"{name}: links")
-        measured["links"] = links(dataset, cache, options.queries)
+        measured["links"] = links(dataset, cache, options)
     return measured
 
 
@@ -293,16 +297,16 @@ QUESTIONS: Mapping[str, Callable[[Arms], dict[str, Any]]] = {
 }
 
 
-def graphs(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Any]:
+def graphs(dataset: Dataset, cache: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Graphs from the rules, from given triples and from both: against two legs, and against the rules."""
     found: dict[str, Measured] = {}
     about: dict[str, Any] = {}
     two: Measured | None = None
     for source in SOURCES:
         with tempfile.TemporaryDirectory() as folder:
-            opened, counts = _source(source, dataset, cache, Path(folder))
+            opened, counts = _source(source, dataset, cache, Path(folder), options.embedder)
             with opened:
-                arms = Arms(Bench(fewer(dataset, queries) if queries else dataset, opened.trivet))
+                arms = Arms(Bench(_asked(dataset, options), opened.trivet))
                 two = two or arms.two_legs()
                 about[source] = {"triples": counts, "spoke": round(arms.spoke(), 4), **size_of_graph(opened)}
                 mine = {f"{source} graph={w:g}": arms.three_legs(three(w)) for w in SOURCE_WEIGHTS}
@@ -317,14 +321,14 @@ def graphs(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Any]
     }
 
 
-def links(dataset: Dataset, cache: Path, queries: int | None) -> dict[str, Row]:
+def links(dataset: Dataset, cache: Path, options: argparse.Namespace) -> dict[str, Row]:
     """The gain over two legs with the memories' links in the graph, and with concepts alone."""
     found: dict[str, Measured] = {}
-    asked = fewer(dataset, queries) if queries else dataset
-    with open_bench(dataset, cache, "stock") as opened:
+    asked, embedder = _asked(dataset, options), options.embedder
+    with open_bench(dataset, cache, embedder) as opened:
         arms = Arms(Bench(asked, opened.trivet))
         two, found["concepts and links"] = arms.two_legs(), arms.three_legs(three(DEFAULT_WEIGHT))
-    with tempfile.TemporaryDirectory() as folder, open_without_links(dataset, cache, Path(folder)) as trivet:
+    with tempfile.TemporaryDirectory() as folder, open_without_links(dataset, cache, Path(folder), embedder) as trivet:
         found["concepts alone"] = Arms(Bench(asked, trivet)).three_legs(three(DEFAULT_WEIGHT))
     return rows(found, dict.fromkeys(found, two))
 
@@ -377,10 +381,14 @@ def _hash_of_code() -> str:
     return digest.hexdigest()
 
 
-def _source(source: Source, dataset: Dataset, cache: Path, folder: Path) -> tuple[Bench, dict[str, int]]:
+def _source(source: Source, dataset: Dataset, cache: Path, folder: Path, embedder: str) -> tuple[Bench, dict[str, int]]:
     if source == "rules":
-        return open_bench(dataset, cache, "stock"), {}
-    return open_with(source, dataset, cache, folder, find_data_folder())
+        return open_bench(dataset, cache, embedder), {}
+    return open_with(source, dataset, cache, folder, find_data_folder(), embedder)
+
+
+def _asked(dataset: Dataset, options: argparse.Namespace) -> Dataset:
+    return fewer(dataset, options.queries) if options.queries else dataset
 
 
 def _dataset(name: str) -> Dataset:
@@ -405,6 +413,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--reread", action="store_true", help="read all memories for their concepts anew first")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--output", type=Path, default=Path("docs/results/graph.json"))
+    add_embedder(parser)
     return parser.parse_args()
 
 

@@ -421,7 +421,8 @@ def manifest(results: Results) -> str:
     about = results["manifest"]
     commits = sorted({one.get("commit", about["commit"])[:12] for one in measured.values()})
     text = (
-        f"Commit {', '.join(commits)}, code {', '.join(sorted(codes))} (SHA-256 over graph, legs and fusion), "
+        f"Embedder {about['embedder']}. Commit {', '.join(commits)}, code {', '.join(sorted(codes))} "
+        "(SHA-256 over graph, legs and fusion), "
         f"{about['date']}, {minutes:.0f} minutes on one of two shared cores. {about['resamples']:,} resamples, seed "
         f"{about['seed']}. Versions, constants and checksums of the data are in `graph.json`."
     )

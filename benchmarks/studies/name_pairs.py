@@ -1,4 +1,4 @@
-"""Can the nearness of two names' vectors tell that they mean the same? On labelled pairs, with the bundled model.
+"""Can the nearness of two names' vectors tell that they mean the same? On labelled pairs.
 
     python benchmarks/studies/name_pairs.py
 
@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from embedder import add_embedder, identity
 
 from trivet.graph.canonical import canonical
 from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, words_of
@@ -50,12 +51,12 @@ class Pair(msgspec.Struct, frozen=True):
         return self.open and bool(words_of(self.first) & words_of(self.second))
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path, embedder: str) -> list[Pair]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    embedder = load()
-    assert embedder is not None
-    firsts, seconds = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
+    model = load(embedder)
+    assert model is not None
+    firsts, seconds = (model.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
     cosines = np.sum(firsts * seconds, axis=1)
     return [
         Pair(row["label"] == "same", row["kind"], row["a"], row["b"], float(cosine))
@@ -111,14 +112,13 @@ def _by_vector(cosine: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=OUTPUT)
-    output: Path = parser.parse_args().output
-    pairs = read_pairs(PAIRS)
+    add_embedder(parser)
+    options = parser.parse_args()
+    pairs = read_pairs(PAIRS, options.embedder)
     same = sum(pair.same for pair in pairs)
     compared = [pair for pair in pairs if pair.compared]
-    embedder = load()
-    assert embedder is not None
     result = {
-        "embedder": embedder.identity,
+        "embedder": identity(options.embedder),
         "pairs": {"same": same, "different": len(pairs) - same},
         "thresholds": {"same": SAME, "different": DIFFERENT},
         "fates": decided(pairs),
@@ -127,7 +127,7 @@ def main() -> None:
         "nearest_different_by_vectors_alone": nearest_wrong(pairs),
         "nearest_different_after_the_rules": nearest_wrong(compared),
     }
-    output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    options.output.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(json.dumps({name: result[name] for name in ("pairs", "thresholds", "fates")}, indent=1))
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from embedder import add_embedder, identity
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -161,11 +162,13 @@ def main() -> None:
     parser.add_argument("--queries", type=int, help="of each set; all if none")
     parser.add_argument("--output", type=Path)
     parser.add_argument("sets", nargs="+")
+    add_embedder(parser)
     given = parser.parse_args()
     server = Server(given.url)
-    result: Figures = {"manifest": manifest("studies/postgres_likeness.py"), "sets": {}}
+    about = manifest("studies/postgres_likeness.py", embedder=identity(given.embedder))
+    result: Figures = {"manifest": about, "sets": {}}
     for name in given.sets:
-        with open_bench(import_original(name)) as bench:
+        with open_bench(import_original(name), embedder=given.embedder) as bench:
             figures = measured(bench, server, name, given.queries)
             figures["index against exact"] = index_beside(bench, server, f"{name}-index", 200)
             print(name, json.dumps(figures["index against exact"]), flush=True)

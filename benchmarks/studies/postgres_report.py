@@ -72,7 +72,8 @@ def index(sets: Figures) -> str:
 
 def manifest(results: Figures) -> str:
     told = results["manifest"]
-    return f"Made by `{told['command']}` at {told['commit'][:12]} on {told['machine']}, {told['date']}."
+    embedder = f" with the vectors of {told['embedder']}" if "embedder" in told else ""
+    return f"Made by `{told['command']}`{embedder} at {told['commit'][:12]} on {told['machine']}, {told['date']}."
 
 
 if __name__ == "__main__":

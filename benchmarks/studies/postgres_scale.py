@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import psutil
 import psycopg
+from embedder import add_embedder, identity
 from postgres_rows import DIMENSION, TABLES, Tenant, copy, vocabulary
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -34,13 +35,12 @@ from trivet import Trivet, load_settings
 from trivet.analyse import ANALYSER_VERSION
 from trivet.graph.extract import EXTRACTION_VERSION
 from trivet.memory.engine import Shared, open_engine
-from trivet.models.embed import load
 from trivet.settings import Settings
 
 LARGE, SMALL = "large", "t{:04d}"
 QUERIES = 200
 VISITS = 1_000
-MODEL = """INSERT INTO embedding_model (tenant, identity, spec, dimension, serving) VALUES (%s, %s, 'bundled', %s, true)
+MODEL = """INSERT INTO embedding_model (tenant, identity, spec, dimension, serving) VALUES (%s, %s, %s, %s, true)
            RETURNING model"""
 TENANT = "INSERT INTO tenant (tenant, last_key, last_concept) VALUES (%s, %s, 200)"
 META = "INSERT INTO meta (tenant, name, value) VALUES (%s, %s, %s)"
@@ -48,10 +48,8 @@ META = "INSERT INTO meta (tenant, name, value) VALUES (%s, %s, %s)"
 Figures = dict[str, Any]
 
 
-def fill(administrator: str, sizes: dict[str, int]) -> Figures:
+def fill(administrator: str, sizes: dict[str, int], embedder: str) -> Figures:
     """Without checks of foreign keys, which hold by construction."""
-    embedder = load("bundled")
-    assert embedder is not None
     words = vocabulary()
     took: Figures = {}
     with psycopg.connect(administrator) as connection:
@@ -59,7 +57,7 @@ def fill(administrator: str, sizes: dict[str, int]) -> Figures:
         models = {}
         for name, size in sizes.items():
             connection.execute(TENANT, (name, size))
-            row = connection.execute(MODEL, (name, embedder.identity, DIMENSION)).fetchone()
+            row = connection.execute(MODEL, (name, identity(embedder), embedder, DIMENSION)).fetchone()
             assert row is not None
             models[name] = row[0]
             for maker, version in (("analyser", ANALYSER_VERSION), ("extraction", EXTRACTION_VERSION)):
@@ -153,17 +151,18 @@ def main() -> None:
     parser.add_argument("--tenants", type=int, default=1_000)
     parser.add_argument("--small", type=int, default=1_000, help="memories of each of the many tenants")
     parser.add_argument("--filled", action="store_true", help="the rows of an earlier run are there")
+    add_embedder(parser)
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    settings = load_settings(path=given.url, background=False)
+    settings = load_settings(path=given.url, background=False, embedder=given.embedder)
     shared = Shared.of(settings)  # makes the schema
     sizes = {LARGE: given.large, **{SMALL.format(number): given.small for number in range(given.tenants)}}
-    filled = {} if given.filled else fill(given.administrator, sizes)
+    filled = {} if given.filled else fill(given.administrator, sizes, given.embedder)
     server = Trivet.of(open_engine(msgspec.structs.replace(settings, tenant=LARGE), shared))
     file = given.work / f"{LARGE}.db"
     file.unlink(missing_ok=True)
     server.backup(file)
-    with Trivet.open(file, background=False) as embedded:
+    with Trivet.open(file, background=False, embedder=given.embedder) as embedded:
         in_one = large(server, embedded)
     print(json.dumps(in_one), flush=True)
     over_many, visits = many(settings, shared, given.tenants)
@@ -175,8 +174,9 @@ def main() -> None:
     )
     server.close()
     shared.close()
+    memories = given.large + given.tenants * given.small
     result = {
-        "manifest": manifest("studies/postgres_scale.py", memories=given.large + given.tenants * given.small),
+        "manifest": manifest("studies/postgres_scale.py", memories=memories, embedder=identity(given.embedder)),
         "rows": filled,
         f"{given.large:,} in one tenant": in_one,
         f"{given.tenants * given.small:,} over {given.tenants:,} tenants": over_many,

@@ -3,7 +3,8 @@
     TRIVET_DATA=/path/to/originals python benchmarks/studies/trained.py --kept KEPT --output docs/results/trained.json
 
 Every arm goes through the whole read path with the shipped int8 files. What an arm gives for each query is kept in the
-folder KEPT, so that a long run can be broken off and taken up again; `--queries` bounds how many of a corpus the
+folder KEPT under the identity of its embedder, so that a long run can be broken off and taken up again and values of an
+earlier model are never taken for those of a later one; `--queries` bounds how many of a corpus the
 rerankers are asked (drawn by a hash of the id), since they take a tenth of a second each.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from embedder import SHIPPED, add_embedder, identity
 
 from trivet.lab.bench import open_bench
 from trivet.lab.catalog import import_original
@@ -40,6 +42,8 @@ NO_HURRY_MS = 600_000
 
 
 class Arm(msgspec.Struct, frozen=True):
+    """`bundled` stands for the embedder that the study is asked about."""
+
     embedder: str
     recipe: str = "default"
 
@@ -73,13 +77,14 @@ def main() -> None:
 
 
 def _kept(options: argparse.Namespace, dataset: Dataset, arm: str) -> None:
-    file = _file(options.kept, dataset.name, arm)
+    file = _file(options, dataset.name, arm)
     if file.exists():
         return
     how = ARMS[arm]
     chosen = _sample(dataset, options.queries) if how.reads_pairs else dataset
     print(f"{dataset.name}: {arm}, {len(chosen.queries)} queries", file=sys.stderr, flush=True)
-    with open_bench(dataset, options.cache, how.embedder, rerank_time_limit_ms=NO_HURRY_MS) as bench:
+    embedder = _embedder(options, arm)
+    with open_bench(dataset, options.cache, embedder, rerank_time_limit_ms=NO_HURRY_MS) as bench:
         run = {query.id: bench.ranked(query, how.recipe, DEEP) for query in chosen.queries}
     lists = {
         query: [(document, -float(rank)) for rank, (document, _) in enumerate(found)] for query, found in run.items()
@@ -88,8 +93,14 @@ def _kept(options: argparse.Namespace, dataset: Dataset, arm: str) -> None:
     file.write_text(json.dumps({name: dict(values) for name, values in measured.per_query.items()}), encoding="utf-8")
 
 
-def _file(folder: Path, corpus: str, arm: str) -> Path:
-    return folder / f"{corpus}-{arm.replace(', ', '-').replace(' ', '_')}.json"
+def _file(options: argparse.Namespace, corpus: str, arm: str) -> Path:
+    model = identity(_embedder(options, arm)).replace("/", "-")
+    return Path(options.kept / f"{corpus}-{arm.replace(', ', '-').replace(' ', '_')}-{model}.json")
+
+
+def _embedder(options: argparse.Namespace, arm: str) -> str:
+    named = ARMS[arm].embedder
+    return str(options.embedder) if named == SHIPPED else named
 
 
 def _sample(dataset: Dataset, most: int | None) -> Dataset:
@@ -107,7 +118,7 @@ def summary(options: argparse.Namespace) -> dict[str, Any]:
         (corpus, arm): json.loads(file.read_text(encoding="utf-8"))
         for corpus in options.corpora
         for arm in options.arms
-        if (file := _file(options.kept, corpus, arm)).exists()
+        if (file := _file(options, corpus, arm)).exists()
     }
     rows: dict[str, Any] = {}
     for arm in options.arms:
@@ -116,7 +127,7 @@ def summary(options: argparse.Namespace) -> dict[str, Any]:
         if arm != BASE and public:
             rows[arm]["mean difference"] = _mean_difference(kept, public, arm)
     return {
-        "manifest": environment(),
+        "manifest": environment() | {"embedders": {arm: identity(_embedder(options, arm)) for arm in options.arms}},
         "base": BASE,
         "queries a reranker was asked": options.queries,
         "arms": rows,
@@ -185,6 +196,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--kept", type=Path, required=True, help="where each arm's values are kept")
     parser.add_argument("--output", type=Path, default=Path("docs/results/trained.json"))
+    add_embedder(parser)
     return parser.parse_args()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,11 +21,16 @@ from trivet.models.http import Limits, post_json
 OPENAI_HOST = "api.openai.com"
 OPENAI_KEY = "OPENAI_API_KEY"
 OTHER_KEY = "TRIVET_LLM_API_KEY"
-# A batch of short answers comes within seconds; a server that is silent for half a minute has a problem.
-LIMITS = Limits(seconds=30.0, deadline=90.0, attempts=2, most_bytes=2**20)
+# A local model sends nothing until its whole answer is made: half a billion parameters on one core took 140 s for a
+# batch of four short texts (docs/results/language_model.md).
+LIMITS = Limits(seconds=180.0, deadline=360.0, attempts=2, most_bytes=2**20)
 MOST_TOKENS = 2_000
 # After so many failed requests in a row the endpoint is taken to be down.
 PATIENCE = 3
+# Braces at which the JSON of an answer may begin: chatter before it seldom holds more.
+MOST_BEGINNINGS = 8
+_brace = re.compile("{")
+_decoder = json.JSONDecoder()
 
 
 class BadAnswer(Exception):
@@ -56,7 +63,7 @@ class Chat:
             "response_format": {"type": "json_object"},
         }
         bounds = limits or self._limits
-        return _value(_text(post_json(self.endpoint, body, self._key, bounds, self._wait, self.model)))
+        return _value(*_text(post_json(self.endpoint, body, self._key, bounds, self._wait, self.model)))
 
     @staticmethod
     def _is_openai(base: str) -> bool:
@@ -85,22 +92,45 @@ def _checked(text: str) -> Spec:
     return spec
 
 
-def _text(answer: Any) -> str:
+def _text(answer: Any) -> tuple[str, bool]:
+    """What the model said, and whether it was cut off."""
     try:
-        text = answer["choices"][0]["message"]["content"]
-    except (KeyError, TypeError, IndexError):
+        choice = answer["choices"][0]
+        text, cut_off = choice["message"]["content"], choice.get("finish_reason") == "length"
+    except (KeyError, TypeError, IndexError, AttributeError):
         raise EmbedderError("the answer is no chat completion: is the address right?") from None
     if not isinstance(text, str):
         raise BadAnswer("the answer holds no text")
-    return text
+    return text, cut_off
 
 
-def _value(text: str) -> Any:
-    """Models like to put JSON into a fence, which is forgiven; anything else around it is not."""
-    bare = text.strip()
-    if bare.startswith("```"):
-        bare = bare.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    try:
-        return json.loads(bare)
-    except (ValueError, RecursionError):
-        raise BadAnswer("the answer is not JSON") from None
+def _value(text: str, cut_off: bool) -> Any:
+    """The first JSON object in the answer: small models put it into a fence, or say something before or after it."""
+    for brace in islice(_brace.finditer(text), 1 if cut_off else MOST_BEGINNINGS):  # an inner object is no answer
+        found = _closed(text[brace.start() :]) if cut_off else text[brace.start() :]
+        try:
+            return _decoder.raw_decode(found)[0]
+        except (ValueError, RecursionError):
+            continue
+    if cut_off:
+        raise BadAnswer("the answer broke off: the model said too much, or its context is too small")
+    raise BadAnswer("the answer is not JSON")
+
+
+def _closed(text: str) -> str:
+    """An answer that broke off, up to the last whole entry of a list: small models repeat themselves until then."""
+    open_ones: list[str] = []
+    whole, closers = len(text), ""
+    quoted = escaped = False
+    for at, character in enumerate(text):
+        if quoted:
+            escaped, quoted = character == "\\" and not escaped, character != '"' or escaped
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            open_ones.append(character)
+        elif character in "}]" and open_ones:
+            open_ones.pop()
+        elif character == "," and open_ones[-1:] == ["["]:
+            whole, closers = at, "".join("]" if one == "[" else "}" for one in reversed(open_ones))
+    return text[:whole] + closers

@@ -13,13 +13,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "studies"))
 
+import arms
+from embedder import check_same
 from graph_arms import FILES, Farthest, by_nearness, moved, open_with, size_of_graph, usable
 from graph_evidence import chosen_on, is_unsure, leave_one_out, over_corpora, verdict
 from tables import chance, interval, marked, signed
 
+from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, open_bench
 from trivet.lab.dataset import Dataset, Document, Judgement, Query
 from trivet.lab.significance import holm
+from trivet.search.recipe import parse_recipe
+from trivet.types import Filter, Ranking
 
 
 def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, Any]:
@@ -135,13 +140,29 @@ def test_given_triples_replace_what_the_rules_found_but_for_titles(tmp_path: Pat
     folder.mkdir()
     with open_bench(dataset, cache, "stock") as bench:
         before = concepts_of(bench)
-    opened, counts = open_with("triples", dataset, cache, folder, tmp_path / "data")
+        assert ids_of(arms.Vectors(bench).ranking(dataset.queries[0], 2)) == ids_of(dense_leg(bench))
+    opened, counts = open_with("triples", dataset, cache, folder, tmp_path / "data", "stock")
     with opened:
         assert concepts_of(opened) == {"adaberg", "carldahl", "boat"}
         assert size_of_graph(opened) == {"mentions": 4, "concepts": 3, "shared concepts": 1}
     assert counts == {"kept": 2, "not three texts": 2}
     with open_bench(dataset, cache, "stock") as bench:
         assert concepts_of(bench) == before == {"adaberg", "berg", "carldahl", "dahl", "oslo"}
+
+
+def dense_leg(bench: Bench) -> Ranking:
+    question, recipe = analyse_query(bench.dataset.queries[0].text), parse_recipe("legs(dense)")
+    return bench.legs.retrieve(bench.trivet.engine, question, Filter(), recipe).rankings[0]
+
+
+def ids_of(ranking: Ranking) -> list[str]:
+    return [one.id for one in ranking.candidates]
+
+
+def test_figures_of_two_embedders_never_share_a_file(tmp_path: Path) -> None:
+    check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, "stock", tmp_path)
+    with pytest.raises(SystemExit, match="was measured with all-MiniLM-L6-v2"):
+        check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, "bundled", tmp_path)
 
 
 def concepts_of(bench: Bench) -> set[str]:

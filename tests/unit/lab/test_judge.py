@@ -255,6 +255,18 @@ def test_a_bad_judge_is_counted_and_given_up(desk: Desk, answer: str | None, rea
     assert len(server.bodies) == 3
 
 
+def test_a_small_model_that_grades_one_of_a_batch_is_asked_about_the_others_alone(desk: Desk) -> None:
+    record = desk.record
+    with chat_server(
+        lambda content: f"Sure! ```json\n{_grades({'texts': content['texts'][:1]})}\n```\nDone."
+    ) as server:
+        left = judge_by_endpoint(Chat(server.spec), desk.pool, dataset_of(desk.pool), record)
+    assert set(left) == {"sensitive: never sent"}
+    assert len(record.grades) + left["sensitive: never sent"] == len(desk.pool.entries)
+    sent = [json.loads(json.loads(body)["messages"][1]["content"])["texts"] for body in server.bodies]
+    assert sum(len(texts) == 1 for texts in sent) > sum(len(texts) > 1 for texts in sent) > 0
+
+
 def test_the_commands_pool_judge_tell_and_export(
     folder: Path, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -100,6 +100,8 @@ def _changed(proposal: Proposal, answer: Any, near_by: Mapping[str, Memory]) -> 
         raise BadAnswer(f"the answer would {action} a memory that it was not shown")
     if action == "nothing" or not isinstance(content, str) or not content.strip():
         content = proposal.content
+    if action != "nothing" and content.strip() in {one.content.strip() for one in near_by.values()}:
+        raise BadAnswer("the answer gives a stored memory back, and what was proposed would be lost")
     if len(content) > LONGEST_CONTENT:
         raise BadAnswer("the answer's text is too long")
     return msgspec.structs.replace(

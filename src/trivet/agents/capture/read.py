@@ -98,12 +98,15 @@ def _items(answer: Any, messages: Sequence[str]) -> tuple[list[Statement], int]:
     found, bad = [], 0
     for item in items:
         given = {name: item.get(name) for name in ("content", "kind", "quote")} if isinstance(item, dict) else {}
-        content, quote, kind = given.get("content"), given.get("quote"), _KINDS.get(str(given.get("kind")))
-        quoted = (
-            isinstance(quote, str) and len(quote) >= SHORTEST_QUOTE and " ".join(quote.split()).lower() in conversation
-        )
-        if kind and quoted and isinstance(content, str) and SHORTEST_CONTENT <= len(content.strip()) <= LONGEST_CONTENT:
+        content, kind = given.get("content"), _KINDS.get(str(given.get("kind")))
+        # Small models leave the quote out and give the user's own sentence as the content, which is a quote too.
+        quote = next((one for one in (given.get("quote"), content) if _stands_in(one, conversation)), None)
+        if kind and quote and isinstance(content, str) and SHORTEST_CONTENT <= len(content.strip()) <= LONGEST_CONTENT:
             found.append(Statement(" ".join(content.split()), kind, f"You said: {str(quote)[:LONGEST_SHOWN_QUOTE]}"))
         else:
             bad += 1
     return found, bad
+
+
+def _stands_in(quote: Any, conversation: str) -> bool:
+    return isinstance(quote, str) and len(quote) >= SHORTEST_QUOTE and " ".join(quote.split()).lower() in conversation

@@ -34,7 +34,8 @@ UNSURE = 0.5
 SHARE = 0.5
 MOST_REWRITES = 3
 LONGEST_REWRITE = 500
-MOST_TOKENS = 300
+# Three rewrites need some sixty. A small model that begins to repeat itself goes on until it is cut off.
+MOST_TOKENS = 150
 MOST_BYTES = 2**18
 NO_LANGUAGE_MODEL = "expand: the settings name no language model (expand_llm), so the question was asked as it is"
 INSTRUCTION = (

@@ -51,6 +51,16 @@ def test_what_it_picks_is_proposed_with_the_users_words(opened: Opened, talk: Co
         assert len(server.bodies) == 1
 
 
+def test_a_small_model_that_gives_the_users_own_sentence_and_no_quote_is_understood(
+    opened: Opened, talk: Conversation
+) -> None:
+    with says(picks({"content": SAID, "kind": "decision"})) as server:
+        memory = opened(capture_llm=server.spec)
+        talk.user(SAID)
+        learn(memory, talk.event)
+        assert read_waiting(memory).proposed == 1
+
+
 def test_what_nobody_said_is_dropped(opened: Opened, talk: Conversation) -> None:
     answer = picks(item(quote="the user never said so"), {"content": 7}, item(kind="gossip"), item(content="x" * 9_000))
     with says(answer) as server:
@@ -157,6 +167,11 @@ def curated(opened: Opened, answer: Any) -> tuple[Trivet, str, str, list[str]]:
         curate(memory)
         assert curate(memory).curated == 0, "each is looked at once"
         return memory, id, old, server.bodies
+
+
+def test_a_small_model_that_gives_the_stored_memory_back_does_not_lose_what_was_proposed(opened: Opened) -> None:
+    memory, id, _, _ = curated(opened, lambda question: {"action": "add", "content": question["stored"][0]["content"]})
+    assert memory.inbox_show(id).content == "The relay has listened on port 7002 since May."
 
 
 @pytest.mark.parametrize("action", ["update", "supersede"])
