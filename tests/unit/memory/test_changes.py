@@ -181,6 +181,23 @@ def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet
     assert new not in [hit.id for hit in narrowed]
 
 
+@pytest.mark.parametrize(("probability", "lifted"), [(0.5, False), (0.95, True)])
+def test_a_later_one_that_hardly_answers_takes_the_place_only_where_it_is_sure(
+    bundled: Trivet, probability: float, lifted: bool
+) -> None:
+    old = bundled.remember(TREASURER, created_at=LAST_YEAR).id
+    for deputy in ("Ada", "Ben", "Cem"):
+        bundled.remember(f"{deputy} helps the treasurer of the choir.", created_at=LAST_YEAR)
+    new = bundled.remember("The choir sings in Graz.").id
+    bundled.drain()
+    store = bundled.engine.store
+    by_id = store.memories.get_many([old, new])
+    store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], probability)])
+    found = [hit.id for hit in bundled.recall("who is the treasurer of the choir", limit=10).hits]
+    assert found[0] == (new if lifted else old)
+    assert set(found) >= {old, new}
+
+
 def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
     bundled: Trivet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,11 +29,13 @@ BEHIND = 5
 COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-# From this verdict on the later takes the earlier's place: nearly all updates behind it are lifted so, and every
-# seventh look-alike. A wrong order costs less than an outdated answer: both are shown.
+# From this verdict on the later takes the earlier's place, if it answers nearly as well by itself: directly behind it,
+# or with so much of its score. In a store most neighbours are no updates, and without that every eighth plain question
+# found another memory first (docs/decisions/0029).
 LIFTED = 0.3
-# From this one on it comes along though no leg found it. Set high by judgement, not measured.
-BROUGHT = 0.75
+NEARLY = 0.65
+# From this one on it takes it in any case, and comes along though no leg found it.
+BROUGHT = 0.85
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -109,7 +111,10 @@ def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -
     if lower < upper:
         return pair.sure
     # What holds the query's words or identifiers as they stand keeps its place before what does not.
-    return pair.probability >= LIFTED and hits[upper].exactness <= hits[lower].exactness
+    if hits[upper].exactness > hits[lower].exactness:
+        return False
+    nearly = lower == upper + 1 or hits[lower].score >= NEARLY * hits[upper].score
+    return pair.probability >= BROUGHT or (pair.probability >= LIFTED and nearly)
 
 
 def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:
