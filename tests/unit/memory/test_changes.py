@@ -187,15 +187,14 @@ def test_a_later_one_that_hardly_answers_takes_the_place_only_where_it_is_sure(
 ) -> None:
     old = bundled.remember(TREASURER, created_at=LAST_YEAR).id
     for deputy in ("Ada", "Ben", "Cem"):
-        bundled.remember(f"{deputy} helps the treasurer of the choir.", created_at=LAST_YEAR)
-    new = bundled.remember("The choir sings in Graz.").id
+        bundled.remember(f"{deputy} was elected by the choir.", created_at=LAST_YEAR)
+    new = bundled.remember("Graz is far away.").id
     bundled.drain()
     store = bundled.engine.store
     by_id = store.memories.get_many([old, new])
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], probability)])
-    found = [hit.id for hit in bundled.recall("who is the treasurer of the choir", limit=10).hits]
-    assert found[0] == (new if lifted else old)
-    assert set(found) >= {old, new}
+    found = [hit.id for hit in bundled.recall("who is the treasurer of the choir", relevance_at_least=0.0).hits]
+    assert (found.index(new) < found.index(old)) is lifted
 
 
 def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
