@@ -17,9 +17,10 @@ from trivet import Trivet
 
 WRITTEN = Path(__file__).parents[1] / "support" / "store_0_1"
 CALLS: list[dict[str, Any]] = json.loads((WRITTEN / "answers.json").read_text(encoding="utf-8"))
-# What has come since: noise is left out, a reranker reads where the first look is unsure, and of two hits on one matter
-# the later stands first; so the hits are compared and not their order.
-AS_THEN: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off"}
+# What has come since: noise is left out, a reranker reads where the first look is unsure, and long memories no longer
+# come first; of two hits on one matter the later stands first, so the hits are compared and not their order.
+WEIGHTS = "convex(norm=spread, norm.graph=raw, lexical=1, dense=8, graph=8) | chance(0) | walk(even=0)"
+AS_THEN: dict[str, Any] = {"relevance_at_least": 0.0, "rerank": "off", "recipe": WEIGHTS}
 # Full seconds were written with their microseconds, once.
 WITHOUT_FRACTION = re.compile(r"\.000000Z")
 
