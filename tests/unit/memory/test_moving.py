@@ -98,7 +98,8 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
 
     def ask() -> None:
         while not over.is_set():
-            answers.append(trivet.recall(f"staging database port {len(answers)}"))
+            # Another text each time, so that no vector is at hand, and no number that a note has.
+            answers.append(trivet.recall("staging database port" + "?" * len(answers)))
             begun.set()
 
     asking = threading.Thread(target=ask)
@@ -110,7 +111,8 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
     finally:
         over.set()
         ended(asking)
-    assert all(answer.hits[0].content == NOTES[0] and not answer.health.degraded for answer in answers)
+    assert not [answer.health for answer in answers if answer.health.degraded]
+    assert {answer.hits[0].content for answer in answers} == {NOTES[0]}
     assert (answers[0].health.embedder or "").startswith("all-MiniLM-L6-v2/")
     assert (last.health.embedder or "").startswith("trivet-embedder/")
 
