@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from trivet.errors import LegFailed
 from trivet.search.legs.leg import Leg, LegQuery
-from trivet.types import Contribution, Ranking, Why
+from trivet.store.records import Model
+from trivet.types import Candidate, Contribution, Ranking, Why
 
 NAME = "dense"
 # Cosine of unit vectors.
@@ -18,10 +19,17 @@ def _search(query: LegQuery) -> Ranking:
     if serving is None:
         query.embedding.check_key()  # then that is the reason, and says more
         raise LegFailed("no memory has been embedded yet")
-    vector = query.embedding.query_vector(serving, query.question.text)
-    recipe = query.recipe
-    found = query.store.vectors.search(serving, vector, query.filter, recipe.depth, recipe.chance)
+    found = _nearest(query, serving)
+    now = query.embedding.serving()
+    if now is not None and now.model != serving.model:  # the store has just moved: what was searched was half gone
+        found = _nearest(query, now)
     return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
+
+
+def _nearest(query: LegQuery, model: Model) -> list[Candidate]:
+    vector = query.embedding.query_vector(model, query.question.text)
+    recipe = query.recipe
+    return query.store.vectors.search(model, vector, query.filter, recipe.depth, recipe.chance)
 
 
 def _told(part: Contribution, why: Why) -> str:
