@@ -12,7 +12,9 @@ from trivet.cli.output import line
 from trivet.cli.session import Session
 
 DATASET = typer.Argument(
-    metavar="DATASET", help="A folder in the plain layout, an imported name, or `house`.", show_default=False
+    metavar="DATASET",
+    help="A folder in the plain layout, an imported name, `house`, `mixed/dev` or `mixed/test`.",
+    show_default=False,
 )
 EMBEDDER = typer.Option("--embedder", metavar="SPEC", help="The embedder, as in the settings.")
 BASE = typer.Argument(metavar="BASE", help="The folder of the arm to measure against.", show_default=False)
