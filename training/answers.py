@@ -7,7 +7,7 @@ Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table s
 (a score above 0 means: it answers) and by list; on question and passage sets it is held to what the model thought
 before. Two halves of the small stores are trained apart, so that each can be scored by a model that never saw it:
 what is fitted on these scores later must not trust them more than it may. Writes the weights without the word table,
-and OUT/scores-NAME.npz.
+the halves' in eight bits, and OUT/scores-NAME.npz. `--again` reads the weights that OUT has, to score other candidates.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import lzma
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from encoder import Reranker, Shape, State, Texts, load_reranker, ready, save_half, scored, shape_of
+from bases import packed
+from encoder import Reranker, Shape, State, Texts, load_half, load_reranker, ready, save_half, scored, shape_of
 from optimiser import ClockedAdamW
 
 LONGEST_TOKENS = 300
@@ -35,7 +37,6 @@ RATE = 6e-5
 OWN_SHARE = 0.5
 HELD_TO_BEFORE = 0.5
 WORDS = "encoder.words.weight"
-LOWER_LAYERS = tuple(f"encoder.layers.{number}." for number in range(3))
 
 
 class Material:
@@ -70,25 +71,34 @@ def main() -> None:
     texts = material.texts()
     start = load_reranker(options.model, options.words)
     shape = shape_of(start, options.relu)
-    before = _scores(start, shape, texts, lists, device)
-    found: dict[str, Any] = {
-        f"{name}-before": _score(start, shape, texts, pairs, device) for name, pairs in stores.items()
-    }
-    for half in () if options.whole_only else (0, 1):
-        seen = [number for number, one in enumerate(lists) if one["half"] in (None, half)]
-        state = trained(start, shape, texts, lists, seen, before, options, device, seed=half)
-        found |= {f"{name}-half{half}": _score(state, shape, texts, pairs, device) for name, pairs in stores.items()}
-    state = trained(start, shape, texts, lists, list(range(len(lists))), before, options, device, seed=2)
-    found |= {f"{name}-whole": _score(state, shape, texts, pairs, device) for name, pairs in stores.items()}
+    found: dict[str, Any] = {}
+    for name, state in states(options, start, shape, texts, lists, device):
+        found |= {f"{store}-{name}": _score(state, shape, texts, pairs, device) for store, pairs in stores.items()}
     for name, pairs in stores.items():
         found |= {f"{name}-{column}": pairs[column] for column in ("query", "place", "half")}
-    options.output.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(options.output / f"scores-{options.model.stem}.npz", **found)
-    kept = {name: value for name, value in state.items() if name != WORDS}
-    # Two files, since one of six layers is more than some ways back take.
-    lower = {name for name in kept if name.startswith(LOWER_LAYERS)}
-    save_half({name: kept[name] for name in lower}, options.output / f"{options.model.stem}.lower.npz")
-    save_half({name: kept[name] for name in kept.keys() - lower}, options.output / f"{options.model.stem}.upper.npz")
+
+
+def states(
+    options: argparse.Namespace, start: State, shape: Shape, texts: Texts, lists: list[dict[str, Any]], device: str
+) -> Iterator[tuple[str, State]]:
+    """The model before, both halves, and the whole, trained and written, or read where they were."""
+    yield "before", start
+    before = [] if options.again else _scores(start, shape, texts, lists, device)
+    options.output.mkdir(parents=True, exist_ok=True)
+    for seed, name in enumerate(("half0", "half1", "whole")):
+        path = options.output / f"{options.model.stem}.{name}.npz"
+        if options.again:
+            yield name, {**start, **load_half(path)}
+            continue
+        seen = [number for number, one in enumerate(lists) if name == "whole" or one["half"] in (None, seed)]
+        state = trained(start, shape, texts, lists, seen, before, options, device, seed)
+        kept = {key: value for key, value in state.items() if key != WORDS}
+        if name == "whole":
+            save_half(kept, path)
+        else:
+            np.savez(path, **packed({key: value.numpy() for key, value in kept.items()}))
+        yield name, state
 
 
 def trained(
@@ -207,7 +217,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--whole-only", action="store_true", help="leave the two halves out")
+    parser.add_argument("--again", action="store_true", help="score by the weights that OUT has")
     return parser.parse_args()
 
 

@@ -1,14 +1,14 @@
 """A small embedder taught by larger ones: their vectors, their order of a batch, and the answers themselves.
 
-The teacher's vectors of all texts are made once. The student has every second of its layers to begin with. A second
-teacher with a vocabulary of its own may teach the order in kinds that it knows better (granite: code); its vectors lie
-in another space, so only their products count.
+Teachers are joined into one: their vectors side by side, each scaled so that its products vary alike, brought back to
+the student's width by their main directions and turned as near as can be to the first teacher's space, whose layers the
+student begins with. So teachers may have vocabularies of their own. All vectors are made once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,46 +17,96 @@ from torch import Tensor
 from torch.nn import functional
 
 from data import Kind
-from encoder import Encoder, State, Texts, embedded, ready, shape_of
+from encoder import WIDTH, Encoder, State, Texts, embedded, encoder_alone, neuron_worth, ready, shape_of, smaller
 from optimiser import ClockedAdamW
 from train import SPOKEN_EVERY, Plan, Sampler, contrast, drawn_ahead
 
 # How much each part of the loss weighs: nearness to the teacher's vectors, its order of the batch, the answers.
 VECTORS, ORDER, ANSWERS = 4.0, 1.0, 0.25
-EVERY_SECOND = (1, 3, 5, 7, 9, 11)
+SAMPLED = 100_000
+WORTH_TEXTS = 4_000
+FIRST_HITS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Teacher:
-    """Vectors of all texts, and the temperature at which their products mean shares."""
+class Joined:
+    """How several teachers' vectors of a text become one."""
 
-    vectors: Tensor
-    temperature: float
+    scales: tuple[float, ...]
+    turned: Tensor
+
+    def __call__(self, vectors: Sequence[Tensor], part: int = 50_000) -> Tensor:
+        """Unit vectors in half precision, in the space of the first."""
+        rows = len(vectors[0])
+        return torch.cat([self._part([own[at : at + part] for own in vectors]) for at in range(0, rows, part)])
+
+    def _part(self, vectors: Sequence[Tensor]) -> Tensor:
+        return functional.normalize(side_by_side(vectors, self.scales) @ self.turned, dim=1).half()
+
+
+def side_by_side(vectors: Sequence[Tensor], scales: Sequence[float]) -> Tensor:
+    return torch.cat([scale * own.float() for scale, own in zip(scales, vectors, strict=True)], dim=1)
 
 
 @torch.no_grad()
-def teacher_vectors(state: State, texts: Texts, which: np.ndarray | None = None, part: int = 200_000) -> Tensor:
-    """Unit vectors of all texts, or of some, in half precision."""
+def join(vectors: Sequence[Tensor], shares: Sequence[float]) -> Joined:
+    """`shares`: how much each teacher has to say. Found on a sample of the texts."""
+    chance = torch.Generator().manual_seed(0)
+    sample = torch.randperm(len(vectors[0]), generator=chance)[:SAMPLED].to(vectors[0].device)
+    own = [one[sample].float() for one in vectors]
+    scales = [(share / _spread(one)) ** 0.5 for share, one in zip(shares, own, strict=True)]
+    beside = side_by_side(own, scales)
+    _, directions = torch.linalg.eigh(beside.T @ beside)
+    main = directions[:, -WIDTH:]
+    left, _, right = torch.linalg.svd((beside @ main).T @ own[0])
+    return Joined(tuple(float(scale) for scale in scales), main @ left @ right)
+
+
+def _spread(vectors: Tensor) -> float:
+    """How much products of vectors vary from pair to pair."""
+    return float((vectors * vectors.roll(1, 0)).sum(1).std())
+
+
+@torch.no_grad()
+def held_out_reciprocal(kinds: Sequence[Kind], vectors: Tensor) -> float:
+    """How early an answer comes among all passages of its kind, for rows never trained on: the mean over kinds."""
+    means = []
+    for kind in kinds:
+        rows = np.flatnonzero(kind.held_out)
+        if not kind.mine or not len(rows):
+            continue
+        passages, queries = (
+            vectors[torch.as_tensor(which, device=vectors.device)].float()
+            for which in (kind.passages, kind.queries[rows])
+        )
+        found = (queries @ passages.T).topk(min(FIRST_HITS, len(passages)), dim=1).indices.cpu().numpy()
+        first = int(kind.passages[0])
+        ranks = [
+            next((1 / (at + 1) for at, place in enumerate(own) if int(place) + first in kind.positives[row]), 0.0)
+            for row, own in zip(rows, found, strict=True)
+        ]
+        means.append(np.mean(ranks))
+    return float(np.mean(means))
+
+
+@torch.no_grad()
+def vectors_of(state: State, texts: Texts, part: int = 200_000) -> Tensor:
+    """Unit vectors of all texts in half precision."""
     encoder = ready(Encoder(shape_of(state)), state, texts.device)
-    rows = np.arange(len(texts.lengths)) if which is None else which
+    rows = np.arange(len(texts.lengths))
     return torch.cat([embedded(encoder, texts, rows[at : at + part]).half() for at in range(0, len(rows), part)])
 
 
-def fewer_layers(state: State, kept: Sequence[int] = EVERY_SECOND) -> State:
-    """The layers named, renumbered."""
-    chosen = {name: value for name, value in state.items() if not name.startswith("layers.")}
-    for place, number in enumerate(kept):
-        head = f"layers.{number}."
-        chosen |= {
-            f"layers.{place}.{name.removeprefix(head)}": value for name, value in state.items() if name.startswith(head)
-        }
-    return chosen
+def fewer(state: State, texts: Texts, kept: Sequence[int], inner: int) -> State:
+    """The layers named, renumbered, each with its most useful neurons."""
+    encoder = ready(Encoder(shape_of(state)), state, texts.device)
+    some = np.random.default_rng(0).permutation(len(texts.lengths))[:WORTH_TEXTS]
+    worth = neuron_worth(encoder, lambda: embedded(encoder, texts, some))
+    return encoder_alone(smaller({f"encoder.{name}": value for name, value in state.items()}, kept, worth, inner))
 
 
-def train_student(
-    kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, teacher: Teacher, others: Mapping[str, Teacher]
-) -> State:
-    """`others`: who teaches the order in kinds of that name, together with the first teacher."""
+def train_student(kinds: Sequence[Kind], texts: Texts, start: State, plan: Plan, teacher: Tensor) -> State:
+    """`teacher`: its vectors of all texts."""
     encoder = ready(Encoder(shape_of(start)), start, texts.device, training=True, compiled=plan.compiled)
     optimiser = ClockedAdamW(encoder, plan.rate, plan.seconds)
     sampler = Sampler(kinds, plan)
@@ -66,18 +116,13 @@ def train_student(
             layer.rounded = optimiser.spent >= plan.rounded_from
         which = np.concatenate([batch.queries, batch.answers, batch.negatives.reshape(-1)])
         vectors, count = embedded(encoder, texts, which), len(batch.queries)
-        numbers = torch.as_tensor(which, device=texts.device)
-        near = 1 - (vectors * teacher.vectors[numbers].float()).sum(1).mean()
-        shares = _shares(teacher, numbers, count)
-        names = [kinds[at].name for at, _, _ in batch.places]
-        for kind in set(names) & others.keys():
-            rows = torch.as_tensor([name == kind for name in names], device=texts.device)
-            shares[rows] = (shares[rows] + _shares(others[kind], numbers, count)[rows]) / 2
-        own = (vectors[:count] @ vectors[count:].T / teacher.temperature).log_softmax(1)
+        theirs = teacher[torch.as_tensor(which, device=texts.device)].float()
+        near = 1 - (vectors * theirs).sum(1).mean()
+        shares = (theirs[:count] @ theirs[count:].T / plan.temperature).softmax(1)
+        own = (vectors[:count] @ vectors[count:].T / plan.temperature).log_softmax(1)
         order = functional.kl_div(own, shares, reduction="batchmean")
         answers = contrast(vectors[:count], vectors[count:], batch, plan.temperature)
-        loss = VECTORS * near + ORDER * order + ANSWERS * answers
-        loss.backward()
+        (VECTORS * near + ORDER * order + ANSWERS * answers).backward()
         optimiser.step()
         steps, seen = steps + 1, seen + int(texts.lengths[which].sum())
         if steps % SPOKEN_EVERY == 0 or steps == 3:
@@ -88,10 +133,3 @@ def train_student(
                 flush=True,
             )
     return optimiser.state()
-
-
-@torch.no_grad()
-def _shares(teacher: Teacher, numbers: Tensor, count: int) -> Tensor:
-    """What share of each query every passage of the batch has, as the teacher sees it."""
-    own = teacher.vectors[numbers].float()
-    return (own[:count] @ own[count:].T / teacher.temperature).softmax(1)

@@ -1,17 +1,16 @@
 """Tune an embedder from any base, or teach a small one what tuned ones know. Every stage ends by the clock.
 
-    python training/embedders.py tune --name e5 --base e5.npz --prefixed --tokenizer T --data KINDS --eval EVAL \
-        --output OUT --seconds 180 --temperature .02 --compile
-    python training/embedders.py vectors --base OUT/granite.npz --tokenizer granite.tokenizer.json --data KINDS \
-        --output OUT
-    python training/embedders.py both ...   # tune and student one after the other, on what is read and mined once
-    python training/embedders.py student --base OUT/e5.npz --prefixed --other OUT/vectors-granite.npy --tokenizer T \
-        --data KINDS --eval EVAL --output OUT --seconds 400 --compile
+    python training/embedders.py tune --name e5 --base e5.npz --tokenizer T --data KINDS --eval EVAL \
+        --output OUT --seconds 170 --compile
+    python training/embedders.py vectors --name granite --base OUT/granite.npz --tokenizer granite.tokenizer.json \
+        --data KINDS --eval EVAL --output OUT
+    python training/embedders.py student --name student --base OUT/e5.npz --others granite minilm --tokenizer T \
+        --data KINDS --eval EVAL --output OUT --seconds 330 --compile
 
 `tune`: two rounds, a short one with the negatives that were given, and one with those that its result has mined. What
-is kept is the average of the tuned weights and the base's. `student`: six layers, see distil.py. `vectors`: of code,
-for a student with another tokenizer. Weights are written as they are made, in half precision, and packed for the way
-back.
+is kept is the average of the tuned weights and the base's. `vectors`: of all texts, by one that teaches beside the
+first. `student`: eight layers, see distil.py; how much each teacher has to say is chosen on rows that were held out.
+Weights are written as they are made, in half precision, and packed for the way back.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ import torch
 
 from bases import packed
 from data import choose_answers, mine, read_kinds, save_mined
-from distil import Teacher, fewer_layers, teacher_vectors, train_student
-from encoder import WIDTH, Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
+from distil import fewer, held_out_reciprocal, join, train_student, vectors_of
+from encoder import Encoder, State, averaged, encoder_alone, load_half, ready, save_half, shape_of
 from judge_dense import Judge, keep, line
 from train import Plan, train_embedder
 
@@ -38,10 +37,12 @@ ALPHAS = (0.5, 0.7, 0.85, 1.0)
 ROUNDS = (0.25, 0.75)
 MARGIN = 0.02
 HARD = 3
-CODE = ("code", "code_search", "code_question")
+# What the student keeps of twelve layers: eight of them, each with three quarters of its neurons, cost 1.15 times as
+# much as six whole ones.
+KEPT, INNER_KEPT = (0, 2, 3, 5, 6, 8, 9, 11), 1152
+# How much the first teacher may have to say where each other says one, and where the others say nothing.
+SHARES = (1.0, 2.0, 4.0)
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
-# What judging and keeping the student takes at the end.
-JUDGING_SECONDS = 15.0
 
 
 class Work:
@@ -57,10 +58,9 @@ class Work:
         self.texts.prefixed = arguments.prefixed
         rows = sum(len(kind.queries) for kind in self.kinds)
         self.tell(f"{len(self.kinds)} kinds, {rows} rows, {self.texts.lengths.sum()} tokens")
-        self.judge = Judge(arguments.eval, arguments.tokenizer, self.device, arguments.most) if arguments.eval else None
-        if self.judge:
-            self.judge.texts.prefixed = arguments.prefixed
-            self.tell(f"{self.judge.texts.lengths.sum()} tokens to judge on")
+        self.judge = Judge(arguments.eval, arguments.tokenizer, self.device, arguments.most)
+        self.judge.texts.prefixed = arguments.prefixed
+        self.tell(f"{self.judge.texts.lengths.sum()} tokens to judge on")
 
     def tell(self, text: str) -> None:
         print(f"[{time.monotonic() - self.began:6.1f}] {text}", flush=True)
@@ -71,14 +71,15 @@ class Work:
     def encoder(self, state: State) -> Encoder:
         return ready(Encoder(shape_of(state)), state, self.device)
 
-    def mine(self, state: State, margin: float) -> torch.Tensor:
-        """Negatives and answers as this embedder finds them; returns its vectors of all texts."""
-        vectors = teacher_vectors(state, self.texts)
-        self.tell(f"vectors of {len(vectors)} texts")
+    def mine(self, state: State) -> None:
+        """Negatives and answers as this embedder finds them."""
+        self.mine_by(vectors_of(state, self.texts), state)
+
+    def mine_by(self, vectors: torch.Tensor, state: State) -> None:
+        """Negatives by these vectors of all texts, answers by this embedder."""
         choose_answers(self.kinds, self.texts, self.encoder(state))
-        mine(self.kinds, self.texts, vectors, margin)
+        mine(self.kinds, self.texts, vectors, MARGIN)
         self.tell("mined")
-        return vectors
 
     def plan(self, seconds: float, **rest: Any) -> Plan:
         own = self.arguments
@@ -93,11 +94,17 @@ class Work:
         (self.output / f"{name}.new.npz").rename(self.output / f"{name}.npz")
         self.tell(f"saved {name}")
 
-    def figures(self, name: str, state: State) -> None:
+    def vectors(self, kind: str, name: str) -> torch.Tensor:
+        """What another has written."""
+        return torch.from_numpy(np.load(self.output / f"{kind}-{name}.npy")).to(self.device)
+
+    def judged(self, state: State) -> torch.Tensor:
+        """Its vectors of all texts to judge on."""
+        return self.judge.vectors(self.encoder(state))
+
+    def figures(self, name: str, vectors: torch.Tensor) -> None:
         """Written at once, one line of JSON a model, so that a stopped run leaves what it has found."""
-        if self.judge is None:
-            return
-        found = self.judge.figures(self.encoder(state))
+        found = self.judge.figures(vectors)
         with (self.output / "figures.jsonl").open("a") as file:
             file.write(json.dumps({"model": name, **found}) + "\n")
         self.tell(f"{name}: {line(found)}")
@@ -105,38 +112,30 @@ class Work:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tune", "vectors", "student", "both"))
-    for name in ("base", "tokenizer", "data", "output"):
+    parser.add_argument("what", choices=("tune", "vectors", "student"))
+    for name in ("base", "tokenizer", "data", "eval", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--eval", type=Path)
     parser.add_argument("--name", help="of what is written; the base's if not given")
-    parser.add_argument("--student", default="student", help="name of the student that is written")
-    parser.add_argument("--other", type=Path, help="vectors of a second teacher, for code")
-    parser.add_argument("--other-seconds", type=float, default=0.0, help="how long to wait for them")
+    parser.add_argument("--others", nargs="*", default=[], help="teachers beside the first whose vectors are written")
+    parser.add_argument("--wait", type=float, default=0.0, help="how many seconds to wait for their vectors")
     parser.add_argument("--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top")
-    parser.add_argument("--student-seconds", type=float, default=0.0)
-    parser.add_argument("--until", type=float, help="wall-clock limit: a student gets what is left of it")
     parser.add_argument(
         "--rounded-from", type=float, default=1.0, help="share of a student's time before int8 rounding"
     )
+    parser.add_argument("--kept", type=int, nargs="*", default=KEPT, help="layers of the base that a student keeps")
+    parser.add_argument("--inner", type=int, default=INNER_KEPT, help="neurons that it keeps of each")
     parser.add_argument("--temperature", type=float, default=0.02)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--groups", type=int, default=4, help="blocks of 128 questions a step")
     parser.add_argument("--prefixed", action="store_true", help="query: and passage: stand before the texts")
-    parser.add_argument("--plain-student", action="store_true", help="the student does without its teacher's prefixes")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--keep", action="store_true", help="also keep rankings and vectors of the last model")
+    parser.add_argument("--keep", action="store_true", help="also keep rankings and vectors")
     parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
     arguments = parser.parse_args()
     prepare_device()
     work = Work(arguments)
-    if arguments.what in ("tune", "both"):
-        tune(work)
-    if arguments.what in ("student", "both"):
-        teach_student(work)
-    if arguments.what == "vectors":
-        write_vectors(work)
+    {"tune": tune, "vectors": write_vectors, "student": teach_student}[arguments.what](work)
 
 
 def prepare_device() -> None:
@@ -151,62 +150,66 @@ def prepare_device() -> None:
 def tune(work: Work) -> None:
     base = work.base()
     name = work.arguments.name or work.arguments.base.stem
-    work.figures(f"{name} untuned", base)
+    work.figures(f"{name} untuned", work.judged(base))
     state = base
     choose_answers(work.kinds, work.texts, work.encoder(base))
     mine(work.kinds, work.texts, None, MARGIN)
     for number, share in enumerate(ROUNDS):
         if number:
-            work.mine(averaged([state, base], [ALPHA, 1 - ALPHA]), MARGIN)
+            work.mine(averaged([state, base], [ALPHA, 1 - ALPHA]))
         plan = work.plan(work.arguments.seconds * share, rate=work.arguments.rate or RATE_OF_TUNING)
         state = train_embedder(work.kinds, work.texts, state, plan)
-        work.figures(f"{name} round {number + 1}", averaged([state, base], [ALPHA, 1 - ALPHA]))
     for alpha in ALPHAS:
-        if alpha != ALPHA:
-            work.figures(f"{name} {alpha}", averaged([state, base], [alpha, 1 - alpha]))
+        work.figures(f"{name} {alpha}", work.judged(averaged([state, base], [alpha, 1 - alpha])))
     kept = averaged([state, base], [ALPHA, 1 - ALPHA])
     work.save(name, kept)
     np.savez(work.output / f"{name}.packed.npz", **packed({one: value.numpy() for one, value in kept.items()}))
-    if work.arguments.keep and work.judge:
-        keep(work.judge, work.encoder(kept), work.output, name)
+    if work.arguments.keep:
+        keep(work.judge, work.judged(kept), work.output, name)
 
 
 def write_vectors(work: Work) -> None:
-    name = work.arguments.name or work.arguments.base.stem
+    name, state = work.arguments.name or work.arguments.base.stem, work.base()
+    np.save(work.output / f"judged-{name}.npy", work.judged(state).half().cpu().numpy())
     path = work.output / f"vectors-{name}.new.npy"
-    vectors = np.zeros((len(work.texts.lengths), WIDTH), dtype=np.float16)
-    # Only what it teaches: the rest would take its time.
-    which = np.concatenate([np.concatenate([one.passages, one.queries]) for one in work.kinds if one.name in CODE])
-    vectors[which] = teacher_vectors(work.base(), work.texts, which).cpu().numpy()
-    np.save(path, vectors)
+    np.save(path, vectors_of(state, work.texts).cpu().numpy())
     path.rename(work.output / f"vectors-{name}.npy")
-    work.tell(f"vectors of {len(which)} texts")
+    work.tell(f"vectors of {len(work.texts.lengths)} texts")
 
 
 def teach_student(work: Work) -> None:
-    own = work.arguments
-    path = own.base if own.what == "student" else work.output / f"{own.name or own.base.stem}.npz"
-    state = encoder_alone(load_half(path))
-    name = own.student
-    teacher = Teacher(work.mine(state, MARGIN), own.temperature)
+    own, state = work.arguments, work.base()
+    teacher, judged = taught_by(work, state)
+    work.figures("teachers", judged.float())
+    work.mine_by(teacher, state)
     save_mined(work.output / "mined.npz", work.kinds)
-    others = {}
-    if own.other and waited(own.other, own.other_seconds):
-        other = Teacher(torch.from_numpy(np.load(own.other)).to(work.device), own.temperature)
-        others = dict.fromkeys(CODE, other)
-    if own.plain_student:
-        work.texts.prefixed = False
-        if work.judge:
-            work.judge.texts.prefixed = False
-    seconds = own.student_seconds
-    if own.until:
-        seconds = min(seconds or own.until, own.until - (time.monotonic() - work.began) - JUDGING_SECONDS)
-    plan = work.plan(max(seconds, 1.0), rate=RATE_OF_STUDENT, rounded_from=own.rounded_from)
-    student = train_student(work.kinds, work.texts, fewer_layers(state), plan, teacher, others)
+    plan = work.plan(own.seconds, rate=own.rate or RATE_OF_STUDENT, rounded_from=own.rounded_from)
+    student = train_student(work.kinds, work.texts, fewer(state, work.texts, own.kept, own.inner), plan, teacher)
+    name = own.name or "student"
     work.save(name, student)
-    work.figures(name, student)
-    if own.keep and work.judge:
-        keep(work.judge, work.encoder(student), work.output, name)
+    vectors = work.judged(student)
+    work.figures(name, vectors)
+    if own.keep:
+        keep(work.judge, vectors, work.output, name)
+
+
+def taught_by(work: Work, state: State) -> tuple[torch.Tensor, torch.Tensor]:
+    """The teachers' joined vectors of all texts to train and to judge on, with the shares that find most."""
+    names = [name for name in work.arguments.others if waited(work.output / f"vectors-{name}.npy", work.arguments.wait)]
+    trained = [vectors_of(state, work.texts), *(work.vectors("vectors", name) for name in names)]
+    judged = [work.judged(state).half(), *(work.vectors("judged", name) for name in names)]
+    best, found = held_out_reciprocal(work.kinds, trained[0]), (trained[0], judged[0])
+    work.tell(f"held out: the first teacher alone {best:.4f}")
+    for at, name in enumerate(names, 1):
+        work.tell(f"held out: {name} alone {held_out_reciprocal(work.kinds, trained[at]):.4f}")
+    for share in SHARES if names else ():
+        together = join(trained, [share, *[1.0] * len(names)])
+        vectors = together(trained)
+        reciprocal = held_out_reciprocal(work.kinds, vectors)
+        work.tell(f"held out: {share:.0f} of the first to 1 of {', '.join(names)}: {reciprocal:.4f}")
+        if reciprocal > best:
+            best, found = reciprocal, (vectors, together(judged))
+    return found
 
 
 def waited(path: Path, seconds: float) -> bool:

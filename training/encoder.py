@@ -5,7 +5,7 @@ Weights come from and go back to the names that `transformers.BertModel` gives t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -307,23 +307,23 @@ def averaged(states: Sequence[State], weights: Sequence[float]) -> State:
 
 
 @torch.no_grad()
-def neuron_worth(reranker: Reranker, texts: Texts, queries: np.ndarray, passages: np.ndarray) -> list[Tensor]:
-    """How much each neuron of each feed-forward part gives to the states, on these pairs."""
+def neuron_worth(encoder: Encoder, run: Callable[[], object]) -> list[Tensor]:
+    """How much each neuron of each feed-forward part gives to the states, while the encoder runs."""
     sums: list[Tensor] = []
     handles = []
-    for layer in reranker.encoder.layers:
+    for layer in encoder.layers:
         narrow: nn.Linear = layer.narrow
-        total = torch.zeros(narrow.in_features, device=texts.device)
+        total = torch.zeros(narrow.in_features, device=narrow.weight.device)
 
         def add(_: nn.Module, inputs: tuple[Tensor], total: Tensor = total) -> None:
             total += inputs[0].float().abs().sum((0, 1))
 
         handles.append(narrow.register_forward_pre_hook(add))
         sums.append(total)
-    scored(reranker, texts, queries, passages)
+    run()
     for handle in handles:
         handle.remove()
-    norms = [layer.narrow.weight.float().norm(dim=0) for layer in reranker.encoder.layers]
+    norms = [layer.narrow.weight.float().norm(dim=0) for layer in encoder.layers]
     return [(total * norm).cpu() for total, norm in zip(sums, norms, strict=True)]
 
 

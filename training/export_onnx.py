@@ -1,6 +1,6 @@
 """Export trained weights the way the bundled model was made: fused, 7-bit per channel, pooling and head inside.
 
-    PYTHONPATH=scripts python export_onnx.py embedder embedder.npz FOLDER
+    PYTHONPATH=scripts python export_onnx.py embedder student.npz FOLDER --tokenizer granite.tokenizer.json
     PYTHONPATH=scripts python export_onnx.py reranker reranker-6.npz FOLDER
     PYTHONPATH=scripts python export_onnx.py reranker reranker-4.npz FOLDER --relu
 
@@ -23,7 +23,7 @@ from onnxruntime.transformers.optimizer import optimize_model
 from transformers import BertConfig, BertModel
 
 from data import PREFIXES
-from encoder import State, load_reranker, to_transformers
+from encoder import State, load_reranker, shape_of, to_transformers
 from make_model import (
     DIMENSION,
     HEADS,
@@ -38,6 +38,19 @@ from make_model import (
 )
 
 MAX_PAIR_TOKENS = 320
+
+
+class First(torch.nn.Module):
+    """As `Pooled`, for an encoder whose first state stands for the text."""
+
+    def __init__(self, encoder: torch.nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        segments = torch.zeros_like(input_ids)
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=segments)[0]
+        return torch.nn.functional.normalize(states[:, 0], p=2, dim=1)
 
 
 class Scored(torch.nn.Module):
@@ -65,6 +78,7 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--words", type=Path, help="the embedder whose word table a reranker was kept without")
+    parser.add_argument("--tokenizer", type=Path, help="the base's, if it is not BERT's")
     parser.add_argument("--prefixed", action="store_true", help="the embedder was trained with E5's prefixes")
     parser.add_argument("--relu", action="store_true", help="the feed-forward parts were trained with ReLU")
     arguments = parser.parse_args()
@@ -75,7 +89,7 @@ def main() -> None:
         export(kind, load_reranker(arguments.weights, arguments.words), exported, "relu" if arguments.relu else "gelu")
         (fuse if kind == "embedder" else fuse_apart)(exported, fused)
         quantise(fused, target / "model.onnx")
-    write_tokenizer(verified_source() / "tokenizer.json", target / "tokenizer.json")
+    write_tokenizer(arguments.tokenizer or verified_source() / "tokenizer.json", target / "tokenizer.json")
     describe(kind, arguments.weights, target, arguments.prefixed)
     print(kind, arguments.weights.name, (target / "model.onnx").stat().st_size)
 
@@ -102,13 +116,13 @@ def export(kind: str, state: State, target: Path, activation: str) -> None:
         for name, value in state.items()
         if not name.startswith(("hidden.", "score."))
     }
+    shape = shape_of(encoder_state)
+    # BERT counts positions from 0 on: those before a text's first are left out.
+    encoder_state["positions.weight"] = encoder_state["positions.weight"][shape.offset :]
     theirs = to_transformers(encoder_state)
-    layers = sum(name.endswith(".attention.self.query.weight") for name in theirs)
-    inner = len(encoder_state["layers.0.widen.bias"])
     config = BertConfig(
-        vocab_size=30522, hidden_size=DIMENSION, num_hidden_layers=layers, num_attention_heads=HEADS,
-        intermediate_size=inner,
-        hidden_act=activation, attn_implementation="eager",
+        vocab_size=shape.vocabulary, hidden_size=DIMENSION, num_hidden_layers=shape.layers, num_attention_heads=HEADS,
+        intermediate_size=shape.inner, hidden_act=activation, attn_implementation="eager",
     )  # fmt: skip
     encoder = BertModel(config, add_pooling_layer=False)
     missing, unexpected = encoder.load_state_dict(theirs, strict=False)
@@ -117,7 +131,7 @@ def export(kind: str, state: State, target: Path, activation: str) -> None:
     sample = torch.tensor([[101, 7592, 102, 2088, 102], [101, 2204, 102, 2851, 102]])
     names = ["input_ids", "attention_mask"] + (["token_type_ids"] if kind == "reranker" else [])
     inputs = (sample, torch.ones_like(sample), torch.tensor([[0, 0, 0, 1, 1]] * 2))[: len(names)]
-    model = Scored(encoder, state) if kind == "reranker" else Pooled(encoder)
+    model = Scored(encoder, state) if kind == "reranker" else (First if shape.first else Pooled)(encoder)
     output = "score" if kind == "reranker" else "embedding"
     torch.onnx.export(
         model.eval(),

@@ -84,8 +84,8 @@ class Judge:
     def vectors(self, encoder: Encoder) -> torch.Tensor:
         return embedded(encoder, self.texts, np.arange(len(self.texts.lengths)))
 
-    def figures(self, encoder: Encoder) -> dict[str, Any]:
-        vectors = self.vectors(encoder)
+    def figures(self, vectors: torch.Tensor) -> dict[str, Any]:
+        """By vectors of all texts."""
         found = {store.name: measured(store, *ranked(store, vectors)) for store in self.stores if len(store.queries)}
         seven = [found[name]["ndcg"] for name in SEVEN if name in found]
         return found | ({"mean of seven": round(float(np.mean(seven)), 4)} if seven else {})
@@ -208,9 +208,8 @@ def line(figures: Mapping[str, Any]) -> str:
     return " ".join(cells) + f" | seven {figures.get('mean of seven', 0):.4f} | words of hits: {', '.join(lengths)}"
 
 
-def keep(judge: Judge, encoder: Encoder, folder: Path, name: str) -> None:
+def keep(judge: Judge, vectors: torch.Tensor, folder: Path, name: str) -> None:
     """Rankings, and all vectors in eight bits with one scale each."""
-    vectors = judge.vectors(encoder)
     arrays: dict[str, Any] = {}
     for store in judge.stores:
         if len(store.queries):
@@ -246,11 +245,12 @@ def main() -> None:
     for path in arguments.models:
         state = encoder_alone(load_half(path))
         encoder = ready(Encoder(shape_of(state)), state, device)
-        found[path.stem] = judge.figures(encoder)
+        vectors = judge.vectors(encoder)
+        found[path.stem] = judge.figures(vectors)
         (arguments.output / "dense.json").write_text(json.dumps(found, indent=1))
         print(f"[{time.monotonic() - began:6.1f}] {path.stem} {line(found[path.stem])}", flush=True)
         if arguments.keep:
-            keep(judge, encoder, arguments.output, path.stem)
+            keep(judge, vectors, arguments.output, path.stem)
 
 
 if __name__ == "__main__":

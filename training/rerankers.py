@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from data import Kind, choose_answers, load_mined, mine, read_kinds, save_mined, some_of
-from distil import teacher_vectors
+from distil import vectors_of
 from embedders import prepare_device
 from encoder import (
     INNER,
@@ -40,6 +40,7 @@ from encoder import (
     neuron_worth,
     ready,
     save_half,
+    scored,
     shape_of,
     smaller,
 )  # fmt: skip
@@ -82,11 +83,9 @@ class Work:
     def mine(self) -> None:
         path = self.output / "mined.npz"
         if not path.exists():
-            self.texts.prefixed = self.arguments.prefixed
             state = encoder_alone(load_half(self.arguments.embedder))
             choose_answers(self.kinds, self.texts, self.embedder())
-            mine(self.kinds, self.texts, teacher_vectors(state, self.texts), MARGIN)
-            self.texts.prefixed = False
+            mine(self.kinds, self.texts, vectors_of(state, self.texts), MARGIN)
             save_mined(path, self.kinds)
         load_mined(path, self.kinds)
         self.tell("mined")
@@ -106,9 +105,7 @@ class Work:
         self.tell(f"{name} held out {found['held out']}")
         if self.arguments.eval:
             judge = Judge(self.arguments.eval, self.arguments.tokenizer, self.device, JUDGED_QUERIES)
-            judge.texts.prefixed = self.arguments.prefixed
             vectors = judge.vectors(self.embedder())
-            judge.texts.prefixed = False
             found |= reranked_figures(judge, vectors, ready(Reranker(shape), state, self.device))
             self.tell(f"{name}: {rerank_line(found)}")
         with (self.output / "figures.jsonl").open("a") as file:
@@ -131,7 +128,6 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="weights of a reranker to begin with instead")
     parser.add_argument("--teach", action="store_true", help="score the lists at the end, for students that come after")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--prefixed", action="store_true", help="the embedder has query: and passage: before texts")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--most", type=int, help="rows a kind, for a trial run")
     arguments = parser.parse_args()
@@ -200,7 +196,7 @@ def worth_of(kinds: Sequence[Kind], texts: Texts, teacher: State) -> list[torch.
             queries.append(kind.queries[row])
             passages.append(kind.answers[row][0] if chance.random() < 0.5 else chance.choice(kind.passages))
     model = ready(Reranker(shape_of(teacher)), teacher, texts.device)
-    return neuron_worth(model, texts, np.array(queries), np.array(passages))
+    return neuron_worth(model.encoder, lambda: scored(model, texts, np.array(queries), np.array(passages)))
 
 
 def started(encoder: State) -> State:
