@@ -45,7 +45,10 @@ EMBEDDERS = ("bundled", "stock")
 
 @dataclass(frozen=True)
 class Rows:
-    """A row a comparison. Rows of one `group` are kept apart from the others'; those of `inside` stand in one store."""
+    """A row a comparison. Rows of one `group` are kept apart from the others'; those of `inside` stand in one store.
+
+    What is not `near` is not compared on save, and an update among it is missed.
+    """
 
     names: tuple[str, ...]
     values: Numbers
@@ -53,37 +56,50 @@ class Rows:
     group: NDArray[np.int64]
     written: NDArray[np.bool_]
     inside: NDArray[np.bool_]
+    near: NDArray[np.bool_]
 
-    def without(self, *prefixes: str) -> Rows:
-        kept = [place for place, name in enumerate(self.names) if not name.startswith(prefixes)]
+    def without(self, prefix: str) -> Rows:
+        kept = [place for place, name in enumerate(self.names) if not name.startswith(prefix)]
         return replace(self, names=tuple(self.names[place] for place in kept), values=self.values[:, kept])
+
+    def part(self, which: slice) -> Rows:
+        columns = {
+            name: getattr(self, name)[which] for name in ("values", "label", "group", "written", "inside", "near")
+        }
+        return replace(self, **columns)
 
 
 def contrasts(lines: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     return [features_of(line["new"], Older(line["old"]))[1] for line in lines]
 
 
-def cosines(lines: Sequence[dict[str, Any]], model: Any) -> list[float]:
+def cosines(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
+    model = load(embedder)
+    assert model is not None
     texts = sorted({line[side] for line in lines for side in ("old", "new")})
     vectors = dict(zip(texts, np.asarray(model.embed_documents(texts)), strict=True))
-    return [float(vectors[line["old"]] @ vectors[line["new"]]) for line in lines]
+    return np.array([float(vectors[line["old"]] @ vectors[line["new"]]) for line in lines])
 
 
 def rows_of(
-    lines: Sequence[dict[str, Any]], contrasted: Sequence[dict[str, float]], scores: Numbers, model: Any
+    lines: Sequence[dict[str, Any]],
+    contrasted: Sequence[dict[str, float]],
+    alike: Numbers,
+    near: NDArray[np.bool_],
 ) -> Rows:
+    """`alike` are the cosines."""
     numbers: dict[str, int] = {}
-    rows = zip(contrasted, cosines(lines, model), scores, strict=True)
-    found = [{**features, **of_cosine(cosine), READ: float(score)} for features, cosine, score in rows]
+    found = [{**features, **of_cosine(cosine)} for features, cosine in zip(contrasted, alike.tolist(), strict=True)]
     names = tuple(found[0])
     values = np.array([[features[name] for name in names] for features in found])
     label, written, store = (np.array([line[name] for line in lines]) for name in ("update", "written", "store"))
     group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
-    return Rows(names, values, label, group, written, written | store)
+    return Rows(names, values, label, group, written, written | store, near)
 
 
 def fit(rows: Rows, seen: NDArray[np.bool_], strength: float = RIDGE) -> tuple[Numbers, float]:
     """Newton's method over standardised features, with a ridge on all but the bias."""
+    seen = seen & (rows.near | rows.written)
     values, label = rows.values[seen], rows.label[seen].astype(np.float64)
     weight = np.where(rows.inside[seen], 1.0, NEIGHBOUR_WEIGHT)
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
@@ -117,6 +133,7 @@ def unseen(rows: Rows, strength: float = RIDGE) -> Numbers:
 
 
 def noticed(rows: Rows, found: Numbers, told: float) -> dict[str, dict[str, float]]:
+    found = found * rows.near
     return {
         "everyday pairs": _noticed(found[rows.written], rows.label[rows.written], told),
         "whole stores": _noticed(found[rows.inside], rows.label[rows.inside], told),
@@ -136,7 +153,7 @@ def _noticed(found: Numbers, label: NDArray[np.bool_], told: float) -> dict[str,
 
 def meeting(rows: Rows, found: Numbers) -> float:
     """The probability from which on as many are told in whole stores as are updates: recall and precision meet."""
-    told = np.sort(found[rows.inside])[-int(rows.label[rows.inside].sum())]
+    told = np.sort((found * rows.near)[rows.inside])[-int(rows.label[rows.inside].sum())]
     return round(float(told), 2)
 
 
@@ -150,47 +167,51 @@ def area(scores: Numbers, label: NDArray[np.bool_]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--scores", type=Path, required=True)
+    parser.add_argument("--scores", type=Path, required=True, help="`check`: by the reader that ships")
+    parser.add_argument("--one-matter", type=float, default=ONE_MATTER, help="the least cosine that is compared")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
         lines = json.load(file)
-    scores = dict(np.load(options.scores))
+    train, check = lines["train"], lines["check"]
+    said = np.load(options.scores)["check"].astype(np.float64)
+    contrasted = contrasts([*train, *check])
     unread: dict[str, Any] = {"embedders": {}}
     figures: dict[str, Any] = {}
-    for part in ("train", "check"):
-        kept = compared(lines[part])
-        lines[part], scores[part] = [lines[part][place] for place in kept], scores[part][kept]
-    contrasted = {part: contrasts(lines[part]) for part in ("train", "check")}
     for embedder in EMBEDDERS:
-        model = load(embedder)
-        assert model is not None
-        identity = model.identity.partition("/")[0]
-        rows, check = (rows_of(lines[part], contrasted[part], scores[part], model) for part in ("train", "check"))
-        unread["embedders"][identity], seen = _fitted(rows.without(READ), check.without(READ), figures, identity)
+        alike = cosines([*train, *check], embedder)
         if embedder == EMBEDDERS[0]:
-            read, told = _weighed(check, seen, scores["check"], figures)
-            read_from = _read_from(check, seen)
-    unread["words"], _ = _fitted(rows.without("cosine", READ), check.without("cosine", READ), figures, "words alone")
+            near = alike >= options.one_matter
+        rows = rows_of([*train, *check], contrasted, alike, near)
+        trained, checked = rows.part(slice(len(train))), rows.part(slice(len(train), None))
+        identity = str(getattr(load(embedder), "identity", embedder)).partition("/")[0]
+        unread["embedders"][identity], seen = _fitted(trained, checked, figures, identity)
+        if embedder == EMBEDDERS[0]:
+            figures["cosines, bundled"] = _spread(rows, alike)
+            read, told = _weighed(checked, seen, said, figures)
+            read_from = _read_from(checked, seen)
+    words = "cosine"
+    unread["words"], _ = _fitted(trained.without(words), checked.without(words), figures, "words alone")
     manifest = {
-        "pairs": sum(line["written"] for line in lines["train"]),
-        "updates": sum(line["update"] for line in lines["train"]),
-        "neighbours in one store": sum(line["store"] for line in lines["train"]),
-        "neighbours in others": sum(not line["written"] and not line["store"] for line in lines["train"]),
+        "pairs": sum(line["written"] for line in train),
+        "updates": sum(line["update"] for line in train),
+        "neighbours in one store": sum(line["store"] for line in train),
+        "neighbours in others": sum(not line["written"] and not line["store"] for line in train),
         "sha256": hashlib.sha256(options.pairs.read_bytes()).hexdigest()[:16],
         "ridge": RIDGE,
         "on pairs not seen": figures,
     }
     written = {"unread": unread, "read": read, "read_from": read_from, "told": told, "manifest": manifest}
     options.output.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({"told": told, "read_from": read_from, **manifest}, indent=1))
+    print(json.dumps({"told": told, "read_from": read_from, "read": read, **manifest}, indent=1))
 
 
-def compared(lines: Sequence[dict[str, Any]]) -> list[int]:
-    """Written pairs, and those neighbours that are near enough for a save to compare them."""
-    model = load(EMBEDDERS[0])
-    near = enumerate(zip(lines, cosines(lines, model), strict=True))
-    return [place for place, (line, cosine) in near if line["written"] or cosine >= ONE_MATTER]
+def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
+    """Where the cosines lie, to choose from which on two memories are compared: `compare.ONE_MATTER`."""
+    parts = {"updates": rows.label, "neighbours in one store": rows.inside & ~rows.written & ~rows.label}
+    return {
+        name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist() for name, part in parts.items()
+    }
 
 
 def _fitted(rows: Rows, check: Rows, figures: dict[str, Any], name: str) -> tuple[dict[str, Any], Numbers]:
@@ -219,7 +240,7 @@ def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any])
 def tenths(rows: Rows, found: Numbers) -> dict[str, str]:
     """In whole stores: of those that were given such a probability, how many are updates."""
     tenth = np.minimum((found * 10).astype(int), 9)
-    parts = ((number, rows.label[rows.inside & (tenth == number)]) for number in range(10))
+    parts = ((number, rows.label[rows.inside & rows.near & (tenth == number)]) for number in range(10))
     return {f"from .{number}": f"{int(part.sum())} of {len(part)}" for number, part in parts}
 
 
