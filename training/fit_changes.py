@@ -1,9 +1,9 @@
 """Fit the model that says whether a newer statement may update an older one, and write it with its manifest.
 
-    python training/fit_changes.py --pairs changes.json.xz --scores scores-reranker-6.npz \
+    python training/fit_changes.py --pairs changes.json.xz --scores scores.npz \
         --output src/trivet/memory/changes/changes.json
 
-The pairs are those of change_pairs.py, the scores those of changes_reader.py, each by a reader that did not see it.
+The pairs are those of change_pairs.py, the scores those of score_changes.py: the reader that ships did not see them.
 Logistic regression with a ridge over the features of `trivet.memory.changes` gives the first sight, for each bundled
 embedder and without cosines; three more numbers weigh it with what the reader says. A new text is also set against its
 nearest neighbours, in its own store and in others, which are no updates. Those of whole stores count in full, so that
