@@ -42,8 +42,8 @@ WORDS = "encoder.words.weight"
 class Material:
     """All texts tokenised once, and the lists as numbers of texts."""
 
-    def __init__(self, tokenizer: Tokenizer, device: str) -> None:
-        self._tokenizer, self._device = tokenizer, device
+    def __init__(self, tokenizer: Tokenizer, device: str, longest: int = LONGEST_TOKENS) -> None:
+        self._tokenizer, self._device, self._longest = tokenizer, device, longest
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
@@ -51,7 +51,7 @@ class Material:
 
     def texts(self) -> Texts:
         encoded = self._tokenizer.encode_batch(list(self._numbers), add_special_tokens=False)
-        ids = [one.ids[:LONGEST_TOKENS] or [0] for one in encoded]
+        ids = [one.ids[: self._longest] or [0] for one in encoded]
         lengths = np.array([len(one) for one in ids])
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         return Texts(np.concatenate(ids).astype(np.int32), starts, lengths, self._device)

@@ -1,10 +1,22 @@
-"""Gather what the reader of changes is trained on: written pairs, and each pair's neighbours in other stores.
+"""Gather what the reader of changes is trained on: written pairs, and what stands near a new statement in stores.
 
-    python training/change_pairs.py --pairs training/changes/*.jsonl \
-        --others training/lives/*/corpus.jsonl --check src/trivet/lab/lives/dev/changes.jsonl --output changes.json.xz
+    python training/change_pairs.py --pairs training/changes/*.jsonl --others training/lives/*/corpus.jsonl \
+        --stores training/lives/*/corpus.jsonl training/written/short-*.jsonl --seen training/changes_seen.jsonl \
+        --check src/trivet/lab/lives/dev/changes.jsonl \
+        --check-stores src/trivet/lab/lives/dev/*/corpus.jsonl src/trivet/lab/mixed/dev/corpus.jsonl \
+        --output changes.json.xz
 
-A new statement is set against the memories nearest to it among those of made-up stores: on save these are what it is
-compared with, and they are no updates. `--check` names pairs that are scored and never trained on.
+On save a memory is compared with those nearest to it. Three kinds of rows show the reader such neighbours, which are no
+updates:
+
+- of other stores (neither `written` nor `store`): easy, the new statement speaks of other people and things;
+- of whole stores (`store`): each memory of `--stores` against earlier ones, which speak of the same people and things;
+- of the written pairs themselves (`store`): a file is written matter by matter, so some dozen pairs in a row make a
+  store; a new statement stands beside the statements of the other pairs.
+
+A store may hold an update that nobody wrote down. `--seen` names those that were found by eye among the likeliest:
+true ones become updates, those of which one can hold either view (`"update": null`) are left out.
+`--check` and `--check-stores` are scored and never trained on. Rows of one `group` belong into one fold.
 """
 
 from __future__ import annotations
@@ -12,55 +24,195 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trivet.memory.changes.compare import COMPARED, LONGEST_CHARACTERS
 from trivet.models.embed.registry import load
 
-STORE, NEAREST = 200, 2
+Vectors = Mapping[str, NDArray[np.float32]]
+Seen = Mapping[tuple[str, str], bool | None]
+Row = dict[str, Any]
+
+OTHERS, NEAREST_OF_OTHERS = 200, 1
+NEAREST_OF_STORE, NEAREST_OF_PAIRS = 3, 2
+# So many written pairs in a row make a store.
+PAIRS_A_STORE = 40
+# By rule, a value drawn by lot: any two of these on one thing are updates of each other.
+MADE_BY_RULE = "plain"
+# What is so near to a pair's own older statement says the same, so its pair's label holds for it too.
+SAID_AGAIN = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Texts, each with the texts that are older than it or as old."""
+
+    name: str
+    texts: Sequence[str]
+    older: Sequence[Sequence[str]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", nargs="+", type=Path, required=True)
-    parser.add_argument("--check", nargs="*", type=Path, default=[])
-    parser.add_argument("--others", nargs="+", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    options = parser.parse_args()
+    options = _options()
     others = sorted({json.loads(line)["text"] for path in options.others for line in _lines(path)})
-    written = [_pair(line, path.stem) for path in options.pairs for line in _lines(path)]
-    check = [_pair(line, f"{path.parent.name}-{path.stem}") for path in options.check for line in _lines(path)]
-    rows = {"train": [*written, *_neighbours(written, others)], "check": [*check, *_neighbours(check, others)]}
+    seen = {
+        (line["new"], line["old"]): line["update"] for path in options.seen for line in map(json.loads, _lines(path))
+    }
+    pairs, check = _written(options.pairs), _written(options.check)
+    stores, check_stores = _stores(options.stores), _stores(options.check_stores)
+    vectors = _vectors(
+        [*others, *(row[side] for row in (*pairs, *check) for side in ("new", "old"))],
+        [text for store in (*stores, *check_stores) for text in store.texts],
+    )
+    rows = {
+        "train": [
+            *pairs,
+            *_of_others(pairs, others, vectors),
+            *_of_pairs(pairs, vectors, seen, NEAREST_OF_PAIRS),
+            *_of_stores(stores, vectors, seen, NEAREST_OF_STORE),
+        ],
+        "check": [
+            *check,
+            *_of_others(check, others, vectors),
+            *_of_pairs(check, vectors, seen, COMPARED),
+            *_of_stores(check_stores, vectors, seen, COMPARED),
+        ],
+    }
     with lzma.open(options.output, "wt", encoding="utf-8") as file:
         json.dump(rows, file, ensure_ascii=False)
-    print({name: (len(part), sum(one["update"] for one in part)) for name, part in rows.items()})
+    for name, part in rows.items():
+        kinds = {kind: [row["update"] for row in part if _kind(row) == kind] for kind in ("written", "store", "others")}
+        print(name, {kind: f"{len(each)} rows, {sum(each)} updates" for kind, each in kinds.items()})
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", nargs="+", type=Path, required=True)
+    parser.add_argument("--others", nargs="+", type=Path, required=True)
+    parser.add_argument("--stores", nargs="*", type=Path, default=[])
+    parser.add_argument("--check", nargs="*", type=Path, default=[])
+    parser.add_argument("--check-stores", nargs="*", type=Path, default=[])
+    parser.add_argument("--seen", nargs="*", type=Path, default=[])
+    parser.add_argument("--output", type=Path, required=True)
+    return parser.parse_args()
 
 
 def _lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def _pair(line: str, hand: str) -> dict[str, Any]:
-    pair = json.loads(line)
-    return {"new": pair["new"], "old": pair["old"], "update": bool(pair["update"]), "hand": hand, "written": True}
+def _kind(row: Row) -> str:
+    return "written" if row["written"] else "store" if row["store"] else "others"
 
 
-def _neighbours(pairs: Sequence[dict[str, Any]], others: Sequence[str]) -> list[dict[str, Any]]:
-    """The nearest of a store drawn by lot, by the bundled embedder."""
+def _vectors(*texts: Sequence[str]) -> Vectors:
     model = load("bundled")
     assert model is not None
-    theirs = np.asarray(model.embed_documents(list(others)))
-    ours = np.asarray(model.embed_documents([pair["new"] for pair in pairs]))
-    random = np.random.default_rng(1)
-    found = []
-    for pair, vector in zip(pairs, ours, strict=True):
-        store = random.choice(len(others), min(STORE, len(others)), replace=False)
-        near = store[np.argsort(-(theirs[store] @ vector))[:NEAREST]]
-        found += [{**pair, "old": others[place], "update": False, "written": False} for place in near.tolist()]
+    different = sorted({text for part in texts for text in part})
+    return dict(zip(different, np.asarray(model.embed_documents(different), dtype=np.float32), strict=True))
+
+
+def _written(paths: Sequence[Path]) -> list[Row]:
+    """The pairs of each file, in its order. Pairs that share a text go into one group, with those around them."""
+    found: list[Row] = []
+    for path in paths:
+        hand = path.stem if path.stem != "changes" else f"{path.parent.name}-changes"
+        group_of: dict[str, str] = {}
+        for place, line in enumerate(map(json.loads, _lines(path))):
+            known = group_of.get(line["old"]) or group_of.get(line["new"])
+            group = known or f"{hand}-{place if hand == MADE_BY_RULE else place // PAIRS_A_STORE}"
+            group_of[line["old"]] = group_of[line["new"]] = group
+            update = bool(line["update"])
+            found.append(_row(line["new"], line["old"], update, hand, group, written=True))
     return found
+
+
+def _row(new: str, old: str, update: bool, hand: str, group: str, written: bool = False, store: bool = False) -> Row:
+    return {
+        "new": new, "old": old, "update": update, "hand": hand, "group": group, "written": written, "store": store,
+    }  # fmt: skip
+
+
+def _stores(paths: Sequence[Path]) -> list[Store]:
+    """A file is a store, or several that their scopes tell apart; memories without times stand in their order."""
+    found = []
+    for path in paths:
+        name = path.parent.name if path.stem == "corpus" else path.stem
+        by_scope: dict[str, list[Row]] = {}
+        for line in map(json.loads, _lines(path)):
+            by_scope.setdefault(f"{name} {line.get('scope', '')}".strip(), []).append(line)
+        for scope, memories in by_scope.items():
+            texts = [one["text"] for one in sorted(memories, key=lambda one: str(one.get("created_at", "")))]
+            found.append(Store(scope, texts, [texts[:place] for place in range(len(texts))]))
+    return found
+
+
+def _of_others(pairs: Sequence[Row], others: Sequence[str], vectors: Vectors) -> Iterator[Row]:
+    """The nearest of a store drawn by lot."""
+    theirs = np.array([vectors[text] for text in others])
+    random = np.random.default_rng(1)
+    for pair in pairs:
+        store = random.choice(len(others), min(OTHERS, len(others)), replace=False)
+        near = store[np.argsort(-(theirs[store] @ vectors[pair["new"]]))[:NEAREST_OF_OTHERS]]
+        for place in near.tolist():
+            yield _row(pair["new"], others[place], False, pair["hand"], pair["group"])
+
+
+def _of_pairs(pairs: Sequence[Row], vectors: Vectors, seen: Seen, count: int) -> Iterator[Row]:
+    """Each new statement against others of its group that no written pair leads to it from."""
+    groups: dict[str, list[Row]] = {}
+    for pair in pairs:
+        if pair["hand"] != MADE_BY_RULE:
+            groups.setdefault(pair["group"], []).append(pair)
+    for group, members in groups.items():
+        linked = _linked(members)
+        texts = list(linked)
+        for new in dict.fromkeys(pair["new"] for pair in members):
+            own = np.array([vectors[pair["old"]] for pair in members if pair["new"] == new])
+            free = [
+                text
+                for text in texts
+                if linked[text] != linked[new] and float((own @ vectors[text]).max()) < SAID_AGAIN
+            ]
+            for old in _nearest(new, free, vectors, count):
+                yield from _judged(new, old, members[0]["hand"], group, seen)
+
+
+def _linked(members: Sequence[Row]) -> dict[str, int]:
+    """For each text the number of the matter that it is on: pairs that share a text are on one."""
+    matter: dict[str, int] = {}
+    for number, pair in enumerate(members):
+        met = {matter[text] for text in (pair["old"], pair["new"]) if text in matter}
+        matter |= {pair["old"]: number, pair["new"]: number}
+        matter |= {text: number for text, old in matter.items() if old in met}
+    return matter
+
+
+def _of_stores(stores: Sequence[Store], vectors: Vectors, seen: Seen, count: int) -> Iterator[Row]:
+    for store in stores:
+        for new, older in zip(store.texts, store.older, strict=True):
+            if len(new) <= LONGEST_CHARACTERS:
+                for old in _nearest(new, [text for text in older if text != new], vectors, count):
+                    yield from _judged(new, old, store.name, store.name, seen)
+
+
+def _nearest(new: str, olds: Sequence[str], vectors: Vectors, count: int) -> list[str]:
+    if not olds:
+        return []
+    cosines = np.array([vectors[old] for old in olds]) @ vectors[new]
+    return [olds[place] for place in np.argsort(-cosines)[:count].tolist()]
+
+
+def _judged(new: str, old: str, hand: str, group: str, seen: Seen) -> Iterator[Row]:
+    update = seen.get((new, old), False)
+    if update is not None:
+        yield _row(new, old, update, hand, group, store=True)
 
 
 if __name__ == "__main__":

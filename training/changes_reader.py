@@ -1,10 +1,11 @@
 """Teach a reader of two statements whether the newer updates the older, starting from a reranker.
 
     python training/changes_reader.py --model reranker-6.npz --tokenizer tokenizer.json --pairs changes.json.xz \
-        --output OUT [--relu] [--words other.npz]
+        --output OUT [--relu] [--words other.npz] [--folds 2 --seeds 1] [--seconds 25]
 
 Several models of different seeds are averaged. Scores of trained pairs come from folds that did not see them, so that
 what is fitted on top of them trusts them no more than it may. The word table stays as it is and is not written.
+`--seconds` is the most that one training may take: it ends by the clock, its rate falling with the time that is left.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,15 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 
 from answers import WORDS, Material
-from encoder import Reranker, Shape, State, Texts, averaged, load_half, ready, save_half, scored, shape_of
+from encoder import Reranker, Shape, State, Texts, averaged, load_reranker, ready, save_half, scored, shape_of
 
-RATE, WARM_UP, DECAY = 8e-5, 0.1, 0.01
-EPOCHS, BATCH = 8, 64
-FOLDS = 5
-# A neighbour in another store is easy, and there are many of them.
-NEIGHBOUR_WEIGHT = 0.3
+RATE, WARM_UP, DECAY = 1.3e-4, 0.1, 0.01
+EPOCHS, BATCH = 6, 256
+FOLDS = 2
+# Of each of the two: half of what the product reads.
+LONGEST_TOKENS = 158
+# A neighbour in another store is easy; one in the same store is what every save meets.
+NEIGHBOUR_WEIGHT, STORE_WEIGHT = 0.3, 1.0
 # A contradiction has no direction: with the times swapped it is an update as well. The words of change are not swapped.
 SWAPPED, SWAPPED_WEIGHT = 0.5, 0.5
 DROPOUT = 0.1
@@ -36,7 +41,18 @@ DROPOUT = 0.1
 TAUGHT = 0.4
 
 
-def trained(start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarray, seed: int, device: str) -> State:
+@dataclass(frozen=True)
+class Effort:
+    """How long one training takes: so many steps, or so many seconds if those are over first."""
+
+    steps: int | None
+    seconds: float
+    batch: int
+
+
+def trained(
+    start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarray, seed: int, device: str, effort: Effort
+) -> State:
     torch.manual_seed(seed)
     chance = np.random.default_rng(seed)
     reader = ready(Reranker(shape), start, device)
@@ -48,18 +64,21 @@ def trained(start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarr
             part.register_forward_hook(lambda _, __, out: functional.dropout(out, DROPOUT, reader.training))
     learnt = [value for value in reader.parameters() if value.requires_grad]
     adam = torch.optim.AdamW(learnt, lr=RATE, weight_decay=DECAY, betas=(0.9, 0.98))
-    steps = EPOCHS * len(seen) // BATCH
+    steps = effort.steps or EPOCHS * len(seen) // effort.batch
+    begun = time.monotonic()
     for step in range(steps):
-        share = step / steps
+        share = max(step / steps, (time.monotonic() - begun) / effort.seconds)
+        if share >= 1:
+            break
         for group in adam.param_groups:
             group["lr"] = RATE * (share / WARM_UP if share < WARM_UP else (1 - share) / (1 - WARM_UP))
-        chosen = seen[chance.integers(0, len(seen), BATCH)]
-        swap = (chance.random(BATCH) < SWAPPED) & rows.written[chosen]
+        chosen = seen[chance.integers(0, len(seen), effort.batch)]
+        swap = (chance.random(effort.batch) < SWAPPED) & rows.written[chosen]
         new, old = (
             np.where(swap, rows.old[chosen], rows.new[chosen]),
             np.where(swap, rows.new[chosen], rows.old[chosen]),
         )
-        weight = np.where(rows.written[chosen], np.where(swap, SWAPPED_WEIGHT, 1.0), NEIGHBOUR_WEIGHT)
+        weight = np.where(swap, SWAPPED_WEIGHT, rows.weight[chosen])
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             scores = scored(reader, texts, new, old).float()
         label = torch.as_tensor(rows.label[chosen], device=device)
@@ -70,6 +89,7 @@ def trained(start: State, shape: Shape, texts: Texts, rows: Rows, seen: np.ndarr
         torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         adam.step()
         adam.zero_grad()
+    print(f"seed {seed}: {step + 1} of {steps} steps in {time.monotonic() - begun:.1f} s", flush=True)
     state = reader.state_dict()
     return {name: value.detach().float().cpu() for name, value in state.items()}
 
@@ -79,11 +99,13 @@ class Rows:
         self.new = np.array([material.number(line["new"]) for line in lines])
         self.old = np.array([material.number(line["old"]) for line in lines])
         self.label = np.array([line["update"] for line in lines], dtype=np.float32)
-        self.written = np.array([line["written"] for line in lines])
+        self.written, self.store = (
+            np.array([line[name] for line in lines], dtype=bool) for name in ("written", "store")
+        )
+        self.weight = np.where(self.written, 1.0, np.where(self.store, STORE_WEIGHT, NEIGHBOUR_WEIGHT))
+        # All rows of one store, and so of one text, go into one fold.
         numbers: dict[str, int] = {}
-        # All rows of one pair go into one fold.
-        self.pair = np.array([numbers.setdefault(line["new"], len(numbers)) for line in lines])
-        self.hand = np.array([line["hand"] for line in lines])
+        self.group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
 
 
 def with_head(state: State) -> State:
@@ -102,41 +124,50 @@ def read(state: State, shape: Shape, texts: Texts, rows: Rows, device: str) -> n
 
 
 def figures(scores: np.ndarray, rows: Rows) -> dict[str, float]:
-    """Where recall and precision meet among written pairs, the area under the curve, and both at zero."""
-    written, label = rows.written, rows.label > 0
-    own, truth = scores[written], label[written]
-    order = np.argsort(-own)
-    hits = np.cumsum(truth[order])
-    said = np.arange(1, len(own) + 1)
-    meet = int(np.argmin(np.abs(hits / said - hits / truth.sum())))
-    ranks = np.argsort(np.argsort(own)) + 1
-    area = (ranks[truth].sum() - truth.sum() * (truth.sum() + 1) / 2) / (truth.sum() * (~truth).sum())
-    told = scores > 0
+    """Where recall and precision meet, and the area under the curve: of written pairs, and of these in their stores."""
+    inside = rows.written | rows.store
     return {
-        "meet": round(float(hits[meet] / truth.sum()), 3), "area": round(float(area), 3),
-        "recall": round(float((told & label).sum() / label.sum()), 3),
-        "precision": round(float((told & label).sum() / max(1, told.sum())), 3),
-        "neighbours": round(float(told[~written].mean()), 4),
-    }  # fmt: skip
+        "meet": _meet(scores[rows.written], rows.label[rows.written] > 0),
+        "area": _area(scores[rows.written], rows.label[rows.written] > 0),
+        "meet in stores": _meet(scores[inside], rows.label[inside] > 0),
+        "area in stores": _area(scores[inside], rows.label[inside] > 0),
+        "others above 0": round(float((scores[~inside] > 0).mean()), 4),
+    }
+
+
+def _meet(scores: np.ndarray, truth: np.ndarray) -> float:
+    hits = np.cumsum(truth[np.argsort(-scores)])
+    return round(float(hits[truth.sum() - 1] / truth.sum()), 3)
+
+
+def _area(scores: np.ndarray, truth: np.ndarray) -> float:
+    ranks = np.argsort(np.argsort(scores)) + 1
+    updates, others = truth.sum(), (~truth).sum()
+    return round(float((ranks[truth].sum() - updates * (updates + 1) / 2) / (updates * others)), 3)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--words", type=Path, help="where the word table is, if not in the model's file")
+    parser.add_argument(
+        "--words", type=Path, help="the embedder whose word table it shares, if the model's file has none"
+    )
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--folds", type=int, default=FOLDS, help="0: none, where nothing is fitted on its scores")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="the most that one training may take")
+    parser.add_argument("--steps", type=int, help="of one training, instead of so many rounds over the pairs")
+    parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--taught", type=Path, nargs="*", default=[], help="scores of other readers to learn from")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    material = Material(tokenizer, device)
+    material = Material(tokenizer, device, LONGEST_TOKENS)
     with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
         lines = json.load(file)
     train, check = Rows(material, lines["train"]), Rows(material, lines["check"])
@@ -144,20 +175,20 @@ def main() -> None:
     if options.taught:
         said = np.mean([np.load(path)["train"] for path in options.taught], axis=0)
         train.label = ((1 - TAUGHT) * train.label + TAUGHT / (1 + np.exp(-said))).astype(np.float32)
-    start = with_head(load_half(options.model))
-    if options.words:
-        start[WORDS] = load_half(options.words)[WORDS]
+    start = with_head(load_reranker(options.model, options.words))
     shape = shape_of(start, options.relu)
-    fold = np.random.default_rng(0).permutation(int(train.pair.max()) + 1)[train.pair] % max(1, options.folds)
+    effort = Effort(options.steps, options.seconds, options.batch)
+    fold = np.random.default_rng(0).permutation(int(train.group.max()) + 1)[train.group] % max(1, options.folds)
     scores = np.zeros(len(train.label), np.float32)
     for left_out in range(options.folds):
-        state = trained(start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device)
+        state = trained(start, shape, texts, train, np.flatnonzero(fold != left_out), left_out, device, effort)
         found = read(state, shape, texts, train, device)
         scores[fold == left_out] = found[fold == left_out]
-    truth = Rows(material, lines["train"])
-    print("folds", figures(scores, truth), flush=True)
+    if options.folds:
+        print("folds", figures(scores, Rows(material, lines["train"])), flush=True)
     everything = np.arange(len(train.label))
-    states = [trained(start, shape, texts, train, everything, 10 + seed, device) for seed in range(options.seeds)]
+    seeds = range(10, 10 + options.seeds)
+    states = [trained(start, shape, texts, train, everything, seed, device, effort) for seed in seeds]
     each = [read(state, shape, texts, check, device) for state in states]
     for one in each:
         print("check, one seed", figures(one, check), flush=True)

@@ -1,13 +1,15 @@
 """Fit the model that says whether a newer statement may update an older one, and write it with its manifest.
 
-    python training/fit_changes.py --pairs changes.json.xz --scores scores-reranker-6.npz \
+    python training/fit_changes.py --pairs changes.json.xz --scores scores.npz \
         --output src/trivet/memory/changes/changes.json
 
-The pairs are those of change_pairs.py, the scores those of changes_reader.py, each by a reader that did not see it.
+The pairs are those of change_pairs.py, the scores those of score_changes.py: the reader that ships did not see them.
 Logistic regression with a ridge over the features of `trivet.memory.changes` gives the first sight, for each bundled
 embedder and without cosines; three more numbers weigh it with what the reader says. A new text is also set against its
-nearest neighbours in other stores, which are no updates. The manifest tells what was noticed among pairs that neither
-saw: in five folds, twice, and among those of `check`.
+nearest neighbours, in its own store and in others, which are no updates. Those of whole stores count in full, so that
+a probability means what it says where it is used: in a store, where most of what is compared is no update. The
+manifest tells what was noticed among pairs that neither saw: in five folds, twice, and among those of `check`; for
+everyday pairs alone, half of which are updates, and for whole stores.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.memory.changes.compare import ONE_MATTER
 from trivet.memory.changes.verdict import READ, SEEN, Older, features_of, of_cosine
 from trivet.models.embed.registry import load
 
@@ -33,58 +36,72 @@ RIDGE = 6.0
 RIDGE_OF_TWO = 0.5
 STEPS = 40
 FOLDS, REPEATS = 5, 2
+# A neighbour of another store counts less than one of the same store, as in the reader's training.
 NEIGHBOUR_WEIGHT = 0.2
-# From this probability on an update is told: there recall and precision meet on everyday pairs that were not seen.
-TOLD = 0.55
-# Less likely ones at first sight are not read: among them was no update of the pairs to check.
-READ_FROM = 0.1
+# What is less likely at first sight than all but so many of the updates to check is not read.
+UPDATES_UNREAD = 0.02
 EMBEDDERS = ("bundled", "stock")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A row a comparison. `pair` is the written pair that it belongs to."""
+    """A row a comparison. Rows of one `group` are kept apart from the others'; those of `inside` stand in one store.
+
+    What is not `near` is not compared on save, and an update among it is missed.
+    """
 
     names: tuple[str, ...]
     values: Numbers
     label: NDArray[np.bool_]
-    pair: NDArray[np.int64]
+    group: NDArray[np.int64]
     written: NDArray[np.bool_]
+    inside: NDArray[np.bool_]
+    near: NDArray[np.bool_]
 
-    def without(self, *prefixes: str) -> Rows:
-        kept = [place for place, name in enumerate(self.names) if not name.startswith(prefixes)]
+    def without(self, prefix: str) -> Rows:
+        kept = [place for place, name in enumerate(self.names) if not name.startswith(prefix)]
         return replace(self, names=tuple(self.names[place] for place in kept), values=self.values[:, kept])
+
+    def part(self, which: slice) -> Rows:
+        columns = {
+            name: getattr(self, name)[which] for name in ("values", "label", "group", "written", "inside", "near")
+        }
+        return replace(self, **columns)
 
 
 def contrasts(lines: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     return [features_of(line["new"], Older(line["old"]))[1] for line in lines]
 
 
-def cosines(lines: Sequence[dict[str, Any]], model: Any) -> list[float]:
+def cosines(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
+    model = load(embedder)
+    assert model is not None
     texts = sorted({line[side] for line in lines for side in ("old", "new")})
     vectors = dict(zip(texts, np.asarray(model.embed_documents(texts)), strict=True))
-    return [float(vectors[line["old"]] @ vectors[line["new"]]) for line in lines]
+    return np.array([float(vectors[line["old"]] @ vectors[line["new"]]) for line in lines])
 
 
 def rows_of(
-    lines: Sequence[dict[str, Any]], contrasted: Sequence[dict[str, float]], scores: Numbers, model: Any
+    lines: Sequence[dict[str, Any]],
+    contrasted: Sequence[dict[str, float]],
+    alike: Numbers,
+    near: NDArray[np.bool_],
 ) -> Rows:
+    """`alike` are the cosines."""
     numbers: dict[str, int] = {}
-    for line in lines:
-        numbers.setdefault(line["new"], len(numbers))
-    rows = zip(contrasted, cosines(lines, model), scores, strict=True)
-    found = [{**features, **of_cosine(cosine), READ: float(score)} for features, cosine, score in rows]
+    found = [{**features, **of_cosine(cosine)} for features, cosine in zip(contrasted, alike.tolist(), strict=True)]
     names = tuple(found[0])
     values = np.array([[features[name] for name in names] for features in found])
-    label, written = (np.array([line[name] for line in lines]) for name in ("update", "written"))
-    pair = np.array([numbers[line["new"]] for line in lines])
-    return Rows(names, values, label, pair, written)
+    label, written, store = (np.array([line[name] for line in lines]) for name in ("update", "written", "store"))
+    group = np.array([numbers.setdefault(line["group"], len(numbers)) for line in lines])
+    return Rows(names, values, label, group, written, written | store, near)
 
 
 def fit(rows: Rows, seen: NDArray[np.bool_], strength: float = RIDGE) -> tuple[Numbers, float]:
     """Newton's method over standardised features, with a ridge on all but the bias."""
+    seen = seen & (rows.near | rows.written)
     values, label = rows.values[seen], rows.label[seen].astype(np.float64)
-    weight = np.where(rows.written[seen], 1.0, NEIGHBOUR_WEIGHT)
+    weight = np.where(rows.inside[seen], 1.0, NEIGHBOUR_WEIGHT)
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-9
     design = np.hstack([(values - mean) / deviation, np.ones((len(values), 1))])
     ridge = np.diag([strength] * values.shape[1] + [0.0])
@@ -104,25 +121,40 @@ def chances(rows: Rows, weights: Numbers, bias: float) -> Numbers:
 
 
 def unseen(rows: Rows, strength: float = RIDGE) -> Numbers:
-    """For each row its probability by models that saw nothing of its pair."""
+    """For each row its probability by models that saw nothing of its store."""
     total = np.zeros(len(rows.label))
-    pairs = int(rows.pair.max()) + 1
+    groups = int(rows.group.max()) + 1
     for repeat in range(REPEATS):
-        fold = np.random.default_rng(repeat).permutation(pairs) % FOLDS
+        fold = np.random.default_rng(repeat).permutation(groups) % FOLDS
         for left_out in range(FOLDS):
-            test = fold[rows.pair] == left_out
+            test = fold[rows.group] == left_out
             total[test] += chances(rows, *fit(rows, ~test, strength))[test]
     return total / REPEATS
 
 
-def noticed(rows: Rows, found: Numbers, told: float) -> dict[str, float]:
-    said, true = found >= told, rows.label & rows.written
-    hits = int((said & true).sum())
+def noticed(rows: Rows, found: Numbers, told: float) -> dict[str, dict[str, float]]:
+    found = found * rows.near
     return {
-        "recall": round(hits / int(true.sum()), 3),
-        "precision": round(hits / max(1, int(said.sum())), 3),
-        "area": round(area(found[rows.written], rows.label[rows.written]), 3),
+        "everyday pairs": _noticed(found[rows.written], rows.label[rows.written], told),
+        "whole stores": _noticed(found[rows.inside], rows.label[rows.inside], told),
     }
+
+
+def _noticed(found: Numbers, label: NDArray[np.bool_], told: float) -> dict[str, float]:
+    said = found >= told
+    hits = int((said & label).sum())
+    return {
+        "told from": told,
+        "recall": round(hits / int(label.sum()), 3),
+        "precision": round(hits / max(1, int(said.sum())), 3),
+        "area": round(area(found, label), 3),
+    }
+
+
+def meeting(rows: Rows, found: Numbers) -> float:
+    """The probability from which on as many are told in whole stores as are updates: recall and precision meet."""
+    told = np.sort((found * rows.near)[rows.inside])[-int(rows.label[rows.inside].sum())]
+    return round(float(told), 2)
 
 
 def area(scores: Numbers, label: NDArray[np.bool_]) -> float:
@@ -135,54 +167,86 @@ def area(scores: Numbers, label: NDArray[np.bool_]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--scores", type=Path, required=True)
+    parser.add_argument("--scores", type=Path, required=True, help="`check`: by the reader that ships")
+    parser.add_argument("--one-matter", type=float, default=ONE_MATTER, help="the least cosine that is compared")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
         lines = json.load(file)
-    scores = dict(np.load(options.scores))
+    train, check = lines["train"], lines["check"]
+    said = np.load(options.scores)["check"].astype(np.float64)
+    contrasted = contrasts([*train, *check])
     unread: dict[str, Any] = {"embedders": {}}
     figures: dict[str, Any] = {}
-    contrasted = {part: contrasts(lines[part]) for part in ("train", "check")}
     for embedder in EMBEDDERS:
-        model = load(embedder)
-        assert model is not None
-        identity = model.identity.partition("/")[0]
-        rows, check = (rows_of(lines[part], contrasted[part], scores[part], model) for part in ("train", "check"))
-        unread["embedders"][identity], seen = _fitted(rows.without(READ), check.without(READ), figures, identity)
+        alike = cosines([*train, *check], embedder)
         if embedder == EMBEDDERS[0]:
-            read = _weighed(check, seen, scores["check"], figures)
-    unread["words"], _ = _fitted(rows.without("cosine", READ), check.without("cosine", READ), figures, "words alone")
+            near = alike >= options.one_matter
+        rows = rows_of([*train, *check], contrasted, alike, near)
+        trained, checked = rows.part(slice(len(train))), rows.part(slice(len(train), None))
+        identity = str(getattr(load(embedder), "identity", embedder)).partition("/")[0]
+        unread["embedders"][identity], seen = _fitted(trained, checked, figures, identity)
+        if embedder == EMBEDDERS[0]:
+            figures["cosines, bundled"] = _spread(rows, alike)
+            read, told = _weighed(checked, seen, said, figures)
+            read_from = _read_from(checked, seen)
+    words = "cosine"
+    unread["words"], _ = _fitted(trained.without(words), checked.without(words), figures, "words alone")
     manifest = {
-        "pairs": sum(line["written"] for line in lines["train"]),
-        "updates": sum(line["update"] for line in lines["train"]),
-        "neighbours": sum(not line["written"] for line in lines["train"]),
+        "pairs": sum(line["written"] for line in train),
+        "updates": sum(line["update"] for line in train),
+        "neighbours in one store": sum(line["store"] for line in train),
+        "neighbours in others": sum(not line["written"] and not line["store"] for line in train),
         "sha256": hashlib.sha256(options.pairs.read_bytes()).hexdigest()[:16],
         "ridge": RIDGE,
         "on pairs not seen": figures,
     }
-    written = {"unread": unread, "read": read, "read_from": READ_FROM, "told": TOLD, "manifest": manifest}
+    written = {"unread": unread, "read": read, "read_from": read_from, "told": told, "manifest": manifest}
     options.output.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({"told": TOLD, **manifest}, indent=1))
+    print(json.dumps({"told": told, "read_from": read_from, "read": read, **manifest}, indent=1))
+
+
+def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
+    """Where the cosines lie, to choose from which on two memories are compared: `compare.ONE_MATTER`."""
+    parts = {"updates": rows.label, "neighbours in one store": rows.inside & ~rows.written & ~rows.label}
+    return {
+        name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist() for name, part in parts.items()
+    }
 
 
 def _fitted(rows: Rows, check: Rows, figures: dict[str, Any], name: str) -> tuple[dict[str, Any], Numbers]:
     """The model at first sight, and its logits for the pairs to check."""
     weights, bias = fit(rows, np.ones(len(rows.label), bool))
-    found = chances(check, weights, bias)
-    figures[f"at first sight, {name}"] = {
-        "folds": noticed(rows, unseen(rows), TOLD),
-        "check": noticed(check, found, TOLD),
-    }
+    found, folds = chances(check, weights, bias), unseen(rows)
+    told = meeting(rows, folds)
+    figures[f"at first sight, {name}"] = {"folds": noticed(rows, folds, told), "check": noticed(check, found, told)}
     return _named(rows, weights, bias), np.log(found / (1 - found))
 
 
-def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]) -> dict[str, Any]:
-    """How the first sight and the reader weigh: three numbers, from pairs that neither was trained on."""
+def _weighed(check: Rows, seen: Numbers, said: Numbers, figures: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    """How the first sight and the reader weigh: three numbers, from pairs that neither was trained on.
+
+    And from which probability on an update is told.
+    """
     rows = replace(check, names=(SEEN, READ), values=np.column_stack([seen, said]))
     weights, bias = fit(rows, np.ones(len(rows.label), bool), RIDGE_OF_TWO)
-    figures["read, folds of check"] = noticed(rows, unseen(rows, RIDGE_OF_TWO), TOLD)
-    return _named(rows, weights, bias)
+    folds = unseen(rows, RIDGE_OF_TWO)
+    told = meeting(rows, folds)
+    figures["read, folds of check"] = noticed(rows, folds, told)
+    figures["read, folds of check, by tenths"] = tenths(rows, folds)
+    return _named(rows, weights, bias), told
+
+
+def tenths(rows: Rows, found: Numbers) -> dict[str, str]:
+    """In whole stores: of those that were given such a probability, how many are updates."""
+    tenth = np.minimum((found * 10).astype(int), 9)
+    parts = ((number, rows.label[rows.inside & rows.near & (tenth == number)]) for number in range(10))
+    return {f"from .{number}": f"{int(part.sum())} of {len(part)}" for number, part in parts}
+
+
+def _read_from(check: Rows, seen: Numbers) -> float:
+    chance = 1.0 / (1.0 + np.exp(-seen[check.label]))
+    return float(np.floor(np.quantile(chance, UPDATES_UNREAD) * 1000) / 1000)
 
 
 def _named(rows: Rows, weights: Numbers, bias: float) -> dict[str, Any]:
