@@ -14,9 +14,15 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+
+from trivet.models.embed.onnx import OnnxEmbedder, described
+
 MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
 FILES = ("model.onnx", "tokenizer.json", "model.json")
-LARGEST_BYTES = 25 * 10**6
+LIVES = Path(__file__).resolve().parents[1] / "training" / "lives"
+EACH = 4
+LARGEST_BYTES = 32 * 10**6
 
 
 def main() -> None:
@@ -27,8 +33,30 @@ def main() -> None:
     check(arguments.folder, arguments.kind)
     for name in FILES:
         shutil.copy(arguments.folder / name, MODELS / arguments.kind / name)
+    if arguments.kind == "embedder":
+        measure_background(MODELS / arguments.kind)
     print(f"{MODELS / arguments.kind} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
     print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
+
+
+def measure_background(folder: Path) -> None:
+    """How near unrelated texts are: questions of made-up lives and the memories of others. Kept in model.json."""
+    embedder = OnnxEmbedder(described(folder))
+    lives = sorted(one for one in LIVES.iterdir() if one.is_dir())
+    memories, questions = ([_texts(life / name) for life in lives] for name in ("corpus.jsonl", "queries.jsonl"))
+    documents = [embedder.embed_documents(own) for own in memories]
+    asked = [embedder.embed_queries(own) for own in questions]
+    pairs = [(own, other) for own in range(len(lives)) for other in range(len(lives)) if own != other]
+    cosines = np.concatenate([(asked[own] @ documents[other].T).ravel() for own, other in pairs])
+    path = folder / "model.json"
+    description = json.loads(path.read_text(encoding="utf-8"))
+    found = {"mean": round(float(cosines.mean()), 4), "deviation": round(float(cosines.std()), 4)}
+    path.write_text(json.dumps({**description, "background": found}, indent=2) + "\n", encoding="utf-8")
+
+
+def _texts(path: Path) -> list[str]:
+    """Some of a file's."""
+    return [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()][::EACH]
 
 
 def check(folder: Path, kind: str) -> None:

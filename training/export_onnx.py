@@ -36,6 +36,7 @@ from make_model import (
     verified_source,
     write_tokenizer,
 )
+from set_apart import large_channels, set_apart
 
 MAX_PAIR_TOKENS = 320
 
@@ -84,12 +85,16 @@ def main() -> None:
     arguments = parser.parse_args()
     kind, target = arguments.kind, arguments.target
     target.mkdir(parents=True, exist_ok=True)
+    write_tokenizer(arguments.tokenizer or verified_source() / "tokenizer.json", target / "tokenizer.json")
     with tempfile.TemporaryDirectory() as scratch:
         exported, fused = Path(scratch) / "exported.onnx", Path(scratch) / "fused.onnx"
-        export(kind, load_reranker(arguments.weights, arguments.words), exported, "relu" if arguments.relu else "gelu")
+        state = load_reranker(arguments.weights, arguments.words)
+        encoder = export(kind, state, exported, "relu" if arguments.relu else "gelu")
         (fuse if kind == "embedder" else fuse_apart)(exported, fused)
+        places = large_channels(encoder, target / "tokenizer.json")
+        print("channels set apart:", {".".join(map(str, key)): own for key, own in places.items()})
+        set_apart(fused, fused, places, DIMENSION)
         quantise(fused, target / "model.onnx")
-    write_tokenizer(arguments.tokenizer or verified_source() / "tokenizer.json", target / "tokenizer.json")
     describe(kind, arguments.weights, target, arguments.prefixed)
     print(kind, arguments.weights.name, (target / "model.onnx").stat().st_size)
 
@@ -110,7 +115,7 @@ def fuse_apart(source: Path, target: Path) -> None:
     model.save_model_to_file(str(target))
 
 
-def export(kind: str, state: State, target: Path, activation: str) -> None:
+def export(kind: str, state: State, target: Path, activation: str) -> BertModel:
     encoder_state = {
         name.removeprefix("encoder."): value
         for name, value in state.items()
@@ -143,6 +148,7 @@ def export(kind: str, state: State, target: Path, activation: str) -> None:
         opset_version=OPSET,
         dynamo=False,
     )
+    return encoder
 
 
 def describe(kind: str, weights: Path, target: Path, prefixed: bool) -> None:

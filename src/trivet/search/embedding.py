@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trivet.breaker import Breaker
-    from trivet.models.embed.base import Embedder
+    from trivet.models.embed.base import Background, Embedder
     from trivet.store import Store
 
 # `why_not` and a repeated recall ask for the same vector again.
@@ -28,6 +28,10 @@ QUERIES_BYTES = 4 * MIB
 # Memories that were just written and are recalled before the worker has stored their vectors.
 DOCUMENTS_BYTES = 4 * MIB
 
+
+LEAST_COSINE = -1.0
+# How far -1 lies below the cosines of unrelated texts with the models that the fusion's weights were found for first.
+DEVIATIONS = 13.0
 
 # Names come out of a file that may be anybody's, and are shown in terminals.
 LONGEST_NAME = 200
@@ -85,8 +89,17 @@ class Embedding:
             return
         self.drop_unused()
         serving = self.serving()
-        if serving is None or succeeds(self._spec, serving.spec, serving.identity):
+        if serving is None:
             self._enter()
+        elif succeeds(self._spec, serving.spec, serving.identity):
+            self._enter()
+            self._leave(serving)
+
+    def _leave(self, serving: Model) -> None:
+        """Vectors that no model here can be asked for answer nothing: the new ones do from the first on."""
+        known = self._known()
+        if known is not None and serving.identity not in self._others and shipped(serving.identity) is None:
+            self._store.vectors.serve(known)
 
     def drop_unused(self) -> None:
         """A store without any memory to embed is nobody's yet: it takes the embedder of the first who fills it."""
@@ -159,6 +172,14 @@ class Embedding:
                     )
                 self._others[model.identity] = found
             return self._others[model.identity]
+
+    def floor(self, model: Model) -> float:
+        """As low as cosines of the model count: as far below those of unrelated texts as -1 is for MiniLM's.
+
+        Where nobody has measured how near unrelated texts are to a model it is -1.
+        """
+        background: Background | None = getattr(self.embedder_of(model), "background", None)
+        return LEAST_COSINE if background is None else background.mean - DEVIATIONS * background.deviation
 
     def resting(self, text: str) -> str | None:
         """Why no vector of this query can be had now; None if it can, or is known already."""

@@ -12,6 +12,7 @@ from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError, breaker
+from trivet.models.embed.base import Background
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Caller
@@ -442,3 +443,18 @@ def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, monkeypat
     assert 0 < sum(done) < 12
     again = open_trivet(embedder="bundled")
     assert again.drain() == 12 - sum(done)
+
+
+def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
+    open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trivet = open_trivet(embedder="bundled")
+    trivet.remember("The cat sleeps on the radiator.")
+    trivet.drain()
+    embedding = trivet.engine.embedding
+    serving = embedding.serving()
+    assert serving is not None
+    monkeypatch.setattr(embedding.embedder_of(serving), "background", Background(mean=0.6, deviation=0.05))
+    assert embedding.floor(serving) == pytest.approx(-0.05)
+    monkeypatch.setattr(embedding.embedder_of(serving), "background", None)
+    assert embedding.floor(serving) == -1.0, "nobody has measured it"

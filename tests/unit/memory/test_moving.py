@@ -14,7 +14,7 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended
 from trivet import Trivet
-from trivet.models.embed import onnx
+from trivet.models.embed import onnx, registry
 from trivet.types import Answer
 from unit.models.embed.test_folder import token_model
 
@@ -130,3 +130,19 @@ def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trive
     assert "is not asked" in (dense.reason or "")
     trivet.reindex(lexical=False, graph=False)
     assert not trivet.recall("staging port").health.degraded
+
+
+def test_a_store_leaves_a_bundled_model_that_is_gone_at_once(
+    open_trivet: Opened, arrive: Arrive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrive()
+    before = filled(open_trivet(embedder="bundled")).stats().embedder or ""
+    monkeypatch.setattr(onnx, "OURS", onnx.STOCK)
+    monkeypatch.setattr(registry, "EARLIER", (before,))
+    trivet = open_trivet(embedder="bundled")
+    trivet.engine.embedding.adopt()
+    health = trivet.recall(PARAPHRASE).health
+    assert "MiniLM" in (health.embedder or ""), "nothing can ask the old vectors"
+    assert not health.degraded
+    trivet.drain()
+    assert trivet.recall(PARAPHRASE, recipe="legs(dense)").hits[0].content == NOTES[1]

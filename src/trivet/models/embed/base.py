@@ -1,6 +1,7 @@
 """What an embedder is, and the checks that every vector passes before anyone may use it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from trivet.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The cosines of questions and memories that have nothing to do with each other."""
+
+    mean: float
+    deviation: float
 
 
 class Embedder(Protocol):

@@ -20,7 +20,7 @@ import numpy as np
 
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
-from trivet.models.embed.base import Vectors, checked, clean
+from trivet.models.embed.base import Background, Vectors, checked, clean
 from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer, usable_cores
 
 Pooling = Literal["mean", "cls", "max", "last"]
@@ -45,6 +45,7 @@ class OnnxFiles:
     pooling: Pooling = "mean"
     query_prompt: str = ""
     document_prompt: str = ""
+    background: Background | None = None
 
 
 class OnnxEmbedder:
@@ -54,6 +55,7 @@ class OnnxEmbedder:
 
     def __init__(self, files: OnnxFiles) -> None:
         self.identity = files.identity
+        self.background = files.background
         self._files = files
         self._dimension = files.dimension
         self._opened: Runtime | None = None
@@ -117,6 +119,7 @@ def described(folder: Path) -> OnnxFiles:
             tokenizer=folder / "tokenizer.json",
             max_tokens=description["max_tokens"],
             dimension=description["dimension"],
+            background=Background(**description["background"]) if "background" in description else None,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EmbedderError(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 DEFAULT = "bundled"
 # The models that come with Trivet: to ask them tells nobody anything, so a store may name them.
 SHIPPED = (DEFAULT, "stock")
+# The bundled models of earlier releases, oldest first. The first of them is still here, as `stock`. A release that
+# brings another bundled model adds the one before it.
+EARLIER = ("all-MiniLM-L6-v2/b7510b52f82d",)
 
 
 def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
@@ -37,7 +40,6 @@ def succeeds(spec: str, stored_spec: str, identity: str) -> bool:
     """Whether the embedder named `spec` is what a later release has in the place of the model of that identity.
 
     Only the bundled model has a successor, and only later releases know of it: two releases that share a store move it
-    forward once, never to and fro. A release that brings another bundled model names the one before it here.
+    forward once, never to and fro.
     """
-    before = load("stock")
-    return spec == stored_spec == DEFAULT and before is not None and before.identity == identity
+    return spec == stored_spec == DEFAULT and identity in EARLIER

@@ -22,8 +22,14 @@ def _search(query: LegQuery) -> Ranking:
     found = _nearest(query, serving)
     now = query.embedding.serving()
     if now is not None and now.model != serving.model:  # the store has just moved: what was searched was half gone
-        found = _nearest(query, now)
-    return Ranking(leg=NAME, floor=FLOOR, candidates=tuple(found))
+        serving, found = now, _nearest(query, now)
+    return Ranking(leg=NAME, floor=_floor(query, serving, found), candidates=tuple(found))
+
+
+def _floor(query: LegQuery, model: Model, found: list[Candidate]) -> float:
+    """The fusion takes cosines by their height above the floor: where all of them are high, the floor has to be."""
+    own = max(FLOOR, query.embedding.floor(model))
+    return min(own, found[-1].score) if found else own
 
 
 def _nearest(query: LegQuery, model: Model) -> list[Candidate]:
