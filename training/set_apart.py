@@ -24,7 +24,6 @@ TIMES, PLACE = 5.0, 5
 Places = dict[tuple[str, int], list[int]]
 
 
-@torch.no_grad()
 def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
     """Of the inputs of both feed-forward products, by the product's name and layer."""
     largest: dict[tuple[str, int], torch.Tensor] = {}
@@ -37,8 +36,9 @@ def large_channels(encoder: BertModel, tokenizer: Path) -> Places:
                 largest[key] = torch.maximum(largest.get(key, own), own)
 
             handles.append(product.register_forward_pre_hook(look))
-    for encoding in Tokenizer.from_file(str(tokenizer)).encode_batch(sample_texts()):
-        encoder(input_ids=torch.tensor([encoding.ids]))
+    with torch.no_grad():
+        for encoding in Tokenizer.from_file(str(tokenizer)).encode_batch(sample_texts()):
+            encoder(input_ids=torch.tensor([encoding.ids]))
     for handle in handles:
         handle.remove()
     found = {
