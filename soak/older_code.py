@@ -18,6 +18,7 @@ COMMITS: Mapping[int, str] = {
     5: "2cfdfa0",
     6: "8df67f6",
     7: "4556b76",
+    8: "48bcdd6",
 }
 # One of what every version knows.
 WRITES = """

@@ -209,6 +209,10 @@ class Why(Value, frozen=True, kw_only=True):
     newer_than: Annotated[
         tuple[str, ...], Meta(description="Earlier hits on the same matter, before which it stands for that.")
     ] = ()
+    conflicts: Annotated[
+        tuple[str, ...],
+        Meta(description="Edits that clashed with it and wait for a decision; `sync conflicts` shows them."),
+    ] = ()
 
 
 class Resolution(Value, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "ingest": "ingest",
         **dict.fromkeys(("import", "export", "backup", "move", "migrate"), "move"),
         "fuse": "find",
+        "sync": "sync",
     },
     "Agents": {
         **dict.fromkeys(("install", "uninstall"), "install"),
@@ -62,6 +63,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
     "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
+    "sync": dict.fromkeys(("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"),
     "lab": {
         "import": "lab",
         "from-store": "lab_from_store",
@@ -146,7 +148,20 @@ Example:
   trivet inbox reject 0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44
 """
 
-GROUP_HELP = {"inbox": INBOX_HELP, "lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
+SYNC_HELP = """Let this store follow a team's server, and work without it.
+
+Everything works the same offline. What you write waits and is sent later; what others share with you comes and is
+found by recall here. Edits that clash are both kept. What is refused is kept and shown. docs/sync.md says what is
+promised and how it was tested.
+
+\b
+Example:
+  trivet sync join https://memory.example.org    (with the key in TRIVET_KEY)
+  trivet sync now
+  trivet sync status
+"""
+
+GROUP_HELP = {"sync": SYNC_HELP, "inbox": INBOX_HELP, "lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
 
 
 class Sectioned(TyperGroup):

@@ -56,6 +56,7 @@ MATTERS: Mapping[str, str] = {
     "keys of secrets": "These secrets cannot be read any longer.",
     "folders taken in": "What changes in them does not reach the memory.",
     "capture": "Conversations are read by rules alone.",
+    "sync": "What you and others write reaches the other side late, or waits for your decision.",
     "usage counts": "Some showings were not counted; recall itself is not touched.",
 }
 
@@ -78,6 +79,7 @@ def doctor(engine: Engine, whole: bool = True) -> tuple[Finding, ...]:
         _inbox(engine),
         _capture(engine),
         _usage(engine),
+        *_sync(engine),
     )
     return tuple(explained(finding) for finding in found)
 
@@ -87,6 +89,22 @@ def explained(finding: Finding) -> Finding:
         return finding
     matters = OTHER_SYSTEM if finding.check.startswith("federation ") else MATTERS.get(finding.check)
     return msgspec.structs.replace(finding, matters=matters)
+
+
+def _sync(engine: Engine) -> tuple[Finding, ...]:
+    """Of a store that follows a server: how long ago it was reached, what waits, what needs a decision."""
+    if not engine.follows:
+        return ()
+    connection = engine.store.feed.database.read()
+    [row] = connection.execute(connection.sql("replica")["standing"]).fetchall()
+    contact = f"last contact {row['contact']}" if row["contact"] else "the server was never reached"
+    oldest = f", the oldest since {row['oldest']}" if row["oldest"] else ""
+    open_questions = f"{row['refused']} refused, {row['conflicts']} conflicts"
+    detail = f"{contact}; {row['waiting']} operations wait{oldest}; {open_questions}"
+    if row["refused"] or row["conflicts"]:
+        remedy = "`trivet sync refused` and `trivet sync conflicts` show them; `trivet sync resolve` decides."
+        return (Finding(check="sync", ok=False, detail=detail, remedy=remedy),)
+    return (Finding(check="sync", ok=True, detail=detail),)
 
 
 def _embedder(engine: Engine) -> Finding:

@@ -23,9 +23,9 @@ from trivet.search.systems.systems import Systems
 from trivet.secrets.keys import KeyRing, places_of
 from trivet.secrets.protect import Guard
 from trivet.settings import Settings, config_path
-from trivet.settings.address import database_of
+from trivet.settings.address import database_of, is_file
 from trivet.store.servers import DatabaseServer, open_server
-from trivet.types import Caller, Right
+from trivet.types import LOCAL, Caller, Right
 
 if TYPE_CHECKING:
     from trivet.memory.answer.expand import Rewriter
@@ -94,11 +94,14 @@ class Engine(msgspec.Struct, frozen=True):
     tally: UsageCounter
     systems: Systems
     shares_legs: bool = False
+    follows: bool = False  # a laptop's store that follows a server: its owner is one user among others, offline too
     caller: Caller | None = None  # None: the owner of the store, who may do everything
 
     @property
     def viewer(self) -> str | None:
-        return self.caller.user if self.caller else None
+        if self.caller:
+            return self.caller.user
+        return LOCAL if self.follows else None
 
     def error_for_caller(self, error: str | None) -> str | None:
         """What last went wrong in the background. It concerns the texts of all users, so a user is told a code alone.
@@ -139,6 +142,10 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     rewriter = _rewriter(settings)
     chat = _language_model(settings)
     store = open_store(settings, shared.server if shared else None)
+    follows = is_file(settings.path) and store.feed.is_laptop()
+    if follows:
+        store.feed.hide_if_away(settings.sync_hide_days)
+        store = store.followed_by_owner()
     embedding = Embedding(store, settings.embedder, embedder, earlier)
     embedding.drop_unused()
     if embedding.local:
@@ -159,6 +166,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         tally,
         systems,
         shares_legs=shared is not None,
+        follows=follows,
     )
 
 

@@ -229,7 +229,7 @@ def _same(one: Memory, other: Memory) -> bool:
 
 def _checked(engine: Engine, memory: Memory) -> Memory:
     """An export is input like any other: everything in it is checked as if a caller had said it."""
-    _check_fields(memory)
+    check_fields(memory)
     check_memory(engine, memory)
     # `superseded` is made by links, which come later in the file.
     state = "active" if memory.state == "superseded" else memory.state
@@ -244,7 +244,8 @@ def _ours(engine: Engine, id: str) -> str:
     return engine.store.memories.claim(check_id(id))
 
 
-def _check_fields(memory: Memory) -> None:
+def check_fields(memory: Memory) -> None:
+    """The bounds of each field, as for a caller who says it."""
     source = memory.source
     fields = {name: getattr(memory, name) for name in contract.Remember.__struct_fields__ if hasattr(memory, name)}
     fields |= {"source": source.uri if source else None}
@@ -259,7 +260,7 @@ def _checked_history(engine: Engine, memory: Memory, history: tuple[Revision, ..
     if numbers != sorted(set(numbers)) or (numbers and not (numbers[0] >= 1 and numbers[-1] == memory.revision)):
         raise InvalidInput(f"its history has the revisions {numbers}, which do not lead up to {memory.revision}")
     for revision in history:
-        _check_fields(revision.memory)
+        check_fields(revision.memory)
     return tuple(
         msgspec.structs.replace(
             revision,

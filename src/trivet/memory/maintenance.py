@@ -87,5 +87,5 @@ def rebuild_lexical(engine: Engine) -> int:
 
 
 def _documents(engine: Engine) -> Iterator[tuple[Memory, Document]]:
-    for memory in engine.store.memories.everything():
+    for memory in engine.store.all_memories.everything():
         yield memory, document_of(memory)

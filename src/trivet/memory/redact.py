@@ -9,13 +9,15 @@ from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
 from trivet.memory.sealing import write_sealed
 from trivet.store.records import Entry
-from trivet.types import Memory, Progress, Redacted
+from trivet.types import LOCAL, Memory, Progress, Redacted
 
 
 def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
     """Redacts every memory and its revisions. If it is interrupted, it can be run again."""
     memories, secrets = 0, Counter[str]()
     for memory in engine.store.memories.everything():
+        if engine.follows and memory.owner != LOCAL:
+            continue  # its owner's to redact; it comes redacted
         try:
             found = redact_one(engine, memory)
         except NotFound:  # purged by another process meanwhile

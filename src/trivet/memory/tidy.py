@@ -17,7 +17,7 @@ from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import forget, restore
 from trivet.memory.likeness import essence
 from trivet.secrets import masked
-from trivet.types import Memory, Tidied, Tidy, TidyKind, Usage
+from trivet.types import LOCAL, Memory, Tidied, Tidy, TidyKind, Usage
 
 # What was not needed so far may be needed tomorrow: such kinds are forgotten only if the caller names them.
 BY_DEFAULT: frozenset[TidyKind] = frozenset(("duplicate", "expired", "orphan"))
@@ -127,7 +127,10 @@ def _is_there(file: Path) -> bool:
 
 
 def _inventory(engine: Engine) -> Inventory:
-    memories = {one.id: one for one in engine.store.memories.everything() if one.state != "deleted"}
+    own = LOCAL if engine.follows else None  # what others share with a laptop is theirs to tidy
+    memories = {
+        one.id: one for one in engine.store.memories.everything() if one.state != "deleted" and own in (None, one.owner)
+    }
     files: dict[str, Path] = {}
     origins: dict[str, tuple[str, str]] = {}
     roots_gone: dict[str, Path] = {}

@@ -136,6 +136,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     secrets_keyring: Annotated[
         bool, Meta(description="Keep the keys of secrets in the operating system's keyring where there is one.")
     ] = True
+    sync_sensitive: Annotated[
+        bool, Meta(description="Let sensitive memories travel between laptop and server; both sides must say so.")
+    ] = False
+    sync_hide_days: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=3650,
+            description="After so many days without contact a laptop hides what others shared with it.",
+        ),
+    ] = 30
     leg_time_limit_ms: Annotated[
         int, Meta(ge=1, le=600_000, description="A leg, words or vectors, that takes longer is left out of the answer.")
     ] = 5_000

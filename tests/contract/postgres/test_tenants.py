@@ -38,7 +38,25 @@ def fill(store: PostgresStore, word: str) -> list[str]:
     store.usage.note({one.id: 1})
     store.usage.judge(one.id, word, "useful")
     store.vaults.note_links("notes", [KnownLink(one.id, "see-also", two.id)], [])
+    follow(store, word)
     return [one.id, two.id]
+
+
+def follow(store: PostgresStore, word: str) -> None:
+    """As if laptops followed the tenant: a memory is numbered, clashes, and is purged."""
+    gone = memory(f"{word} to go")
+    add(store, gone)
+    with store.feed.transaction() as connection:
+        store.feed.number(connection)
+        row = connection.execute(connection.sql("memories")["by_id"], {"id": gone.id}).fetchone()
+        said = {"rev": word, "base": None, "author": None, "changed_at": EARLY, "action": "edit", "snapshot": "{}"}
+        branch = {"key": row["key"] - 1, "waiting": 1, "terms": word, **said}
+        connection.execute(connection.sql("sync")["put_branch"], branch)
+        done = {"op": word, "result": "applied", "id": gone.id, "reason": "", "at": EARLY}
+        connection.execute(connection.sql("sync")["put_applied"], done)
+    store.memories.purge(gone.id)
+    with store.feed.transaction() as connection:
+        store.feed.number(connection)
 
 
 def tables(connection: psycopg.Connection[tuple[str]]) -> list[str]:

@@ -54,6 +54,8 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
     yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)
     yield about(hit, indent=INDENT, with_id=bool(heading))
     yield line(("why: ", "bold dim"), (why_line(hit.why), "dim"), indent=INDENT)
+    if hit.why.conflicts:
+        yield line(("clashes with another edit; see `trivet sync conflicts`", "yellow"), indent=INDENT)
     if hit.why.older_than:
         yield line(("older; see ", "yellow"), (hit.why.older_than, "cyan"), indent=INDENT)
     for resolution in hit.resolved_by:

@@ -35,6 +35,7 @@ def present(
     paths = _paths(engine, decision, chosen)
     best = best_passages(decision.retrieved.rankings)
     spans = stored_spans(store, model, [hit.memory for hit in chosen])
+    conflicts = store.branches.waiting([hit.memory.id for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
     for rank, hit in enumerate(chosen, 1):
@@ -47,7 +48,7 @@ def present(
                 passage=passage,
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
-                why=_why(decision.question, hit, paths.get(hit.fused.id, ())),
+                why=_why(decision.question, hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())),
                 relevance=hit.relevance,
                 strength=strength(hit.relevance),
                 resolved_by=resolutions.get(memory.id, ()),
@@ -95,7 +96,7 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage)
 
 
-def _why(question: Question, hit: Scored, path: Path) -> Why:
+def _why(question: Question, hit: Scored, path: Path, conflicts: tuple[str, ...]) -> Why:
     memory = hit.memory
     around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
     held = {*analyse(memory.content), *analyse(around)}
@@ -116,6 +117,7 @@ def _why(question: Question, hit: Scored, path: Path) -> Why:
         time=hit.time,
         time_factor=round(hit.time_factor, 6),
         older_than=hit.older_than,
+        conflicts=conflicts,
         newer_than=hit.newer_than,
     )
 

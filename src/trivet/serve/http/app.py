@@ -27,6 +27,7 @@ from trivet.serve.http.openapi import document
 from trivet.serve.http.page import page_routes
 from trivet.serve.http.request_log import RequestLog
 from trivet.serve.http.streams import Streams
+from trivet.serve.http.sync import News, sync_routes
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.serve.http.verb_endpoints import verb_endpoints
@@ -41,6 +42,7 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
     context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
     streams = Streams()
     agents = McpEndpoint(context)
+    news = News(context)
     endpoints = (*extra_endpoints(context), *verb_endpoints(context), *export_import_endpoints(context, streams))
     specification = document(endpoints)
 
@@ -55,16 +57,19 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
 
     app = Starlette(
         lifespan=running,
-        routes=_routes(endpoints, context, metrics, specification, agents),
+        routes=[*_routes(endpoints, context, metrics, specification, agents), *sync_routes(context, news)],
         middleware=[
             Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(Hosts, names=_names(settings, host)),
-            Middleware(Authentication, tenants=tenants, pool=context.pool, metrics=metrics, settings=settings),
+            Middleware(
+                Authentication, tenants=tenants, pool=context.pool, metrics=metrics, settings=settings, news=news
+            ),
         ],
         exception_handlers={HTTPException: _no_route, TrivetError: _refused},
     )
     app.router.redirect_slashes = False  # an address with a slash too many is none of ours
     app.state.unfinished = False
+    app.state.news = news
     return app
 
 

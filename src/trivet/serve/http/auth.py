@@ -20,6 +20,7 @@ from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
+from trivet.serve.http.sync import WAIT, News
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings
@@ -29,14 +30,26 @@ HEALTH = frozenset(("/healthz", "/readyz"))
 OPEN = HEALTH | {"/", "/docs", "/openapi.json"}
 METRICS = "/metrics"
 LONGEST_KEY = 1000
+# Each is a socket and a coroutine.
+MOST_WAITING = 2_000
+READING = frozenset(("GET", "HEAD", "OPTIONS"))
 # So many keys must come together to fill the server.
 KEYS_AT_LEAST = 4
 NO_KEY = "This needs a key: send the header Authorization: Bearer KEY. `trivet key add` makes one."
 
 
 class Authentication:
-    def __init__(self, app: ASGIApp, tenants: Tenants, pool: ThreadPool, metrics: Metrics, settings: Settings) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        tenants: Tenants,
+        pool: ThreadPool,
+        metrics: Metrics,
+        settings: Settings,
+        news: News | None = None,
+    ) -> None:
         self._app = app
+        self._news = news
         self._tenants = tenants
         self._pool = pool
         self._metrics = metrics
@@ -44,6 +57,7 @@ class Authentication:
         self._most = settings.server_requests_at_once
         self._metrics_on_loopback = settings.server_metrics == "loopback"
         self._running = 0
+        self._laptops = 0
         self._most_of_a_key = max(1, settings.server_requests_at_once // KEYS_AT_LEAST)
         self._by_key: Counter[str] = Counter()
 
@@ -60,12 +74,32 @@ class Authentication:
                 caller = scope["state"]["caller"] = await self._known(key)
                 scope["state"]["known_at"] = time.monotonic()
                 scope["state"]["secret"] = hashlib.sha256(key.encode()).digest()  # see idempotency.py
-                with self._share_of(f"{caller.tenant}.{caller.key}"):
-                    await self._app(scope, receive, send)
+                if scope["path"] == WAIT:
+                    await self._wait(scope, receive, send)
+                else:
+                    with self._share_of(f"{caller.tenant}.{caller.key}"):
+                        await self._app(scope, receive, send)
+                    self._told(scope, caller)
             else:
                 await self._app(scope, receive, send)
         finally:
             self._running -= 1
+
+    async def _wait(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A laptop that waits for news takes no room from those who work; there is room for many of them."""
+        if self._laptops >= MOST_WAITING:
+            raise Busy(f"{MOST_WAITING} laptops wait for news, and no more at once. Ask again later.")
+        self._laptops += 1
+        self._running -= 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._running += 1
+            self._laptops -= 1
+
+    def _told(self, scope: Scope, caller: Caller) -> None:
+        if self._news is not None and scope["method"] not in READING:
+            self._news.written(caller)
 
     @contextmanager
     def _share_of(self, key: str) -> Iterator[None]:

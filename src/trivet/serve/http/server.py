@@ -33,6 +33,13 @@ class Server(uvicorn.Server):
             os._exit(KILLED)
         self.should_exit = True
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Laptops that wait for news are not waited for."""
+        app = self.config.app
+        if isinstance(app, Starlette):
+            app.state.news.end()
+        await super().shutdown(sockets)
+
 
 def listen(host: str, port: int, any_port: bool = False) -> socket.socket:
     """A socket at the address, or at the next free port after it."""

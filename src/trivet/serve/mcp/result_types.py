@@ -106,6 +106,9 @@ class WhyFound(Shape, frozen=True, kw_only=True):
     older_than: Annotated[
         str | None, Meta(description="A later hit on the same matter, which may have replaced this one.")
     ] = None
+    conflicts: Annotated[
+        tuple[str, ...], Meta(description="Other edits of it that clashed and wait for a person's decision.")
+    ] = ()
 
 
 class Found(Shape, frozen=True, kw_only=True):

@@ -158,6 +158,8 @@ def _headline(hit: Found) -> str:
         parts.append(f"replaces {' '.join(hit.why.redirected_from)}")
     if hit.why.collapsed:
         parts.append(f"same as {' '.join(hit.why.collapsed)}")
+    if hit.why.conflicts:
+        parts.append("another edit of it clashed and waits for a decision")
     if hit.why.older_than:
         parts.append(f"older; see {hit.why.older_than}")
     if hit.whole_characters is not None:

@@ -26,6 +26,7 @@ from trivet.serve.resident.connect import STATUS
 from trivet.serve.resident.hook_calls import HookCall, from_parts
 from trivet.serve.resident.paths import Lock, socket_file
 from trivet.serve.resident.stores import Stores
+from trivet.serve.resident.syncing import Syncing
 from trivet.settings import Settings
 from trivet.trivet import Trivet
 
@@ -89,12 +90,15 @@ class Server:
     def _run(self, ready: Callable[[], None]) -> int:
         with self._stores.using(self._settings) as memory:
             _warm_up(memory)
+        syncing = Syncing(lambda: self._stores.using(self._settings))
         with _listener() as listener:
             self._set_signals()
+            syncing.start()
             ready()
             try:
                 self._serve(listener)
             finally:
+                syncing.stop()
                 socket_file().unlink(missing_ok=True)  # a client that comes now does without us, or starts the next
         return self._status
 

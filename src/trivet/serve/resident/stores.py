@@ -60,12 +60,27 @@ class Stores:
             turn = self._turns.setdefault(name, threading.Lock())
         with turn:  # one that opens slowly holds up only callers of the same store
             found = self._known(name)
-            if found is not None:
+            if found is not None and not self._has_joined(name, found):
                 return found
             opened = _Open(self._opened(settings), users=1)
             with self._lock:
                 self._open[name] = opened
             return opened
+
+    def _has_joined(self, name: bytes, found: _Open) -> bool:
+        """Whether the store began to follow a server since, or stopped: then it is opened anew."""
+        if not is_file(found.memory.settings.path):
+            return False
+        engine = found.memory.engine
+        if engine.follows == engine.store.feed.is_laptop():
+            return False
+        with self._lock:
+            found.users -= 1
+            self._open.pop(name, None)
+            idle = not found.users
+        if idle:  # else its last user leaves it to the end of the process
+            found.memory.close()
+        return True
 
     def _known(self, name: bytes) -> _Open | None:
         """Found and marked in one go, so that no other thread closes it in between."""

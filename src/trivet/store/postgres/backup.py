@@ -16,7 +16,8 @@ from trivet.store.sqlite import SqliteStore
 TABLES = {
     "memory": ", ".join(memory_fields.columns()),
     "memory_tag": "memory, tag",
-    "revision": "memory, revision, changed_at, action, snapshot",
+    "revision": "memory, revision, changed_at, action, snapshot, rev, base, author",
+    "branch": "memory, rev, base, author, changed_at, action, snapshot, waiting, terms",
     "link": "source, kind, target, created_at",
     "fingerprint": "hash, memory",
     "embedding_model": "model, identity, spec, dimension, serving",
@@ -42,6 +43,11 @@ TABLES = {
     "vault_file": "vault, path, size, modified, reader",
     "vault_part": "vault, id, path, place, content, said, about",
     "vault_link": "vault, source, kind, target",
+    "tombstone": "id, memory, owner, seq",
+    "feed": "memory, id, seq, digest, readers, healed",
+    "numbering": "seq, mark, at",
+    "revoked": "grantee, seq, id, purged, at",
+    "applied": "op, result, id, reason, at",
     "audit": "sequence, at, actor, act, memory, detail, hash",
 }
 

@@ -218,6 +218,9 @@ class Writing(Transaction):
         self._changed[key] = None
 
     def finish(self) -> None:
+        self.record_changes()
+
+    def record_changes(self) -> None:
         """The changes all at once: to update the tenant's row once a change would make each slower than the last."""
         self._write_gathered()
         sql, first = self.sql("memories"), self._last_change
@@ -232,3 +235,5 @@ class Writing(Transaction):
             self.execute(sql["move_on"], values)
         if first // 1000 != values["last_change"] // 1000:
             self.execute(sql["trim_changes"], {"keep": CHANGES_KEPT})
+        self._changed, self._last_change = {}, values["last_change"]
+        self._before = (values["last_key"], values["last_concept"])

@@ -26,6 +26,8 @@ FROM (SELECT l.memory, unnest(string_to_array(text, ' ')) AS term, field
                          WITH ORDINALITY AS one (text, field)) AS word
 GROUP BY term, memory
 """
+# That a file followed a server is no matter of the tenant that its memories move to.
+_NOT_A_LAPTOP = "DELETE FROM meta WHERE name = 'sync' AND value::jsonb ->> 'role' = 'laptop'"
 # A statement of many rows is planned once; more of them would only take memory.
 ROWS_AT_ONCE = 2_000
 
@@ -47,6 +49,7 @@ def import_sqlite(file: Path, database: Database) -> None:
                     _insert(transaction, table, _rows(source, table, columns.split(", "), models))
             lexical = ["memory", "content", "title", "keywords", "tags", "category"]
             _insert(transaction, "lexical", _rows(source, "lexical", ["rowid AS memory", *lexical[1:]], models))
+            transaction.execute(_NOT_A_LAPTOP)
             transaction.execute(_POSTINGS)
             _insert(transaction, "passage", _passages(source, models))
             for (key,) in source.execute("SELECT key FROM memory"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,9 @@ class WriteTransaction(Transaction, Protocol):
 
     def note_change(self, key: int) -> None:
         """Puts a memory on the record of changes, in the order of commits."""
+
+    def record_changes(self) -> None:
+        """What was noted so far can be read within this transaction."""
 
 
 class Database(Protocol):
@@ -150,6 +153,13 @@ class StoreDatabase(Database, Protocol):
         """The same database for one user of a server."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class FollowedStore(Protocol):
+    """A database that can follow a server: a file of a laptop's."""
+
+    def followed_by_owner(self) -> Database: ...
 
 
 class Part:

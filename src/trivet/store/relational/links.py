@@ -17,6 +17,9 @@ from trivet.types import Link, LinkKind
 class AnyLinks:
     """Whether a store has links at all. Most have none, and then no answer need ask for them."""
 
+    file = "links"
+    query = "any"
+
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
@@ -27,7 +30,7 @@ class AnyLinks:
         last, known = self._changes.last(), self._known
         if known is None or self._changes.since(known[0]) != []:
             with self._database.errors():
-                row = self._database.read().execute(self._database.sql("links")["any"]).fetchone()
+                row = self._database.read().execute(self._database.sql(self.file)[self.query]).fetchone()
             known = self._known = (last, bool(row[0]))
         return known[1]
 

@@ -11,7 +11,7 @@ from trivet.ids import new_id
 from trivet.store.records import Document, Maker, Model
 from trivet.store.relational.audit import broken_links
 from trivet.store.relational.database import Part, StoreDatabase
-from trivet.store.relational.memories import write_lexical
+from trivet.store.relational.memories import with_branches, write_lexical
 from trivet.store.relational.read_rows import RowCheck, told
 from trivet.types import Finding, Memory
 
@@ -48,7 +48,7 @@ class Maintenance(Part, ABC):
                 key = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
                 connection.execute(self._sql["set_length"], {"key": key, "length": document.length})
                 if memory.state != "deleted":
-                    write_lexical(connection, key, document)
+                    write_lexical(connection, key, with_branches(connection, key, document))
                 connection.note_change(key)
                 count += 1
         return count

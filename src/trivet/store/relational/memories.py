@@ -50,8 +50,14 @@ class Memories(Part):
         with self._database.write() as connection:
             check_keys(connection, (sealed for entry in entries for sealed in entry.secrets))
             ids = as_json(entry.memory.id for entry in entries)
-            rows = connection.execute(self._sql["seen_by_ids"], {"ids": ids, "viewer": None}).fetchall()
-            known = {row["id"]: _memory(row) for row in rows}
+            rows = connection.execute(self._sql["seen_by_ids"], {"ids": ids, "viewer": None})
+            buried = connection.execute(connection.sql("sync")["buried"], {"ids": ids}).fetchone()
+            if buried is not None:
+                raise Conflict(
+                    f"Memory {buried[0]} was purged, and laptops that follow this store keep it so. Nothing was "
+                    "written; store it under another id."
+                )
+            known = {row["id"]: _memory(row) for row in rows.fetchall()}
             added = []
             for entry in entries:
                 added.append(self._add(connection, entry, known.get(entry.memory.id)))
@@ -85,10 +91,10 @@ class Memories(Part):
             self._check_rights(connection, row, memory, action)
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=moment(now()))
             connection.execute(self._sql["update"], {**to_row(following, document.length), "key": key})
-            self._write_revision(connection, key, _as_revision(following, action))
+            _write_revision(connection, key, _as_revision(following, action), self._viewer)
             insert_secrets(connection, key, secrets)
-            self._clear_derived(connection, key)
-            self._write_derived(connection, key, following, document)
+            clear_derived(connection, key)
+            write_derived(connection, key, following, with_branches(connection, key, document))
             restate_targets(connection, key)
             restate(connection, key)
             note_write(connection, self._viewer, action, [memory.id], f"revision {following.revision}")
@@ -110,8 +116,8 @@ class Memories(Part):
                 parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
                 connection.execute(self._sql["rewrite_revision"], parameters)
             insert_secrets(connection, key, entry.secrets)
-            self._clear_derived(connection, key)
-            self._write_derived(connection, key, memory, entry.document)
+            clear_derived(connection, key)
+            write_derived(connection, key, memory, with_branches(connection, key, entry.document))
             note_write(connection, self._viewer, "redact", [memory.id])
 
     def purge(self, id: str) -> None:
@@ -125,6 +131,8 @@ class Memories(Part):
             clear_graph(connection, key)
             connection.execute(connection.sql("vaults")["blank_part"], {"id": id})
             connection.execute(connection.sql("inbox")["purge"], {"id": id})
+            connection.execute(connection.sql("sync")["bury"], {"id": id, "key": key, "owner": row["owner"]})
+            connection.execute(connection.sql("sync")["forget_parked"], {"id": id})
             connection.execute(self._sql["delete"], {"key": key})
             connection.note_change(key)
             for target in targets:
@@ -300,53 +308,52 @@ class Memories(Part):
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))
-        key = self._insert(connection, to_row(memory, entry.document.length))
+        key = insert_memory(connection, to_row(memory, entry.document.length))
         for revision in entry.history[:-1]:
-            self._write_revision(connection, key, revision)
+            _write_revision(connection, key, revision, None)
         action = entry.history[-1].action if entry.history else "remember"
-        self._write_revision(connection, key, _as_revision(memory, action))
+        _write_revision(connection, key, _as_revision(memory, action), self._viewer)
         insert_secrets(connection, key, entry.secrets)
-        self._write_derived(connection, key, memory, entry.document)
+        write_derived(connection, key, memory, entry.document)
         return Added("stored", memory.revision)
 
-    def _insert(self, connection: WriteTransaction, row: dict[str, Any]) -> int:
-        number = connection.number("memory")
-        if number is None:
-            return int(connection.execute(self._sql["insert"], {**row, "key": None}).fetchone()[0])
-        connection.put("memories", "insert", {**row, "key": number})
-        return number
 
-    def _write_revision(self, connection: WriteTransaction, key: int, revision: Revision) -> None:
-        connection.put(
-            "memories",
-            "insert_revision",
-            {
-                "key": key,
-                "revision": revision.revision,
-                "changed_at": stamp(revision.changed_at),
-                "action": revision.action,
-                "snapshot": msgspec.json.encode(revision.memory).decode(),
-            },
-        )
+def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
+    """Its key."""
+    number = connection.number("memory")
+    if number is None:
+        return int(connection.execute(connection.sql("memories")["insert"], {**row, "key": None}).fetchone()[0])
+    connection.put("memories", "insert", {**row, "key": number})
+    return number
 
-    def _clear_derived(self, connection: WriteTransaction, key: int) -> None:
-        connection.execute(self._sql["delete_tags"], {"key": key})
-        connection.execute(connection.sql("lexical")["delete"], {"key": key})
-        connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
-        connection.execute(connection.sql("jobs")["cancel"], {"key": key})
-        connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
-        clear_graph(connection, key)
-        clear_likely_updates(connection, key)
 
-    def _write_derived(self, connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
-        if memory.tags:
-            connection.put("memories", "insert_tags", {"key": key, "tags": as_json(memory.tags)})
-        if memory.state != "deleted":
-            write_lexical(connection, key, document)
-            connection.put("jobs", "enqueue", {"key": key})
-            connection.put("graph", "enqueue", {"key": key})
-            connection.put("likely_updates", "enqueue", {"key": key})
-        connection.note_change(key)
+def _write_revision(connection: WriteTransaction, key: int, revision: Revision, author: str | None) -> None:
+    """Without a name: that is given when another machine has to know it (see revisions.py)."""
+    snapshot = msgspec.json.encode(revision.memory).decode()
+    values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
+    names = {"rev": None, "base": None, "author": author}
+    connection.put("memories", "insert_revision", {**values, **names, "action": revision.action, "snapshot": snapshot})
+
+
+def clear_derived(connection: WriteTransaction, key: int) -> None:
+    connection.execute(connection.sql("memories")["delete_tags"], {"key": key})
+    connection.execute(connection.sql("lexical")["delete"], {"key": key})
+    connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
+    connection.execute(connection.sql("jobs")["cancel"], {"key": key})
+    connection.execute(connection.sql("vectors")["delete_passages"], {"memory": key})
+    clear_graph(connection, key)
+    clear_likely_updates(connection, key)
+
+
+def write_derived(connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
+    if memory.tags:
+        connection.put("memories", "insert_tags", {"key": key, "tags": as_json(memory.tags)})
+    if memory.state != "deleted":
+        write_lexical(connection, key, document)
+        connection.put("jobs", "enqueue", {"key": key})
+        connection.put("graph", "enqueue", {"key": key})
+        connection.put("likely_updates", "enqueue", {"key": key})
+    connection.note_change(key)
 
 
 def _memory(row: Row) -> Memory:
@@ -387,6 +394,13 @@ def _readable(rows: Sequence[Row], damaged: Callable[[str], object]) -> Iterator
 
 def _as_revision(memory: Memory, action: str) -> Revision:
     return Revision(revision=memory.revision, changed_at=memory.updated_at, action=action, memory=memory)
+
+
+def with_branches(connection: WriteTransaction, key: int, document: Document) -> Document:
+    """A memory is found by the words of edits that clashed with it too, until somebody resolves them."""
+    rows = connection.execute(connection.sql("sync")["branch_terms"], {"key": key}).fetchall()
+    words = tuple(word for row in rows for word in row[0].split(" ") if word)
+    return msgspec.structs.replace(document, keywords=(*document.keywords, *words)) if words else document
 
 
 def write_lexical(connection: WriteTransaction, key: int, document: Document) -> None:

@@ -9,9 +9,11 @@ from typing import Self
 
 from trivet.store.relational.accounts import Accounts
 from trivet.store.relational.audit import Audit
+from trivet.store.relational.branches import AnyBranches, Branches
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.concepts import Concepts
-from trivet.store.relational.database import Database, StoreDatabase
+from trivet.store.relational.database import Database, FollowedStore, StoreDatabase
+from trivet.store.relational.feed import Feed
 from trivet.store.relational.graph import GraphIndex
 from trivet.store.relational.idempotency import Idempotency
 from trivet.store.relational.ids import Ids
@@ -36,6 +38,7 @@ class RelationalStore:
         changes, ids = Changes(database), Ids(database)
         self._visibility = Visibility(database, changes)
         self._any_links = AnyLinks(database, changes)
+        self._any_branches = AnyBranches(database, changes)
         self.lexical = LexicalIndex(database, self._visibility, changes, ids)
         self.vectors = database.vector_index(self._visibility, changes, ids)
         self.graph = GraphIndex(database, self._visibility, changes, ids)
@@ -43,6 +46,8 @@ class RelationalStore:
         self.accounts = Accounts(database)
         self.vaults = Vaults(database)
         self.idempotency = Idempotency(database)
+        self.feed = Feed(database)
+        self.all_memories = Memories(database, self._visibility)  # whoever looks, for what the store does by itself
         self.upkeep = database.maintenance(self.vectors)
         # Reads within it know every write that was acknowledged before it began, and need not look for later ones.
         self.moment = changes.moment
@@ -55,6 +60,14 @@ class RelationalStore:
         """
         seen = copy(self)
         seen._read_for_viewer(self._database.seen_by(user))
+        return seen
+
+    def followed_by_owner(self) -> Self:
+        """The same store of a laptop that follows a server: its owner reads and writes what they may."""
+        seen = copy(self)
+        database = self._database
+        assert isinstance(database, FollowedStore), "only a file follows a server"
+        seen._read_for_viewer(database.followed_by_owner())
         return seen
 
     @contextmanager
@@ -71,6 +84,7 @@ class RelationalStore:
         """Makes the parts that hold words, for the owner of the store or for one user of a server."""
         self.memories = Memories(database, self._visibility)
         self.links = Links(database, self._any_links)
+        self.branches = Branches(database, self._any_branches)
         self.likely_updates = LikelyUpdates(database)
         self.concepts = Concepts(database)
         self.secrets = Secrets(database)

@@ -14,6 +14,8 @@ from trivet.store.relational.queries import Queries
 
 
 class ViewerDatabase:
+    """One user of a server, who is not told where its store lies."""
+
     def __init__(self, whole: Database, viewer: str) -> None:
         self._whole = whole
         self.viewer = viewer
@@ -82,3 +84,15 @@ class ViewerDatabase:
             whole = self._whole.name
             text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)
             raise type(error)(text) from error
+
+
+class FollowerDatabase(ViewerDatabase):
+    """A laptop's store that follows a server, as its owner sees it: what others shared is theirs, offline too."""
+
+    @property
+    def name(self) -> str:
+        return self._whole.name
+
+    @contextmanager
+    def _without_its_place(self) -> Iterator[None]:
+        yield

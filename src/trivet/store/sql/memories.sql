@@ -51,8 +51,8 @@ INSERT INTO memory_tag (memory, tag) SELECT :key, wanted.value FROM {each_text:t
 ON CONFLICT DO NOTHING;
 
 -- name: insert_revision
-INSERT INTO revision (memory, revision, changed_at, action, snapshot)
-VALUES (:key, :revision, :changed_at, :action, :snapshot);
+INSERT INTO revision (memory, revision, changed_at, action, snapshot, rev, base, author)
+VALUES (:key, :revision, :changed_at, :action, :snapshot, :rev, :base, :author);
 
 -- name: rewrite_revision
 UPDATE revision SET snapshot = :snapshot WHERE memory = :key AND revision = :revision;

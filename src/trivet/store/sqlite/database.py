@@ -24,12 +24,13 @@ from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.vector_index import VectorIndex
-from trivet.store.relational.viewer import ViewerDatabase
+from trivet.store.relational.viewer import FollowerDatabase, ViewerDatabase
 from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
 from trivet.store.sqlite.dialect import QUERIES
 from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
 from trivet.store.sqlite.vectors import SqliteVectorIndex
+from trivet.types import LOCAL
 
 if TYPE_CHECKING:
     from trivet.store.sqlite.maintenance import SqliteMaintenance
@@ -79,6 +80,9 @@ class Connection(sqlite3.Connection):
         sequence = self.execute(self.sql("memories")["insert_change"], {"key": key}).lastrowid or 0
         if sequence % 1000 == 0:
             self.execute(self.sql("memories")["trim_changes"], {"keep": CHANGES_KEPT})
+
+    def record_changes(self) -> None:
+        """They are on the record as soon as they are noted."""
 
 
 class Database:
@@ -270,6 +274,9 @@ class Database:
 
     def seen_by(self, user: str) -> ViewerDatabase:
         return ViewerDatabase(self, user)
+
+    def followed_by_owner(self) -> FollowerDatabase:
+        return FollowerDatabase(self, LOCAL)
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""

@@ -11,9 +11,10 @@ SELECT r.key, unnest(as_texts(r.tags)) FROM json_to_recordset(:rows) AS r (key b
 ON CONFLICT DO NOTHING;
 
 -- name: insert_revision
-INSERT INTO revision (memory, revision, changed_at, action, snapshot)
-SELECT key, revision, changed_at, action, snapshot
-FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at text, action text, snapshot text);
+INSERT INTO revision (memory, revision, changed_at, action, snapshot, rev, base, author)
+SELECT key, revision, changed_at, action, snapshot, rev, base, author
+FROM json_to_recordset(:rows) AS r (key bigint, revision integer, changed_at text, action text, snapshot text,
+                                    rev text, base text, author text);
 
 -- name: make_tenant
 INSERT INTO tenant (tenant) VALUES (:tenant) ON CONFLICT DO NOTHING;

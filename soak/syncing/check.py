@@ -1,0 +1,243 @@
+"""What must hold in every history, whatever went wrong on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trivet.store.sync_records import Bundle, fields_of
+from trivet.sync.core import mark
+from trivet.sync.messages import Acks, Answer, Op, Page
+
+if TYPE_CHECKING:
+    from soak.syncing.machines import LaptopMachine, Machine
+    from soak.syncing.world import World
+
+READABLE = """
+SELECT m.key, m.id FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
+  m.key IN (SELECT memory FROM share WHERE grantee = '{user}')
+  OR m.key IN (SELECT t.memory FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+               JOIN memory AS o ON o.key = t.memory AND o.owner = s.owner WHERE s.grantee = '{user}')))
+"""
+NEVER_SENT = ("sensitivecanary", "ghp_")
+
+
+def check_message(world: World, user: str, message: Sequence[Op] | Answer) -> None:
+    """Nothing that a user may not read is ever sent to them, and nothing secret to anybody."""
+    text = msgspec.json.encode(message).decode()
+    for canary in NEVER_SENT:
+        assert canary not in text, f"{canary} travels"
+    if isinstance(message, Acks | Page):
+        items = [ack.item for ack in message.acks] if isinstance(message, Acks) else message.items
+        readable = {row[1] for row in world.server.rows(READABLE.format(user=user))}
+        for item in items:
+            if isinstance(item, Bundle):
+                assert item.id in readable, f"{user} is sent {item.id}, which is not theirs to read"
+
+
+WRITABLE = """
+SELECT m.id FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
+  m.key IN (SELECT memory FROM share WHERE grantee = '{user}' AND permission = 'write')
+  OR m.key IN (SELECT t.memory FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
+               JOIN memory AS o ON o.key = t.memory AND o.owner = s.owner
+               WHERE s.grantee = '{user}' AND s.permission = 'write')))
+"""
+
+
+def writable_ids(server: Machine, user: str) -> set[str]:
+    return {row[0] for row in server.rows(WRITABLE.format(user=user))}
+
+
+def check_rights(world: World, request: Any, answer: Acks, writable: set[str], acted: set[str]) -> None:
+    """Nobody changes what they may not change; `writable` is what they might before."""
+    made = {op.id for op in request.ops if op.kind in ("create", "heal")}
+    for op, ack in zip(request.ops, answer.acks, strict=True):
+        changed = ack.result in ("applied", "merged", "branched") and op.op in acted
+        if changed and op.kind in ("edit", "share", "unshare") and op.id not in made:
+            assert {op.id, ack.id} & writable, f"{request.laptop.user} changed {op.id} without the right to"
+
+
+def check_at_rest(world: World) -> None:
+    for laptop in world.laptops:
+        check_same(world, laptop)
+    check_history(world)
+    check_nothing_lost(world)
+    check_purged(world)
+    for (op, life), times in world.acted.items():
+        assert times <= 1, f"operation {op} acted {times} times in life {life}"
+    if world.random.random() < world.looks_closely:
+        check_recall_and_doctor(world)
+
+
+def state_of(machine: Machine, keys: dict[int, str], local: str | None) -> dict[str, Any]:
+    """Each memory with all that must be equal on a laptop and on its server."""
+    revisions: dict[str, Any] = {id: ([], [], set(), set()) for id in keys.values()}
+    for key, rev, snapshot in machine.rows("SELECT memory, rev, snapshot FROM revision ORDER BY memory, revision"):
+        if key in keys:
+            revisions[keys[key]][0].append((rev, fields_of(json.loads(snapshot))))
+    for key, rev, waiting, snapshot in machine.rows("SELECT memory, rev, waiting, snapshot FROM branch ORDER BY 1, 2"):
+        if key in keys:
+            revisions[keys[key]][1].append((rev, waiting, fields_of(json.loads(snapshot))))
+    for source, kind, target in machine.rows("SELECT source, kind, target FROM link"):
+        if source in keys and target in keys:
+            revisions[keys[source]][2].add((kind, keys[target]))
+    for key, grantee, permission in machine.rows("SELECT memory, grantee, permission FROM share"):
+        if key in keys and grantee != "local":
+            revisions[keys[key]][3].add((grantee, permission))
+    owners = dict(machine.rows("SELECT id, owner FROM memory"))
+    states = dict(machine.rows("SELECT id, state FROM memory"))
+    return {
+        id: {
+            "owner": local if owners[id] == "local" else owners[id],
+            "state": states[id],
+            "history": history,
+            "branches": branches,
+            "links": links,
+            "shares": shares,
+        }
+        for id, (history, branches, links, shares) in revisions.items()
+    }
+
+
+def check_same(world: World, laptop: LaptopMachine) -> None:
+    """At rest a laptop holds what its user may read on the server, and nothing else."""
+    hidden = {row[0] for row in world.server.rows("SELECT id FROM memory WHERE sensitive")}
+    local = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE sensitive")}
+    served = {key: id for key, id in world.server.rows(READABLE.format(user=laptop.user)) if id not in hidden | local}
+    held = {key: id for key, id in laptop.rows("SELECT key, id FROM memory") if id not in hidden | local}
+    here, there = set(held.values()), set(served.values())
+    assert here == there, f"{laptop.name} has {here - there} too many and lacks {there - here}"
+    ours, theirs = state_of(laptop, held, laptop.user), state_of(world.server, served, None)
+    for id, one in theirs.items():
+        if one["owner"] != laptop.user:
+            one["shares"] = set()
+        for part, value in one.items():
+            if part == "state" and value in ("active", "superseded"):
+                continue  # a successor may be sensitive, or not theirs to read
+            assert ours[id][part] == value, (
+                f"{laptop.name} differs from the server in the {part} of {id}: {ours[id][part]} / {value}"
+            )
+    waiting = laptop.rows("SELECT count(*) FROM outbox")[0][0]
+    assert waiting == 0, f"{waiting} operations of {laptop.name} wait for ever"
+
+
+def check_history(world: World) -> None:
+    """A revision stands in one place, and none overwrites silently what another one changed."""
+    server = world.server
+    revs = [
+        row[0] for row in server.rows("SELECT rev FROM revision WHERE rev IS NOT NULL UNION ALL SELECT rev FROM branch")
+    ]
+    assert len(revs) == len(set(revs)), "a revision twice"
+    trunks: dict[int, list[Any]] = {}
+    known: dict[str, dict[str, Any]] = {}
+    for key, rev, base, snapshot in server.rows(
+        "SELECT memory, rev, base, snapshot FROM revision ORDER BY memory, revision"
+    ):
+        known[rev] = fields_of(json.loads(snapshot))
+        trunks.setdefault(key, []).append((rev, base))
+    for rev, snapshot in server.rows("SELECT rev, snapshot FROM branch"):
+        known[rev] = fields_of(json.loads(snapshot))
+    for trunk in trunks.values():
+        later = {rev for rev, _ in trunk}
+        for (before, _), (rev, base) in pairwise(trunk):
+            later.discard(before)
+            if rev in world.edits:
+                check_seen(rev, known[before], *world.edits[rev])
+            elif base not in (None, before) and base in known and base not in later and not world.life:
+                for name, value in known[rev].items():
+                    mine, theirs = known[base].get(name), known[before].get(name)
+                    assert theirs in (mine, value), f"{rev} overwrote {name} silently"
+
+
+def check_seen(rev: str, before: dict[str, Any], fields: Mapping[str, Any], was: Mapping[str, str]) -> None:
+    """What stood there before is what the writer saw, or what the writer says too."""
+    for name, value in fields.items():
+        theirs = before.get(name)
+        assert theirs == value or name not in was or mark(theirs) == was[name], f"{rev} overwrote {name} silently"
+
+
+def words_on_server(world: World) -> str:
+    rows = world.server.rows("SELECT snapshot FROM revision UNION ALL SELECT snapshot FROM branch")
+    return "\n".join(row[0] for row in rows)
+
+
+def check_nothing_lost(world: World) -> None:
+    """Every word that was ever written is on the server, or parked where it was written, or purged."""
+    served = words_on_server(world)
+    parked = "\n".join(row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked"))
+    buried = buried_ids(world) | world.purged
+    for word, (user, id) in world.words.items():
+        if word in served or word in parked or word in world.forgivable:
+            continue
+        from trivet.sync.core import other_id
+
+        assert {id, other_id(id, user)} & buried, f"{word} of {user} in {id} is lost"
+
+
+def buried_ids(world: World) -> set[str]:
+    return {row[0] for machine in (world.server, *world.laptops) for row in machine.rows("SELECT id FROM tombstone")}
+
+
+def check_purged(world: World) -> None:
+    """What was purged is in no row and in no byte of any file, but for what its author's own refused edits say."""
+    buried = {row[0] for row in world.server.rows("SELECT id FROM tombstone")}
+    for machine in (world.server, *world.laptops):
+        left = {row[0] for row in machine.rows("SELECT id FROM memory")} & buried
+        assert not left, f"{left} came back on {machine.name}"
+    gone = {word for word, (_, id) in world.words.items() if id in buried}
+    if not gone:
+        return
+    told = words_on_server(world) + "".join(
+        row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked")
+    )
+    for machine in (world.server, *world.laptops):
+        machine.reopen()  # readers that ended no longer hold the log
+        machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
+        held = machine.bytes()
+        for word in gone:
+            if word not in told:
+                assert word.encode() not in held, f"{word} was purged and is in the files of {machine.name}"
+
+
+def known_words(world: World) -> set[str]:
+    """The words that a machine can still bring: the server's, an owner's, an author's own, and what waits."""
+    found = [words_on_server(world)]
+    for laptop in world.laptops:
+        user = laptop.user
+        own = "m.owner = 'local'"
+        for table in ("revision", "branch"):
+            found += [
+                row[0]
+                for row in laptop.rows(
+                    f"SELECT r.snapshot FROM {table} AS r JOIN memory AS m ON m.key = r.memory"
+                    f" WHERE {own} OR r.author IN ('{user}', 'local') OR r.rev IS NULL"
+                )
+            ]
+        found += [row[0] for row in laptop.rows("SELECT body FROM parked UNION ALL SELECT bundle FROM carried")]
+    text = "\n".join(found)
+    return {word for word in world.words if word in text}
+
+
+def check_recall_and_doctor(world: World) -> None:
+    from soak.syncing.machines import caller
+
+    served = world.server.trivet
+    for machine in (world.server, *world.laptops):
+        machine.trivet.drain()
+    for laptop in world.laptops:
+        if any(machine.rows("SELECT 1 FROM memory WHERE sensitive") for machine in (world.server, laptop)):
+            continue  # one that stays on its machine changes what is rare there, and so the scores
+        for word in [*list(world.words)[:2], "said"]:
+            theirs = served.acting_as(caller(laptop.user)).recall(word, limit=50, rerank="off").hits
+            ours = laptop.trivet.recall(word, limit=50, rerank="off").hits
+            assert [hit.id for hit in ours] == [hit.id for hit in theirs], f"{laptop.name} recalls otherwise: {word}"
+    for machine in (world.server, *world.laptops):
+        problems = [finding for finding in machine.trivet.doctor() if not finding.ok and finding.check not in UNRELATED]
+        assert not problems, f"doctor on {machine.name}: {problems}"
+
+
+UNRELATED = ("sync", "room on disk", "keys of secrets", "embedder", "rights of the file")

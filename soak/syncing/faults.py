@@ -1,0 +1,185 @@
+"""Rules of sync, each switched off by name. The invariants must notice every one of them, or they prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+
+from soak.syncing.world import World
+from trivet.store.relational.feed import Feed
+from trivet.sync import core, laptop, outbox, server
+from trivet.sync.messages import OtherEpoch, Page, Place
+
+Patch = tuple[Any, str, Any]
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _dropped_by_chance(world: World) -> list[Patch]:
+    kept = outbox.enqueue
+
+    def sometimes(*arguments: Any, **named: Any) -> None:
+        if world.random.random() > 0.05:
+            kept(*arguments, **named)
+
+    return [(outbox, "enqueue", sometimes)]
+
+
+def _answer_before_commit(world: World) -> list[Patch]:
+    def pushed(engine: Any, request: Any, dies: bool) -> Any:
+        from soak.syncing.world import ACTED, Crash
+
+        try:
+            with engine.store.feed.transaction():
+                answer = server.push(engine, request.place, request.ops)
+                if dies:
+                    ACTED.clear()
+                    raise Crash
+        except Crash:
+            pass
+        return answer
+
+    return [(world, "pushed", pushed)]
+
+
+def _place_before_items(world: World) -> list[Patch]:
+    page = laptop._Taking.page
+
+    def lost(self: Any, answer: Page) -> Any:
+        if world.random.random() < 0.1:
+            answer = msgspec.structs.replace(answer, items=answer.items[:-1])
+        return page(self, answer)
+
+    return [(laptop._Taking, "page", lost)]
+
+
+def _numbers_skip(world: World) -> list[Patch]:
+    pull = server.pull
+
+    def ahead(engine: Any, place: Place, limit: int) -> Any:
+        answer = pull(engine, place, limit)
+        if isinstance(answer, Page) and not answer.more and world.random.random() < 0.3:
+            later = msgspec.structs.replace(answer.place, seq=answer.place.seq + 1)
+            answer = msgspec.structs.replace(answer, place=later)
+        return answer
+
+    return [(server, "pull", ahead)]
+
+
+def _unreadable_sent(world: World) -> list[Patch]:
+    def items(engine: Any, connection: Any, state: Any, keys: Any) -> Any:
+        from trivet.store.relational.bundles import read_bundles
+
+        listed = {"keys": msgspec.json.encode(list(keys)).decode()}
+        rows = connection.execute(connection.sql("sync")["known"], listed).fetchall()
+        numbers = {row["memory"]: row["seq"] for row in rows}
+        bundles = read_bundles(connection, keys, engine.viewer)
+        return {key: msgspec.structs.replace(one, seq=numbers[key], epoch=state.epoch) for key, one in bundles.items()}
+
+    return [(server, "_items", items)]
+
+
+def _own_rows_deleted(world: World) -> list[Patch]:
+    def finish(self: Any, epoch: str) -> None:
+        for row in self._connection.execute(self._sql["other_epoch"], {"epoch": epoch}).fetchall():
+            self._remove(row["id"], "")
+
+    return [(laptop._Taking, "_finish_full_pull", finish), (laptop._Taking, "_heal", _nothing)]
+
+
+def _gone_ignored(world: World) -> list[Patch]:
+    from trivet.sync.messages import Gone
+
+    take = laptop._Taking.take
+    return [(laptop._Taking, "take", lambda self, item: None if isinstance(item, Gone) else take(self, item))]
+
+
+def _links_unseen(world: World) -> list[Patch]:
+    from trivet.store.relational import bundles, feed
+
+    digest = bundles.digest_of
+    return [(feed, "digest_of", lambda bundle, *more: digest(msgspec.structs.replace(bundle, links=()), *more))]
+
+
+def _no_purge(held: Any, op: Any) -> str | None:
+    return None if op.kind in ("create", "heal", "purge") or held is not None else "There is no such memory."
+
+
+def _purge_half_done(world: World) -> list[Patch]:
+    def deleted(self: Any, id: str) -> None:
+        self._connection.execute("DELETE FROM memory WHERE id = :id", {"id": id})
+
+    return [(laptop._Taking, "_delete", deleted)]
+
+
+def _purges_unsent(world: World) -> list[Patch]:
+    enqueue = outbox.enqueue
+
+    def without(connection: Any, kind: Any, *more: Any, **named: Any) -> None:
+        if kind != "purge":
+            enqueue(connection, kind, *more, **named)
+
+    return [(outbox, "enqueue", without)]
+
+
+def _revocation_untold(world: World) -> list[Patch]:
+    revoke = Feed._revoke
+
+    def untold(self: Any, connection: Any, id: str, grantees: Any, seq: int, purged: Any) -> int:
+        return revoke(self, connection, id, grantees if purged else (), seq, purged)
+
+    return [(Feed, "_revoke", untold)]
+
+
+def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
+    return not isinstance(answer, OtherEpoch) or answer.epoch != standing.epoch
+
+
+FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
+    "a clash overwrites": lambda _: [(core, "clashes", lambda *_: False)],
+    "the loser of a clash is dropped": lambda _: [(core, "branched", lambda held, rev, waits: held)],
+    "a repeated operation acts again": lambda _: [(server._Push, "_done", _nothing)],
+    "who lost a memory is not told": _revocation_untold,
+    "a purge leaves no tombstone": lambda _: [
+        (server._Push, "_is_buried", lambda *_: False),
+        (server._Push, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
+        (laptop._Taking, "_is_buried", lambda *_: False),
+    ],
+    "an answer is told before it is committed": _answer_before_commit,
+    "the place moves on before the items are written": _place_before_items,
+    "an answer for another place counts": lambda _: [(core, "counts", _everything_counts)],
+    "an older bundle replaces a newer one": lambda _: [
+        (core, "is_news", lambda *_: True),
+        (core, "counts", _everything_counts),
+    ],
+    "what is refused is dropped": lambda _: [(laptop._Taking, "_put_parked", _nothing)],
+    "nobody heals a server that was put back": lambda _: [(laptop._Taking, "_heal", _nothing)],
+    "marks are not compared": lambda _: [(Feed, "knows", lambda *_: True)],
+    "purges are not sent": _purges_unsent,
+    "a full pull deletes what is one's own": _own_rows_deleted,
+    "numbers run ahead of what is told": _numbers_skip,
+    "what a user may not read is sent": _unreadable_sent,
+    "sensitive memories are sent": lambda _: [(outbox, "_withheld", lambda *_: False)],
+    "a write and its operation are apart": _dropped_by_chance,
+    "edits that wait are not put on top": lambda _: [(core, "stacked", lambda trunk, pending: tuple(trunk))],
+    "what was taken from a user stays": _gone_ignored,
+    "a link does not count as a change": _links_unseen,
+    "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
+    "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new: new)],
+    "a purge leaves bytes behind": _purge_half_done,
+    "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
+}  # fmt: skip
+
+
+@contextmanager
+def planted(name: str, world: World) -> Iterator[None]:
+    with ExitStack() as stack:
+        for target, attribute, instead in FAULTS[name](world):
+            stack.enter_context(patch.object(target, attribute, instead))
+        yield

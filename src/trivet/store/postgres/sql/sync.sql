@@ -1,0 +1,3 @@
+-- name: forget_parked
+-- A laptop's store is a file: here nothing is parked.
+SELECT :id::text;

@@ -1,0 +1,33 @@
+"""Edits that clashed with a memory and wait for somebody to resolve them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trivet.memory_fields import as_json
+from trivet.store.relational.database import Database, Part
+from trivet.store.relational.links import AnyLinks
+
+
+class AnyBranches(AnyLinks):
+    """Whether a store has branches at all. Few have, and then no answer need ask for them."""
+
+    file = "sync"
+    query = "any_branch"
+
+
+class Branches(Part):
+    file = "sync"
+
+    def __init__(self, database: Database, any_branches: AnyBranches) -> None:
+        super().__init__(database)
+        self._any_branches = any_branches
+
+    def waiting(self, ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """The names of the branches of each memory that has some."""
+        if not self._any_branches():
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for row in self._rows("waiting_branches", ids=as_json(ids)):
+            found[row[0]] = (*found.get(row[0], ()), row[1])
+        return found

@@ -1,0 +1,205 @@
+"""Memories with their whole history, as they travel between stores: read together, written together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from trivet.decoding import known_type
+from trivet.ids import new_id
+from trivet.memory_fields import as_json, to_memory, to_row
+from trivet.store.records import Document
+from trivet.store.relational.database import Connection, Row, WriteTransaction
+from trivet.store.relational.memories import (
+    clear_derived,
+    insert_memory,
+    restate,
+    restate_targets,
+    with_branches,
+    write_derived,
+)
+from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Fields, LinkRecord, Rev, ShareRecord, fields_of
+from trivet.types import Memory
+
+# Analysing is for the rooms above: what a memory is indexed by, and the words of a branch.
+Index = Callable[[Memory], Document]
+
+# What becomes of a branch: settled, for somebody to resolve, or a laptop's own that the server does not know yet.
+SETTLED, WAITING, UNSENT = 0, 1, 2
+
+
+def memory_of(id: str, owner: str, rev: Rev) -> Memory:
+    """The memory as a revision has it. Fields of a newer Trivet stay in the revision and wait there."""
+    known = {name: value for name, value in rev.fields.items() if name in KNOWN_FIELDS}
+    whole = {**known, "id": id, "owner": owner, "revision": rev.number, "updated_at": rev.at}
+    return msgspec.convert(whole, known_type(Memory))
+
+
+def name_revisions(connection: WriteTransaction, keys: Iterable[int], author: str | None = None) -> None:
+    """Gives the revisions that were written since their names, what they were made from and, on a laptop, whose."""
+    previous: tuple[int, str | None] = (0, None)
+    for row in _rows(connection, "revisions_of", keys):
+        base = previous[1] if previous[0] == row["memory"] else None
+        rev = row["rev"]
+        if rev is None:
+            rev = new_id()
+            names = {"key": row["memory"], "revision": row["revision"], "rev": rev, "base": base}
+            names["author"] = author or row["author"]
+            connection.execute(connection.sql("sync")["name_revision"], names)
+        previous = (row["memory"], rev)
+
+
+def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None = None) -> dict[int, Bundle]:
+    """Whole, or as a user may have them. Their revisions must have names."""
+    memories = {row["key"]: row for row in _rows(connection, "memories_of", keys)}
+    writable = {row[0] for row in _rows(connection, "writable_of", keys, viewer=viewer)} if viewer else set()
+    trunks = _grouped((row["memory"], _rev(row)) for row in _rows(connection, "revisions_of", keys))
+    branches = _rows(connection, "branches_of", keys)
+    shares = _grouped(
+        (row[0], ShareRecord(grantee=row[1], permission=row[2])) for row in _rows(connection, "shares_of", keys)
+    )
+    links = _links(connection, keys, viewer)
+    beside = _grouped((row["memory"], _rev(row)) for row in branches)
+    waiting = _grouped((row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING)
+    return {
+        key: Bundle(
+            id=row["id"],
+            owner=row["owner"],
+            trunk=tuple(trunks.get(key, ())),
+            branches=tuple(beside.get(key, ())),
+            waiting=tuple(waiting.get(key, ())),
+            links=tuple(links.get(key, ())),
+            shares=tuple(shares.get(key, ())) if viewer in (None, row["owner"]) else (),
+            access="own" if viewer in (None, row["owner"]) else "write" if key in writable else "read",
+        )
+        for key, row in memories.items()
+    }
+
+
+def _links(connection: Connection, keys: Sequence[int], viewer: str | None) -> dict[int, list[LinkRecord]]:
+    """Those with both ends in what the viewer may read."""
+    rows = _rows(connection, "links_of", keys)
+    ends = {row[0] for row in rows} | {row[1] for row in rows}
+    seen = {row[0] for row in _rows(connection, "seen_keys", ends, viewer=viewer)} if viewer else ends
+    links: dict[int, list[LinkRecord]] = {}
+    for row in rows:
+        if row[0] in seen and row[1] in seen:
+            link = LinkRecord(source=row[2], kind=row[3], target=row[4], created_at=row[5])
+            for key in {row[0], row[1]}:
+                links.setdefault(key, []).append(link)
+    return links
+
+
+def put_bundle(
+    connection: WriteTransaction, bundle: Bundle, owner: str, index: Index, unsent: Collection[str] = ()
+) -> int:
+    """Makes the memory, its revisions and its branches what the bundle says; its key. Links and shares are apart.
+
+    `unsent` names the branches that only this laptop knows.
+    """
+    row = connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
+    memory = memory_of(bundle.id, owner, bundle.head)
+    document = index(memory)
+    key = int(row["key"]) if row is not None else insert_memory(connection, to_row(memory, document.length))
+    _put_revisions(connection, key, bundle, owner)
+    branched = _put_branches(connection, key, bundle, owner, index, unsent)
+    if row is None or branched or _said(to_memory(row)) != memory:
+        if row is not None:
+            connection.execute(connection.sql("memories")["update"], {**to_row(memory, document.length), "key": key})
+            clear_derived(connection, key)
+        write_derived(connection, key, memory, with_branches(connection, key, document))
+        restate_targets(connection, key)
+        restate(connection, key)
+    return key
+
+
+def _said(memory: Memory) -> Memory:
+    return msgspec.structs.replace(memory, state="active") if memory.state == "superseded" else memory
+
+
+def _put_revisions(connection: WriteTransaction, key: int, bundle: Bundle, owner: str) -> None:
+    sql = connection.sql("sync")
+    known = {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
+    wanted = {one.number: one for one in bundle.trunk}
+    for number, row in known.items():
+        if number not in wanted or not _same(row, wanted[number], bundle.id, owner):
+            connection.execute(sql["delete_revision"], {"key": key, "revision": number})
+    for number, one in wanted.items():
+        if number not in known or not _same(known[number], one, bundle.id, owner):
+            values = {"key": key, "revision": number, "changed_at": one.at, "action": one.action}
+            names = {"rev": one.rev, "base": one.base, "author": one.author}
+            snapshot = _snapshot(bundle.id, owner, one)
+            connection.put("memories", "insert_revision", {**values, **names, "snapshot": snapshot})
+
+
+def _same(row: Row, rev: Rev, id: str, owner: str) -> bool:
+    return _rev(row) == rev and (row["base"], row["author"]) == (rev.base, rev.author) and _owner(row) == (id, owner)
+
+
+def _owner(row: Row) -> tuple[str, str]:
+    snapshot = msgspec.json.decode(row["snapshot"])
+    return snapshot["id"], snapshot.get("owner", "")
+
+
+def _put_branches(
+    connection: WriteTransaction, key: int, bundle: Bundle, owner: str, index: Index, unsent: Collection[str]
+) -> bool:
+    """Whether any of them is new, gone, or settled: then the memory's words are others."""
+    sql = connection.sql("sync")
+    known = {row["rev"]: row for row in _rows(connection, "branches_of", [key])}
+    changed = False
+    for rev in known.keys() - {one.rev for one in bundle.branches}:
+        connection.execute(sql["delete_branch"], {"key": key, "rev": rev})
+        changed = True
+    for one in bundle.branches:
+        waiting = UNSENT if one.rev in unsent else WAITING if one.rev in bundle.waiting else SETTLED
+        row = known.get(one.rev)
+        if row is None or row["waiting"] != waiting or _rev(row).fields != one.fields:
+            terms = index(memory_of(bundle.id, owner, one))
+            values = {"key": key, "rev": one.rev, "base": one.base, "author": one.author, "changed_at": one.at}
+            words = " ".join((*terms.content, *terms.title))
+            snapshot = _snapshot(bundle.id, owner, one)
+            connection.execute(
+                sql["put_branch"],
+                {**values, "action": one.action, "snapshot": snapshot, "waiting": waiting, "terms": words},
+            )
+            changed = True
+    return changed
+
+
+def _snapshot(id: str, owner: str, rev: Rev) -> str:
+    whole = {**rev.fields, "id": id, "owner": owner, "revision": rev.number, "updated_at": rev.at}
+    return msgspec.json.encode(whole).decode()
+
+
+def _rev(row: Row) -> Rev:
+    snapshot: Fields = msgspec.json.decode(row["snapshot"])
+    return Rev(
+        rev=row["rev"],
+        base=row["base"],
+        author=row["author"],
+        at=row["changed_at"],
+        action=row["action"],
+        fields=fields_of(snapshot),
+        number=row["revision"],
+    )
+
+
+def digest_of(bundle: Bundle, *more: object) -> str:
+    """Changes with whatever a laptop must know of a memory."""
+    told = msgspec.structs.replace(bundle, seq=0, epoch="", access="own")
+    return hashlib.blake2b(msgspec.json.encode([told, more]), digest_size=16).hexdigest()
+
+
+def _rows(connection: Connection, name: str, keys: Iterable[int], **values: Any) -> list[Any]:
+    return connection.execute(connection.sql("sync")[name], {"keys": as_json(keys), **values}).fetchall()
+
+
+def _grouped(pairs: Iterable[tuple[int, Any]]) -> Mapping[int, list[Any]]:
+    groups: dict[int, list[Any]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -1,0 +1,222 @@
+-- The laptop's side of sync. A laptop's store is always a file.
+
+-- name: by_id
+SELECT id, memory, epoch, seq, head, revision, access, digest FROM replica WHERE id = :id;
+
+-- name: by_keys
+SELECT id, memory, epoch, seq, head, revision, access, digest FROM replica WHERE memory {in_keys:keys};
+
+-- name: all
+SELECT id, memory, epoch, seq, head, revision, access, digest FROM replica ORDER BY memory;
+
+-- name: put
+INSERT INTO replica (id, memory, epoch, seq, head, revision, access, digest)
+VALUES (:id, :memory, :epoch, :seq, :head, :revision, :access, :digest)
+ON CONFLICT (id) DO UPDATE SET memory = excluded.memory, epoch = excluded.epoch, seq = excluded.seq,
+    head = excluded.head, revision = excluded.revision, access = excluded.access, digest = excluded.digest;
+
+-- name: set_place
+UPDATE replica SET epoch = :epoch, seq = :seq WHERE id = :id;
+
+-- name: doubt_all
+UPDATE replica SET epoch = '';
+
+-- name: set_digest
+UPDATE replica SET digest = :digest WHERE id = :id;
+
+-- name: delete
+DELETE FROM replica WHERE id = :id;
+
+-- name: other_epoch
+SELECT id, access FROM replica WHERE epoch != :epoch ORDER BY memory;
+
+-- name: absent
+SELECT r.id FROM replica AS r WHERE NOT EXISTS (SELECT 1 FROM memory AS m WHERE m.key = r.memory);
+
+-- name: links
+SELECT source, kind, target FROM replica_link WHERE source = :id OR target = :id;
+
+-- name: all_links
+SELECT source, kind, target FROM replica_link ORDER BY source, kind, target;
+
+-- name: put_link
+INSERT INTO replica_link (source, kind, target) VALUES (:source, :kind, :target) ON CONFLICT DO NOTHING;
+
+-- name: delete_link
+DELETE FROM replica_link WHERE source = :source AND kind = :kind AND target = :target;
+
+-- name: delete_links
+DELETE FROM replica_link WHERE source = :id OR target = :id;
+
+-- name: shares
+SELECT tag, grantee, permission FROM replica_share WHERE id = :id ORDER BY tag, grantee;
+
+-- name: put_share
+INSERT INTO replica_share (id, tag, grantee, permission) VALUES (:id, :tag, :grantee, :permission)
+ON CONFLICT (id, tag, grantee) DO UPDATE SET permission = excluded.permission;
+
+-- name: delete_share
+DELETE FROM replica_share WHERE id = :id AND tag = :tag AND grantee = :grantee;
+
+-- name: delete_shares
+DELETE FROM replica_share WHERE id = :id;
+
+-- name: outbox
+SELECT place, op, kind, id, memory, rev, base, detail, at FROM outbox ORDER BY place LIMIT :limit;
+
+-- name: pending
+SELECT place, op, kind, id, memory, rev, base, detail, at FROM outbox WHERE id = :id ORDER BY place;
+
+-- name: pending_of_keys
+SELECT place, op, kind, id, memory, rev, base, detail, at FROM outbox WHERE memory {in_keys:keys} ORDER BY place;
+
+-- name: enqueue
+INSERT INTO outbox (op, kind, id, memory, rev, base, detail, at)
+VALUES (:op, :kind, :id, :memory, :rev, :base, :detail, :at);
+
+-- name: enqueue_first
+INSERT INTO outbox (place, op, kind, id, memory, rev, base, detail, at)
+VALUES ((SELECT coalesce(min(place), 1) - 1 FROM outbox), :op, :kind, :id, :memory, :rev, :base, :detail, :at);
+
+-- name: dequeue
+DELETE FROM outbox WHERE op = :op;
+
+-- name: by_op
+SELECT place, op, kind, id, memory, rev, base, detail, at FROM outbox WHERE op = :op;
+
+-- name: clear_outbox
+DELETE FROM outbox WHERE id = :id AND kind != 'purge';
+
+-- name: move_outbox
+UPDATE outbox SET id = :new, memory = :key WHERE id = :old;
+
+-- name: outbox_size
+SELECT count(*), min(at) FROM outbox;
+
+-- name: park
+INSERT INTO parked (op, kind, id, rev, body, reason, at) VALUES (:op, :kind, :id, :rev, :body, :reason, :at)
+ON CONFLICT DO NOTHING;
+
+-- name: parked
+SELECT op, kind, id, rev, body, reason, at FROM parked ORDER BY at, op;
+
+-- name: parked_of
+SELECT op, kind, id, rev, body, reason, at FROM parked WHERE id = :id;
+
+-- name: unpark
+DELETE FROM parked WHERE op = :op;
+
+-- name: put_carried
+INSERT INTO carried (memory, bundle) VALUES (:key, :bundle)
+ON CONFLICT (memory) DO UPDATE SET bundle = excluded.bundle;
+
+-- name: carried
+SELECT bundle FROM carried WHERE memory = :key;
+
+-- name: drop_carried
+DELETE FROM carried WHERE memory = :key;
+
+-- name: tombstones
+SELECT id, memory, owner, seq FROM tombstone ORDER BY id;
+
+-- name: number_tombstone
+UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
+
+-- name: unbury
+DELETE FROM tombstone WHERE id = :id;
+
+-- name: unbury_others
+DELETE FROM tombstone WHERE owner != :me;
+
+-- name: own_tag_shares
+SELECT tag, grantee, permission FROM tag_share WHERE owner = 'local';
+
+-- name: put_tag_share
+INSERT INTO tag_share (owner, tag, grantee, permission, created_at) VALUES ('local', :tag, :grantee, :permission, :at)
+ON CONFLICT (owner, tag, grantee) DO UPDATE SET permission = excluded.permission;
+
+-- name: delete_tag_share
+DELETE FROM tag_share WHERE owner = 'local' AND tag = :tag AND grantee = :grantee;
+
+-- name: hide_others
+DELETE FROM share WHERE grantee = 'local';
+
+-- name: note_hidden
+UPDATE meta SET value = json_set(value, '$.hidden', json('true')) WHERE name = :name;
+
+-- name: show_others
+INSERT INTO share (memory, grantee, permission, created_at)
+SELECT memory, 'local', access, :at FROM replica WHERE access != 'own' AND memory IN (SELECT key FROM memory)
+ON CONFLICT DO NOTHING;
+
+-- name: others
+SELECT memory FROM replica WHERE access != 'own';
+
+-- name: stays_local
+SELECT count(*) FROM memory AS m
+WHERE m.sensitive AND NOT EXISTS (SELECT 1 FROM replica AS r WHERE r.memory = m.key);
+
+-- name: conflicts
+SELECT m.id, b.rev, b.author, b.changed_at, b.snapshot FROM branch AS b JOIN memory AS m ON m.key = b.memory
+WHERE b.waiting = 1 ORDER BY m.id, b.changed_at, b.rev;
+
+-- name: rename
+UPDATE memory SET id = :new WHERE id = :old;
+
+-- name: rename_revisions
+UPDATE revision SET snapshot = json_set(snapshot, '$.id', :new) WHERE memory = :key;
+
+-- name: rename_branches
+UPDATE branch SET snapshot = json_set(snapshot, '$.id', :new) WHERE memory = :key;
+
+-- name: rename_links_from
+UPDATE replica_link SET source = :new WHERE source = :old;
+
+-- name: rename_links_to
+UPDATE replica_link SET target = :new WHERE target = :old;
+
+-- name: rename_parts
+UPDATE vault_part SET id = :new WHERE id = :old;
+
+-- name: rename_part_sources
+UPDATE OR REPLACE vault_link SET source = :new WHERE source = :old;
+
+-- name: rename_part_targets
+UPDATE OR REPLACE vault_link SET target = :new WHERE target = :old;
+
+-- name: rename_proposals
+UPDATE proposal SET memory = CASE memory WHEN :old THEN :new ELSE memory END,
+    stored = CASE stored WHEN :old THEN :new ELSE stored END WHERE memory = :old OR stored = :old;
+
+-- name: rename_replica
+UPDATE replica SET id = :new WHERE id = :old;
+
+-- name: rename_shares
+UPDATE replica_share SET id = :new WHERE id = :old;
+
+-- name: rename_parked
+UPDATE parked SET id = :new WHERE id = :old;
+
+-- name: ids
+SELECT id FROM memory ORDER BY key;
+
+-- name: unsynced
+-- Those whose revision is another than sync knows: written by a Trivet that knew nothing of it.
+SELECT m.key FROM memory AS m LEFT JOIN replica AS r ON r.memory = m.key WHERE r.memory IS NULL OR r.revision != m.revision;
+
+-- name: leave
+DELETE FROM replica;
+
+-- name: heads
+SELECT m.id, r.head FROM replica AS r JOIN memory AS m ON m.key = r.memory WHERE NOT m.sensitive ORDER BY m.id;
+
+-- name: unsent_branches
+SELECT rev FROM branch WHERE memory = :key AND waiting = 2;
+
+-- name: standing
+SELECT (SELECT json_extract(value, '$.contact') FROM meta WHERE name = 'sync') AS contact,
+       (SELECT count(*) FROM outbox) AS waiting, (SELECT min(at) FROM outbox) AS oldest,
+       (SELECT count(*) FROM parked) AS refused, (SELECT count(*) FROM branch WHERE waiting = 1) AS conflicts;
+
+-- name: settle_branch
+UPDATE branch SET waiting = :waiting WHERE memory = :key AND rev = :rev;

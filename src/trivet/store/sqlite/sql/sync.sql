@@ -1,0 +1,2 @@
+-- name: forget_parked
+DELETE FROM parked WHERE id = :id;

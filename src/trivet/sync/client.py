@@ -1,0 +1,111 @@
+"""How a laptop speaks to its server over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import httpx2
+import msgspec
+
+from trivet.client.attempts import loss
+from trivet.client.error_response import checked
+from trivet.client.options import options
+from trivet.decoding import known_type
+from trivet.errors import InvalidInput, StoreError
+from trivet.settings import Settings
+from trivet.store.sync_records import Bundle
+from trivet.sync.messages import (
+    NEWEST_PROTOCOL,
+    OLDEST_PROTOCOL,
+    Acks,
+    Answer,
+    Gone,
+    Hello,
+    Item,
+    Op,
+    OtherEpoch,
+    Page,
+    Place,
+    PullRequest,
+    Purged,
+    PushRequest,
+    Withheld,
+)
+
+# A page of the feed, and the operations of a push. Both are one transaction of whoever takes them.
+PAGE = 500
+# The server waits no longer for news; the answer may take a moment more.
+WAIT_SECONDS = 240.0
+WAIT_MARGIN = 15.0
+
+T = TypeVar("T")
+_Line = Bundle | Gone | Purged | Withheld | Page | OtherEpoch
+
+
+class Server(Protocol):
+    """What a round of sync asks of the other side."""
+
+    def push(self, place: Place, ops: Sequence[Op]) -> Answer: ...
+    def pull(self, place: Place) -> Answer: ...
+
+
+class HttpServer:
+    """Nothing is retried here: whoever drives the rounds does, and a repeated operation acts once."""
+
+    def __init__(self, settings: Settings, url: str, key: str) -> None:
+        self._settings = msgspec.structs.replace(settings, path=url, key=key)
+        self._http = httpx2.Client(**options(self._settings))
+
+    def hello(self) -> Hello:
+        told = self._decoded(self._ask("GET", "/v1/sync/hello"), Hello)
+        if told.newest_protocol < OLDEST_PROTOCOL or told.oldest_protocol > NEWEST_PROTOCOL:
+            older = "the server" if told.newest_protocol < OLDEST_PROTOCOL else "this Trivet"
+            raise InvalidInput(
+                f"The server speaks the protocols {told.oldest_protocol} to {told.newest_protocol} of sync, and this "
+                f"Trivet {OLDEST_PROTOCOL} to {NEWEST_PROTOCOL}. Upgrade {older}; until then everything stays here."
+            )
+        return told
+
+    def push(self, place: Place, ops: Sequence[Op]) -> Answer:
+        body = msgspec.json.encode(PushRequest(protocol=NEWEST_PROTOCOL, place=place, ops=tuple(ops)))
+        return self._decoded(self._ask("POST", "/v1/sync/push", body), Acks | OtherEpoch)  # type: ignore[arg-type]
+
+    def pull(self, place: Place) -> Answer:
+        body = msgspec.json.encode(PullRequest(protocol=NEWEST_PROTOCOL, place=place, limit=PAGE))
+        lines = [line for line in self._ask("POST", "/v1/sync/pull", body).split(b"\n") if line]
+        read: list[Any] = [self._decoded(line, _Line) for line in lines]  # type: ignore[arg-type]
+        if read and isinstance(read[-1], OtherEpoch):
+            return read[-1]
+        if not read or not isinstance(read[-1], Page):
+            raise StoreError("The server's answer broke off before its last line. Nothing was taken in; try again.")
+        items: tuple[Item, ...] = tuple(read[:-1])
+        return msgspec.structs.replace(read[-1], items=items)
+
+    def wait(self, known: str) -> str:
+        """Returns when the server has news, or after some minutes; with what to ask next time."""
+        timeout = httpx2.Timeout(WAIT_SECONDS + WAIT_MARGIN)
+        path = f"/v1/sync/wait?seconds={WAIT_SECONDS:g}&known={known}"
+        told = self._decoded(self._ask("GET", path, timeout=timeout), dict[str, str])
+        return told["known"]
+
+    def digests(self) -> dict[str, str]:
+        return self._decoded(self._ask("GET", "/v1/sync/digests"), dict[str, str])
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ask(self, method: str, path: str, body: bytes | None = None, **more: Any) -> bytes:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        try:
+            response = self._http.request(method, path, content=body, headers=headers, **more)
+        except httpx2.RequestError as error:
+            raise StoreError(loss(error, self._settings.path)) from None
+        return checked(response, self._settings)
+
+    def _decoded(self, body: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(body, type=known_type(kind))
+        except (msgspec.DecodeError, UnicodeError) as error:
+            told = f"{self._settings.path} answered what is not of sync: {error}. Nothing was taken in."
+            raise StoreError(told) from None

@@ -1,0 +1,257 @@
+"""The rules of sync, without input or output: what a server makes of an operation, a laptop of an answer.
+
+Each rule is a function of its own, so that the tests can switch one off and must then find something lost, shown or
+overwritten. A memory and its history is a `Bundle`; times and clocks decide nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from trivet.store.sync_records import OWNERS_FIELDS, Bundle, Fields, Rev, ShareRecord, changes_between
+from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place, Result
+
+Decision = tuple[Result, Bundle]
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+# When a memory was made is not what it says.
+_WHEN = "created_at"
+
+
+def other_id(id: str, user: str) -> str:
+    """What a user's memory is called where its id is somebody else's, or was made from what others may have too."""
+    return str(uuid.uuid5(uuid.UUID(id), user))
+
+
+# ---- what a server decides
+
+
+def create(held: Bundle | None, op: Op, user: str) -> Decision:
+    """The same id made on two machines of one user: equal text is the same memory, else a conflict."""
+    rev = _rev_of(op, user, op.fields)
+    if held is None:
+        return "applied", Bundle(id=op.id, owner=user, trunk=(msgspec.structs.replace(rev, number=1),))
+    if rev.rev in held.revs:
+        return "already", held
+    same = any(says_the_same(one.fields, rev.fields) for one in held.trunk)
+    return "branched", branched(held, rev, waits=not same)
+
+
+def says_the_same(one: Fields, other: Fields) -> bool:
+    return {**one, _WHEN: None} == {**other, _WHEN: None}
+
+
+def edit(held: Bundle, op: Op, user: str) -> Decision:
+    """Made from the head: the next revision. From an older one: merged if it touches other fields, else a branch."""
+    if op.rev in held.revs:
+        return "already", held
+    head, base = held.head, held.revs.get(op.base or "")
+    if not clashes(head.fields, base.fields if base else None, op.fields, op.was):
+        result: Result = "applied" if base is not None and base.rev == head.rev else "merged"
+        return result, advanced(held, _rev_of(op, user, {**head.fields, **op.fields}))
+    whole = {**(base or head).fields, **op.fields}
+    return "branched", branched(held, _rev_of(op, user, whole), waits=True)
+
+
+def clashes(head: Fields, base: Fields | None, patch: Fields, was: Mapping[str, str] = NOTHING) -> bool:
+    """Whether somebody else changed what this edit changes, to something else; or may have, if that is unknown.
+
+    `was` are marks of what the writer saw. They count before the base, which a server that was put back may have put
+    together otherwise than the one that the writer knew.
+    """
+
+    def changed(name: str) -> bool:
+        if name in was:
+            return mark(head.get(name)) != was[name]
+        return base is None or head.get(name) != base.get(name)
+
+    return any(changed(name) and head.get(name) != value for name, value in patch.items())
+
+
+def mark(value: object) -> str:
+    """Short, and tells nothing of the text."""
+    return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()
+
+
+def refusal(held: Bundle | None, op: Op, user: str, access: str | None) -> str | None:
+    """Why a user may not do this to a memory, or None. `access` is None where they may not read it."""
+    if op.kind == "purge":
+        return None if held is None or held.owner == user else f"It belongs to {held.owner}, who alone can purge it."
+    if op.kind in ("create", "heal"):
+        return None
+    if held is None or access is None:
+        return "There is no such memory for you here: it was never shared with you, or is not any longer."
+    if op.kind in ("share", "unshare", "scrub") and held.owner != user:
+        return f"It belongs to {held.owner}, who alone can do this."
+    if op.kind in ("edit", "resolve") and access == "read":
+        return f"It belongs to {held.owner} and is shared with you for reading."
+    if op.kind == "edit" and held.owner != user and OWNERS_FIELDS & op.fields.keys():
+        return f"Its owner {held.owner} alone can change the tags, scope, sensitivity, state or times of a memory."
+    return None
+
+
+def resolve(held: Bundle, op: Op) -> Decision:
+    """Its branches are settled; they stay in the history."""
+    return "applied", msgspec.structs.replace(held, waiting=tuple(one for one in held.waiting if one not in op.revs))
+
+
+def scrub(held: Bundle, op: Op) -> Decision:
+    """The owner took secrets out of revisions, as if they had never said otherwise."""
+
+    def clean(rev: Rev) -> Rev:
+        return msgspec.structs.replace(rev, fields={**rev.fields, **op.scrubbed.get(rev.rev, {})})
+
+    trunk, branches = tuple(map(clean, held.trunk)), tuple(map(clean, held.branches))
+    return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
+
+
+def heal(held: Bundle | None, brought: Bundle, user: str, shared: bool, healed: int) -> Decision | None:
+    """After the server was put back, what a laptop still knows of a memory. None: it is not this user's to bring.
+
+    What the server lacks is done again, each revision as the edit that it was: next, merged or beside. Shares are the
+    owner's alone to bring back, and never widened by doubt.
+    """
+    own = brought.owner == user
+    if held is None:
+        return ("applied", msgspec.structs.replace(brought, links=())) if own else None
+    if held.owner != brought.owner or not (own or shared):
+        return None
+    if not own:
+        return "applied", _own_words(held, brought, user)
+    grown = _grown(held, brought)
+    if brought.seq > healed:
+        forward = _begins(brought.trunk, held.trunk)
+        shares = brought.shares if forward else _less(held.shares, brought.shares)
+        grown = msgspec.structs.replace(grown, shares=shares)
+    return "applied", grown
+
+
+def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
+    """One who may write brings back what they wrote themselves, as the edits that these were."""
+    for rev in (*brought.trunk, *brought.branches):
+        base = brought.revs.get(rev.base or "")
+        if rev.author == user and base is not None:
+            patch = changes_between(base.fields, rev.fields)
+            allowed = {name: value for name, value in patch.items() if name not in OWNERS_FIELDS}
+            held = replayed(held, rev, base, allowed)
+    return held
+
+
+def _grown(held: Bundle, brought: Bundle) -> Bundle:
+    """With all that it lacks of a history, each revision as the edit that it was."""
+    before: Rev | None = None
+    for rev in brought.trunk:
+        held = replayed(held, rev, before, changes_between(before.fields if before else {}, rev.fields))
+        before = rev
+    for rev in brought.branches:
+        if rev.rev not in held.revs:
+            held = branched(held, rev, waits=rev.rev in brought.waiting)
+    return held
+
+
+def replayed(held: Bundle, rev: Rev, base: Rev | None, patch: Fields) -> Bundle:
+    """With a revision of another history: next where it touches what nobody else changed, else beside."""
+    if rev.rev in held.revs:
+        return held
+    if base is not None and base.rev in held.revs and not clashes(held.head.fields, base.fields, patch):
+        return advanced(held, msgspec.structs.replace(rev, fields={**held.head.fields, **patch}))
+    return branched(held, rev, waits=True)
+
+
+def _begins(whole: Sequence[Rev], start: Sequence[Rev]) -> bool:
+    return [one.rev for one in whole[: len(start)]] == [one.rev for one in start]
+
+
+def _less(held: Sequence[ShareRecord], brought: Sequence[ShareRecord]) -> tuple[ShareRecord, ...]:
+    return tuple(share for share in held if share in brought)
+
+
+def advanced(held: Bundle, rev: Rev) -> Bundle:
+    """With a next revision."""
+    following = msgspec.structs.replace(rev, number=held.head.number + 1)
+    return msgspec.structs.replace(held, trunk=(*held.trunk, following))
+
+
+def branched(held: Bundle, rev: Rev, waits: bool) -> Bundle:
+    """With a revision beside the history: the head stays, the words are kept and found."""
+    beside = msgspec.structs.replace(rev, number=0)
+    waiting = (*held.waiting, rev.rev) if waits else held.waiting
+    return msgspec.structs.replace(held, branches=(*held.branches, beside), waiting=waiting)
+
+
+def _rev_of(op: Op, user: str, fields: Fields) -> Rev:
+    assert op.rev is not None, "checked when the operation came in"
+    return Rev(rev=op.rev, base=op.base, author=user, at=op.at, action=op.action, fields=fields)
+
+
+# ---- what a laptop decides
+
+
+def counts(standing: Place, asked: Place, answer: Answer) -> bool:
+    """An answer counts only if the laptop still stands exactly where it asked.
+
+    Else another process, or an answer that came sooner, has gone on meanwhile; or the server was put back in between,
+    and answered a question that was asked before the laptop knew what the server has lost. It is asked again.
+    """
+    if asked != standing:
+        return False
+    if isinstance(answer, OtherEpoch):
+        return answer.again or answer.epoch != standing.epoch
+    return standing.epoch is None or answer.place.epoch == standing.epoch
+
+
+def is_news(epoch: str | None, seq: int, bundle: Bundle) -> bool:
+    """Whether a bundle is later than what is known. Numbers of two epochs do not compare: the present one counts."""
+    return bundle.epoch != epoch or bundle.seq > seq
+
+
+def moved_on(standing: Place, answer: Acks | Page) -> Place:
+    """Acks tell how far the server is, and only a page how far the laptop has read."""
+    seq = answer.place.seq if isinstance(answer, Page) else standing.seq
+    return msgspec.structs.replace(answer.place, seq=seq, sensitive=standing.sensitive)
+
+
+def stacked(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tuple[Rev, ...]:
+    """What the server said, then one's own edits on top, each saying what it changes and no more."""
+    revs = list(trunk)
+    for rev, patch in pending:
+        last = revs[-1]
+        if rev.rev not in {one.rev for one in revs}:
+            fields = {**last.fields, **patch}
+            revs.append(msgspec.structs.replace(rev, fields=fields, number=last.number + 1))
+    return tuple(revs)
+
+
+def carried(old: Bundle | None, new: Bundle) -> Bundle:
+    """What must be brought back to a server that was put back: the history of older epochs too, until it has it."""
+    if old is None:
+        return new
+    longer, other = (new, old) if old.head.rev in new.revs else (old, new)
+    known = longer.revs
+    missing = tuple(msgspec.structs.replace(rev, number=0) for rev in other.revs.values() if rev.rev not in known)
+    return msgspec.structs.replace(longer, branches=(*longer.branches, *missing))
+
+
+def is_confirmed(brought: Bundle, bundle: Bundle) -> bool:
+    return brought.revs.keys() <= bundle.revs.keys()
+
+
+def must_heal(bundle: Bundle, user: str) -> bool:
+    """Owners and authors bring back what a server may lack; a reader's copy heals nothing."""
+    return bundle.owner == user or any(rev.author == user for rev in bundle.revs.values())
+
+
+def buckets(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A digest of the heads in each of 256 buckets, by the hash of the id: where two stores differ is soon found."""
+    listed: dict[str, list[str]] = {}
+    for id, rev in heads:
+        listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(f"{id} {rev}")
+    return {
+        bucket: hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=8).hexdigest()
+        for bucket, lines in sorted(listed.items())
+    }

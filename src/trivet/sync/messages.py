@@ -1,0 +1,128 @@
+"""What a laptop and its server say to each other. A newer side may add fields; an older one leaves them alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from trivet.store.sync_records import Bundle, Fields, LinkRecord, ShareRecord
+
+# The protocols that this Trivet speaks.
+OLDEST_PROTOCOL = 1
+NEWEST_PROTOCOL = 1
+
+OpKind = Literal[
+    "create", "edit", "scrub", "purge", "share", "unshare", "link", "unlink", "share_tag", "unshare_tag", "resolve",
+    "heal",
+]  # fmt: skip
+Result = Literal["applied", "merged", "branched", "already", "purged", "gone", "refused", "later"]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a laptop stands in the server's numbers. `top` and `mark` name the latest numbering that it knows."""
+
+    epoch: str | None = None
+    seq: int = 0
+    top: int = 0
+    mark: str = ""
+    sensitive: bool = False  # whether the laptop takes sensitive memories
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change that a laptop made. It has a name of its own, so that a repeated one acts once."""
+
+    op: str
+    kind: OpKind
+    id: str
+    rev: str | None = None
+    base: str | None = None
+    at: str = ""
+    fields: Fields = {}  # an edit names those that it changes and no other
+    was: dict[str, str] = {}  # marks of what these fields said before
+    action: str = ""
+    share: ShareRecord | None = None
+    link: LinkRecord | None = None
+    revs: tuple[str, ...] = ()  # the branches that a resolution settles
+    scrubbed: dict[str, Fields] = {}  # the revisions that a redaction rewrote
+    bundle: Bundle | None = None  # what a heal brings
+
+
+class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
+    """The user may not read it any longer, or it was never theirs."""
+
+    id: str
+    seq: int = 0
+
+
+class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
+    id: str
+    owner: str
+    seq: int = 0
+
+
+class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
+    """One's own, and sensitive: its words do not travel."""
+
+    id: str
+    seq: int = 0
+
+
+Item = Bundle | Gone | Purged | Withheld
+
+
+class Ack(msgspec.Struct, frozen=True, kw_only=True):
+    """How an operation went, and how its memory stands now."""
+
+    op: str
+    result: Result
+    id: str  # it may have got another one
+    item: Item | None = None
+    reason: str = ""
+
+
+class Acks(msgspec.Struct, frozen=True, kw_only=True, tag="acks"):
+    place: Place
+    acks: tuple[Ack, ...]
+    tags: tuple[ShareRecord, ...] | None = None  # the user's shared tags, where an operation was about one
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
+    """A stretch of the feed: what changed after `start`, up to the place's number."""
+
+    start: int
+    place: Place
+    more: bool
+    items: tuple[Item, ...]
+    tags: tuple[ShareRecord, ...] | None = None  # the user's shared tags, with the last page
+
+
+class OtherEpoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch"):
+    """The server was put back or moved: its numbers begin anew. With `again`, it has forgotten too much since."""
+
+    epoch: str
+    again: bool = False
+
+
+Answer = Acks | Page | OtherEpoch
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True):
+    """The first answer: which protocols the server speaks, and as whom the key comes."""
+
+    oldest_protocol: int
+    newest_protocol: int
+    user: str
+    sensitive: bool
+
+
+class PushRequest(msgspec.Struct, frozen=True, kw_only=True):
+    protocol: int
+    place: Place
+    ops: tuple[Op, ...]
+
+
+class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
+    protocol: int
+    place: Place
+    limit: int = 500

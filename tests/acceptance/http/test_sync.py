@@ -1,0 +1,296 @@
+"""Laptops that follow a real server, on SQLite and on PostgreSQL: what users are promised, as they meet it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from support.http_server import Served, served, settings_for
+from support.waiting import happened
+from trivet import Forbidden, NotFound, StoreError, Trivet
+from trivet.clock import clock_set_to
+from trivet.ids import new_id
+from trivet.serve.resident.syncing import Syncing
+from trivet.store.relational.feed import ServerState
+from trivet.sync import verbs
+from trivet.types import Memory
+
+Laptop = Callable[..., Trivet]
+
+
+ON_BOTH = pytest.mark.parametrize("server", ["postgres", "sqlite"], indirect=True)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    if getattr(request, "param", "sqlite") == "sqlite":
+        with served(settings_for(tmp_path / "server.db", changes="words")) as running:
+            yield running
+        return
+    postgres = request.getfixturevalue("postgres")
+    url = postgres.database()
+    try:
+        with served(settings_for(url, changes="words")) as running:
+            yield running
+    finally:
+        postgres.drop(url)
+
+
+@pytest.fixture
+def laptop(server: Served, tmp_path: Path) -> Iterator[Laptop]:
+    """Opens a store that follows the server, as the user whose key it comes with."""
+    with ExitStack() as stack:
+
+        def joined(name: str, user: str, *contents: str, **settings: Any) -> Trivet:
+            path = tmp_path / f"{name}.db"
+            usual: dict[str, Any] = {"embedder": "none", "changes": "words", "secrets_keyring": False}
+            with Trivet.open(path, background=False, key=server.key(user, "writer"), **usual, **settings) as before:
+                for content in contents:
+                    before.remember(content)
+                verbs.join(before.engine, server.address)
+            return stack.enter_context(Trivet.open(path, background=False, **usual, **settings))
+
+        yield joined
+
+
+def sync(*laptops: Trivet) -> None:
+    for one in laptops:
+        verbs.synced_now(one.engine)
+
+
+def only(trivet: Trivet) -> Memory:
+    [memory] = trivet.list().memories
+    return memory
+
+
+def found(trivet: Trivet, word: str) -> list[str]:
+    return [hit.id for hit in trivet.recall(word).hits]
+
+
+@ON_BOTH
+def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) -> None:
+    ana, second, bo = laptop("a", "ana", "The office is in Rostock."), laptop("s", "ana"), laptop("b", "bo")
+    id = only(ana).id
+    sync(ana, second, bo)
+    assert only(second).content == "The office is in Rostock."
+    assert bo.list().total == 0
+    ana.share(id=id, user="bo", permission="write")
+    sync(ana, bo)
+    assert found(bo, "Rostock") == [id]
+    # Both edit the same words before they hear of each other.
+    bo.edit(id, content="The office is in Kiel.")
+    ana.edit(id, content="The office is in Bremen.")
+    sync(ana, bo, ana, second)
+    for one in (ana, second, bo):
+        assert only(one).content == "The office is in Bremen."
+        [hit] = one.recall("Kiel").hits
+        assert hit.why.conflicts
+        [clash] = verbs.conflicts(one.engine)
+        assert (clash.author, dict(clash.branch)) == ("bo", {"content": "The office is in Kiel."})
+        assert verbs.status(one.engine).conflicts == 1
+    verbs.resolve(ana.engine, id, clash.rev[:13])
+    sync(ana, bo, second)
+    for one in (ana, second, bo):
+        assert (only(one).content, verbs.conflicts(one.engine)) == ("The office is in Kiel.", ())
+        assert verbs.verify(one.engine).level
+    # What is purged is gone everywhere.
+    second.purge(id)
+    sync(second, ana, bo)
+    assert [one.list().total for one in (ana, second, bo)] == [0, 0, 0]
+    with pytest.raises(NotFound):
+        bo.get(id)
+
+
+@ON_BOTH
+def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None:
+    ana, bo = laptop("a", "ana", "The code is on the door."), laptop("b", "bo")
+    id = only(ana).id
+    ana.share(id=id, user="bo", permission="write")
+    sync(ana, bo)
+    with pytest.raises(Forbidden):
+        bo.forget(id)
+    bo.edit(id, content="The code is under the mat.")
+    ana.share(id=id, user="bo", permission="read")
+    sync(ana, bo)
+    [refused] = verbs.refused(bo.engine)
+    assert refused.said["content"] == "The code is under the mat."
+    assert "reading" in refused.reason
+    assert only(bo).content == "The code is on the door."
+    with pytest.raises(Forbidden):
+        bo.edit(id, content="again")
+    ana.unshare(id=id, user="bo")
+    sync(ana, bo)
+    assert bo.list().total == 0
+    assert found(bo, "door") == []
+    assert len(verbs.refused(bo.engine)) == 1
+
+
+def test_what_is_sensitive_or_sealed_stays_on_its_machine(laptop: Laptop, server: Served) -> None:
+    ana, second = laptop("a", "ana"), laptop("s", "ana")
+    ana.remember("The diagnosis is private.", sensitive=True)
+    token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    sealed = ana.remember(f"The token is {token}.").id
+    sync(ana, second)
+    memory = only(second)
+    assert memory.id == sealed
+    assert "ghp_" not in memory.content
+    assert token in ana.reveal(sealed).content
+    assert token not in second.reveal(sealed).content
+    assert verbs.status(ana.engine).stays_local == 1
+
+
+def test_ids_made_of_names_are_the_users_own(laptop: Laptop) -> None:
+    name = "6ba7b810-9dad-51d1-80b4-00c04fd430c8"
+    ana, bo = laptop("a", "ana"), laptop("b", "bo")
+    ana.remember("Read by ana.", id=name)
+    bo.remember("Read by bo.", id=name)
+    sync(ana, bo, ana)
+    assert only(ana).id == name
+    assert only(bo).content == "Read by bo."
+    assert only(bo).id != name
+    bo.share(id=only(bo).id, user="ana")
+    sync(bo, ana)
+    assert ana.list().total == 2
+
+
+@ON_BOTH
+def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server: Served) -> None:
+    ana, second = laptop("a", "ana", "before the backup"), laptop("s", "ana")
+    sync(ana, second)
+    store = server.house._first().engine.store
+    with store.feed.transaction() as connection:  # as it was before the laptops came
+        known = store.feed.state(connection)
+        assert known is not None
+        for table in ("numbering", "memory", "feed", "applied"):
+            connection.execute(f"DELETE FROM {table}")
+        put_back = msgspec.json.encode(ServerState(epoch=known.epoch)).decode()
+        connection.execute(connection.sql("maintenance")["set_meta"], {"name": "sync", "value": put_back})
+    sync(ana, second)
+    assert store.memories.stats().memories == {"active": 1}
+    assert only(second).content == "before the backup"
+    assert verbs.verify(second.engine).level
+
+
+def in_days(days: int) -> str:
+    return (datetime.now(UTC) + timedelta(days=days)).isoformat()
+
+
+def test_others_memories_hide_after_long_without_contact(laptop: Laptop, tmp_path: Path) -> None:
+    ana, bo = laptop("a", "ana", "shared for now"), laptop("b", "bo", "my own")
+    ana.share(id=only(ana).id, user="bo")
+    sync(ana, bo)
+    assert bo.list().total == 2
+    settings = msgspec.structs.replace(bo.settings, background=False)
+    with clock_set_to(in_days(29)), Trivet.open(settings=settings) as soon:
+        assert soon.list().total == 2
+    with clock_set_to(in_days(31)), Trivet.open(settings=settings) as later:
+        assert [one.content for one in later.list().memories] == ["my own"]
+        assert found(later, "shared") == []
+        assert verbs.status(later.engine, ask=False).hidden
+        sync(later)
+        assert later.list().total == 2
+
+
+def test_the_resident_process_follows_by_itself(laptop: Laptop) -> None:
+    ana, second = laptop("a", "ana"), laptop("s", "ana")
+    arrived = threading.Event()
+
+    @contextmanager
+    def using(memory: Trivet) -> Iterator[Trivet]:
+        yield memory
+        if memory is second and memory.list().total:
+            arrived.set()
+
+    threads = [Syncing(partial(using, one)) for one in (ana, second)]
+    for thread in threads:
+        thread.start()
+    try:
+        ana.remember("It travels at once.")
+        happened(arrived)
+    finally:
+        for thread in threads:
+            thread.stop()
+
+
+def test_an_older_or_newer_laptop_is_told_what_to_upgrade(server: Served) -> None:
+    client = server.client("ana", "writer")
+    told = client.done("GET", "/v1/sync/hello")
+    assert told["oldest_protocol"] <= told["newest_protocol"]
+    for protocol, who in ((0, "laptop"), (999, "server")):
+        asked = {"protocol": protocol, "place": {}, "limit": 5, "from a newer one": 1}
+        assert f"upgrade the {who}" in client.refused(422, "POST", "/v1/sync/pull", json=asked)
+    client.refused(400, "POST", "/v1/sync/push", content=b"{", headers={"Content-Type": "application/json"})
+
+
+def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served) -> None:
+    ana, second = laptop("a", "ana", "before the disk was full"), laptop("s", "ana")
+    sync(ana)
+    full = second.engine.store.feed.database.read()
+    pages = full.execute("PRAGMA page_count").fetchone()[0]
+    for number in range(30):
+        ana.remember(f"number {number} " + "with many words " * 200)
+    sync(ana)
+    full.execute(f"PRAGMA max_page_count = {pages + 5}")
+    with pytest.raises(StoreError, match="full"):
+        sync(second)
+    assert second.list().total < 31
+    full.execute("PRAGMA max_page_count = 1000000")
+    sync(second)
+    assert verbs.verify(second.engine).level
+    assert second.list().total == 31
+
+
+def test_sensitive_memories_travel_where_both_sides_allow_it(tmp_path: Path, laptop: Laptop, server: Served) -> None:
+    store = tmp_path / "open.db"
+    with served(settings_for(store, changes="words", sync_sensitive=True)) as allows:
+        key = allows.key("ana", "writer")
+        for name in ("one", "two"):
+            with Trivet.open(
+                tmp_path / f"{name}.db", embedder="none", background=False, key=key, sync_sensitive=True
+            ) as before:
+                if name == "one":
+                    before.remember("The diagnosis travels.", sensitive=True)
+                verbs.join(before.engine, allows.address)
+            with Trivet.open(tmp_path / f"{name}.db", embedder="none", background=False, sync_sensitive=True) as after:
+                sync(after)
+                assert only(after).sensitive
+
+
+@ON_BOTH
+def test_a_stranger_learns_nothing_by_sync(laptop: Laptop, server: Served) -> None:
+    ana, eve = laptop("a", "ana", "what eve may not know"), server.client("eve", "writer")
+    there, gone, nowhere = only(ana).id, ana.remember("purged later").id, "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    sync(ana)
+    ana.purge(gone)
+    sync(ana)
+
+    def pushed(kind: str, id: str, **more: Any) -> Any:
+        op = {"op": new_id(), "kind": kind, "id": id, "rev": new_id(), "base": new_id(), **more}
+        [ack] = eve.done("POST", "/v1/sync/push", json={"protocol": 1, "place": {}, "ops": [op]})["acks"]
+        return {name: value for name, value in ack.items() if name not in ("op", "id")}
+
+    def link(id: str) -> dict[str, str]:
+        return {"source": id, "kind": "see-also", "target": id, "created_at": "2026-01-01"}
+
+    acts: tuple[Callable[[str], Any], ...] = (
+        lambda id: pushed("edit", id, fields={"content": "x"}),
+        lambda id: pushed("share", id, share={"grantee": "eve", "permission": "read"}),
+        lambda id: pushed("link", id, link=link(id)),
+        lambda id: pushed("resolve", id, revs=["x"]),
+        lambda id: pushed("scrub", id, scrubbed={"x": {"content": "x"}}),
+    )
+    for act in acts:
+        assert act(there) == act(gone) == act(nowhere)
+        assert act(nowhere)["result"] == "refused"
+    answer = eve("POST", "/v1/sync/pull", json={"protocol": 1, "place": {}})
+    assert there not in answer.text
+    assert gone not in answer.text
+    assert eve.done("GET", "/v1/sync/digests") == {}

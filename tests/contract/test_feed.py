@@ -1,0 +1,165 @@
+"""The feed that laptops read: numbered in the order of commits, by whatever way a memory was changed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from support.stores import Open, add, document, link, memory, replace
+from trivet.clock import clock_set_to
+from trivet.errors import Conflict
+from trivet.store.records import Entry
+from trivet.store.relational.bundles import read_bundles
+from trivet.store.relational.feed import Event
+from trivet.store.relational.store import RelationalStore as Store
+from trivet.types import Memory
+
+
+def events(store: Store, viewer: str, after: int = 0) -> list[Event]:
+    with store.feed.transaction() as connection:
+        store.feed.number(connection)
+    with store.feed.snapshot() as connection:
+        return store.feed.events(connection, viewer, after, 100)[0]
+
+
+def numbered(store: Store) -> int:
+    with store.feed.transaction() as connection:
+        return store.feed.number(connection).seq
+
+
+def of_ana(content: str, **more: object) -> Memory:
+    return memory(content, owner="ana", **more)  # type: ignore[arg-type]
+
+
+def test_a_store_that_nobody_follows_keeps_no_trace(store: Store) -> None:
+    one = memory("gone")
+    add(store, one)
+    store.memories.purge(one.id)
+    assert store.feed.state() is None
+    with store.feed.snapshot() as connection:
+        assert connection.execute(connection.sql("sync")["tombstone"], {"id": one.id}).fetchone() is None
+
+
+def test_each_change_gets_the_next_number_and_derived_ones_get_none(store: Store) -> None:
+    one, two = of_ana("one"), of_ana("two")
+    add(store, one, two)
+    first = numbered(store)
+    replace(store, store.memories.get(one.id))
+    assert numbered(store) == first + 1
+    store.links.add(link(one, "see-also", two))  # both ends
+    assert numbered(store) == first + 3
+    model = store.vectors.adopt("tiny", "a", 2)
+    store.jobs.lease(model, 10, 60)
+    store.upkeep.rebuild_lexical(iter([(one, document(one)), (two, document(two))]))
+    assert numbered(store) == first + 3
+    assert [event.seq for event in events(store, "ana")] == [first + 2, first + 3]
+
+
+def test_whoever_loses_a_memory_is_told_once(store: Store) -> None:
+    shared, tagged = of_ana("shared"), of_ana("tagged", tags=("team",))
+    add(store, shared, tagged)
+    ana = store.seen_by("ana")
+    ana.shares.share_memory(shared.id, "bo", "read")
+    ana.shares.share_tag("team", "bo", "write")
+    known = numbered(store)
+    assert len(events(store, "bo")) == 2
+    assert events(store, "cleo") == []
+    ana.shares.unshare_memory(shared.id, "bo")
+    ana.shares.unshare_tag("team", "bo")
+    lost = events(store, "bo", known)
+    assert {event.id for event in lost} == {shared.id, tagged.id}
+    assert all(event.purged is None for event in lost)
+
+
+def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> None:
+    forgotten, hidden = of_ana("forgotten"), of_ana("hidden")
+    add(store, forgotten, hidden)
+    for one in (forgotten, hidden):
+        store.seen_by("ana").shares.share_memory(one.id, "bo", "read")
+    known = numbered(store)
+    replace(store, msgspec.structs.replace(store.memories.get(forgotten.id), state="deleted"), "forget")
+    replace(store, msgspec.structs.replace(store.memories.get(hidden.id), sensitive=True))
+    assert {event.id for event in events(store, "bo", known)} == {forgotten.id, hidden.id}
+
+
+def test_a_purge_is_told_for_ever_to_those_who_could_read_it(store: Store) -> None:
+    one = of_ana("words that go")
+    add(store, one)
+    store.seen_by("ana").shares.share_memory(one.id, "bo", "read")
+    known = numbered(store)
+    store.memories.purge(one.id)
+    for user in ("ana", "bo"):
+        [event] = events(store, user, known)
+        assert (event.id, event.purged) == (one.id, "ana")
+    assert events(store, "cleo", known) == []
+
+
+def test_notices_are_forgotten_after_long_and_purges_never(store: Store) -> None:
+    taken, purged = of_ana("taken"), of_ana("purged")
+    add(store, taken, purged)
+    ana = store.seen_by("ana")
+    for one in (taken, purged):
+        ana.shares.share_memory(one.id, "bo", "read")
+    known = numbered(store)
+    ana.shares.unshare_memory(taken.id, "bo")
+    store.memories.purge(purged.id)
+    assert len(events(store, "bo", known)) == 2
+    with clock_set_to("2100-01-01"):
+        add(store, of_ana("one more"))
+        [left] = events(store, "bo", known)
+        assert left.purged == "ana"
+        state = store.feed.state()
+    assert state is not None
+    assert state.horizon == known + 2
+
+
+def test_a_store_that_was_put_back_has_other_marks(open_store: Open) -> None:
+    store = open_store()
+    add(store, of_ana("one"))
+    with store.feed.transaction() as connection:
+        state = store.feed.number(connection)
+        assert store.feed.knows(connection, state.top, state.mark)
+        assert not store.feed.knows(connection, state.top, "of another life")
+        assert not store.feed.knows(connection, state.top + 1, state.mark)
+        assert store.feed.begin(connection).past == (state.epoch,)
+
+
+def test_what_was_written_since_is_numbered_also_where_the_record_was_trimmed(store: Store) -> None:
+    add(store, of_ana("one"))
+    known = numbered(store)
+    store.memories.add_many([Entry(one, document(one)) for one in (of_ana("two"), of_ana("three"))])
+    with store.feed.transaction() as connection:
+        connection.execute("DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)")
+        connection.execute("DELETE FROM change WHERE sequence IN (SELECT min(sequence) FROM change)")
+    assert numbered(store) == known + 2
+
+
+def test_what_was_purged_stays_gone_where_laptops_follow(store: Store) -> None:
+    one = of_ana("words that go")
+    add(store, one)
+    numbered(store)
+    store.memories.purge(one.id)
+    with pytest.raises(Conflict, match="was purged"):
+        add(store, one)
+
+
+def test_the_first_numbering_goes_in_several_goes_and_misses_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trivet.store.relational.feed.FIRST_AT_ONCE", 2)
+    memories = [of_ana(f"number {number}") for number in range(5)]
+    add(store, *memories)
+    seen = []
+    for one in memories[:3]:  # each is changed while the numbering is under way
+        with store.feed.transaction() as connection:
+            seen.append(store.feed.number(connection).unfinished)
+        replace(store, store.memories.get(one.id))
+    assert seen == [True, True, False]
+    numbered(store)
+    with store.feed.snapshot() as connection:
+        keys = [event.key for event in store.feed.events(connection, "ana", 0, 100)[0]]
+        bundles = read_bundles(connection, keys)
+    assert {bundle.id: len(bundle.trunk) for bundle in bundles.values()} == {
+        one.id: 2 if one in memories[:3] else 1 for one in memories
+    }
+    assert [event.seq for event in events(store, "ana")] == sorted(event.seq for event in events(store, "ana"))

@@ -1,0 +1,144 @@
+"""The rules of sync on plain values: who wins, what is merged, what is kept beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from trivet.store.sync_records import Bundle, Rev, ShareRecord
+from trivet.sync import core
+from trivet.sync.messages import Acks, Op, OtherEpoch, Page, Place
+
+ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+
+
+def rev(name: str, base: str | None = None, number: int = 0, author: str = "ana", **fields: Any) -> Rev:
+    said = {"content": "first", "title": None, "state": "active", **fields}
+    return Rev(rev=name, base=base, author=author, at="", action="edit", fields=said, number=number)
+
+
+def edit(name: str, base: str, **fields: Any) -> Op:
+    return Op(op=f"op-{name}", kind="edit", id=ID, rev=name, base=base, fields=fields)
+
+
+HELD = Bundle(id=ID, owner="ana", trunk=(rev("r1", number=1), rev("r2", "r1", 2, content="second")))
+
+
+def test_an_edit_of_the_head_is_the_next_revision() -> None:
+    result, new = core.edit(HELD, edit("r3", "r2", content="third"), "ana")
+    assert (result, new.head.fields["content"], new.head.number) == ("applied", "third", 3)
+    assert core.edit(new, edit("r3", "r2", content="third"), "ana") == ("already", new)
+
+
+def test_edits_of_other_fields_are_merged() -> None:
+    result, new = core.edit(HELD, edit("r3", "r1", title="a title"), "bo")
+    assert result == "merged"
+    assert (new.head.fields["content"], new.head.fields["title"]) == ("second", "a title")
+
+
+def test_a_clash_keeps_the_head_and_the_whole_edit_beside() -> None:
+    result, new = core.edit(HELD, edit("r3", "r1", content="other", title="a title"), "bo")
+    assert (result, new.head, new.waiting) == ("branched", HELD.head, ("r3",))
+    [branch] = new.branches
+    assert (branch.fields["content"], branch.fields["title"], branch.author) == ("other", "a title", "bo")
+    settled = core.resolve(new, Op(op="o", kind="resolve", id=ID, revs=("r3",)))[1]
+    assert settled.waiting == ()
+    assert settled.branches == new.branches
+
+
+def test_of_an_unknown_base_only_the_same_words_are_no_clash() -> None:
+    assert core.edit(HELD, edit("r3", "unknown", content="other"), "bo")[0] == "branched"
+    assert core.edit(HELD, edit("r3", "unknown", content="second"), "bo")[0] == "merged"
+
+
+def test_the_same_id_made_twice_is_one_memory_if_it_says_the_same() -> None:
+    made = Op(op="o", kind="create", id=ID, rev="r9", fields=rev("r1", created_at="then").fields)
+    result, new = core.create(HELD, made, "ana")
+    assert (result, new.waiting, [one.rev for one in new.branches]) == ("branched", (), ["r9"])
+    other = Op(op="o", kind="create", id=ID, rev="r9", fields=rev("r1", content="other").fields)
+    assert core.create(HELD, other, "ana")[1].waiting == ("r9",)
+
+
+def test_rights_are_the_owners_the_writers_and_the_readers() -> None:
+    def refused(op: Op, user: str, access: str | None) -> bool:
+        return core.refusal(HELD, op, user, access) is not None
+
+    change = edit("r3", "r2", content="x")
+    assert not refused(change, "ana", "own")
+    assert not refused(change, "bo", "write")
+    assert refused(change, "bo", "read")
+    assert refused(change, "bo", None)
+    assert refused(edit("r3", "r2", state="deleted"), "bo", "write")
+    share = Op(op="o", kind="share", id=ID, share=ShareRecord(grantee="cleo", permission="read"))
+    assert refused(share, "bo", "write")
+
+
+def test_a_server_that_was_put_back_gets_each_lost_edit_again() -> None:
+    put_back = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1], shares=(ShareRecord(grantee="bo", permission="read"),))
+    decided = core.heal(put_back, Bundle(id=ID, owner="ana", trunk=HELD.trunk, seq=9), "ana", False, 0)
+    assert decided is not None
+    assert [one.rev for one in decided[1].trunk] == ["r1", "r2"]
+    assert decided[1].shares == ()  # the owner had taken it back
+    changed = Bundle(id=ID, owner="ana", trunk=(HELD.trunk[0], rev("r8", "r1", 2, content="since")))
+    decided = core.heal(changed, HELD, "ana", False, 0)
+    assert decided is not None
+    assert (decided[1].head.rev, decided[1].waiting) == ("r8", ("r2",))
+
+
+def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone() -> None:
+    assert core.heal(None, HELD, "bo", True, 0) is None
+    assert core.heal(HELD, HELD, "cleo", False, 0) is None
+    trunk = (
+        *HELD.trunk,
+        rev("r3", "r2", 3, content="by ana"),
+        rev("r4", "r3", 4, "bo", content="by bo", state="deleted"),
+    )
+    decided = core.heal(HELD, Bundle(id=ID, owner="ana", trunk=trunk, seq=9), "bo", True, 0)
+    assert decided is not None
+    assert {one.rev for one in (*decided[1].trunk, *decided[1].branches)} == {"r1", "r2", "r4"}
+    assert decided[1].head.fields["state"] == "active"
+
+
+def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
+    old = Bundle(id=ID, owner="ana", trunk=HELD.trunk)
+    new = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1])
+    assert core.carried(old, new).revs.keys() == {"r1", "r2"}
+    assert core.carried(None, new) == new
+    assert not core.is_confirmed(old, new)
+    assert core.is_confirmed(new, old)
+
+
+def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:
+    here = Place(epoch="e", seq=5, top=9, mark="m")
+    page = Page(start=5, place=Place(epoch="e", seq=7, top=9, mark="m"), more=False, items=())
+    assert core.counts(here, here, page)
+    for elsewhere in (Place(epoch="f", seq=5, top=9, mark="m"), Place(epoch="e", seq=6, top=9, mark="m")):
+        assert not core.counts(elsewhere, here, page)
+    assert not core.counts(Place(epoch="e", seq=5, top=9, mark="other"), here, page)
+    assert not core.counts(here, here, OtherEpoch(epoch="e"))
+    acks = Acks(place=Place(epoch="e", seq=12, top=12, mark="n"), acks=())
+    assert core.moved_on(here, acks) == Place(epoch="e", seq=5, top=12, mark="n")
+    assert core.moved_on(here, page).seq == 7
+
+
+def test_edits_that_wait_lie_on_top_of_what_the_server_says() -> None:
+    mine = rev("m1", "r1", content="mine", title="old title")
+    stacked = core.stacked((rev("r1", number=1), rev("r5", "r1", 2, title="theirs")), [(mine, {"content": "mine"})])
+    assert [(one.rev, one.number) for one in stacked] == [("r1", 1), ("r5", 2), ("m1", 3)]
+    assert (stacked[-1].fields["content"], stacked[-1].fields["title"]) == ("mine", "theirs")
+
+
+def test_buckets_differ_where_a_head_differs() -> None:
+    ours, theirs = core.buckets([(ID, "r1"), ("b", "r1")]), core.buckets([("b", "r1"), (ID, "r2")])
+    assert sum(ours[bucket] != theirs[bucket] for bucket in ours) == 1
+
+
+def test_what_the_writer_saw_counts_before_a_base_that_was_put_together_anew() -> None:
+    seen = {"content": core.mark("second, as another life of the server had it")}
+    unaware = edit("r3", "r2", content="third")
+    assert core.edit(HELD, unaware, "ana")[0] == "applied"
+    assert core.edit(HELD, msgspec.structs.replace(unaware, was=seen), "ana")[0] == "branched"
+    saw_it = edit("r3", "unknown", content="third")
+    was = {"content": core.mark("second")}
+    assert core.edit(HELD, msgspec.structs.replace(saw_it, was=was), "ana")[0] == "merged"
