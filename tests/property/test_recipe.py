@@ -33,7 +33,7 @@ steps = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(steps)
 def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, str]) -> None:
     parts = list(given.values())
@@ -43,7 +43,7 @@ def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, s
     assert str(parse_recipe(str(recipe))) == str(recipe)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(steps)
 def test_what_is_named_is_what_is_used(given: dict[str, str]) -> None:
     recipe = parse_recipe(" | ".join(given.values())) if given else DEFAULT
@@ -56,7 +56,7 @@ def test_what_is_named_is_what_is_used(given: dict[str, str]) -> None:
             assert getattr(recipe, name) == getattr(DEFAULT, name)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(st.text(max_size=60) | st.text(alphabet="rf(k=60)|,. depth\n1e9-", max_size=40))
 @example("default")
 @example("depth(1e400)")
