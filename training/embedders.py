@@ -40,7 +40,7 @@ HARD = 3
 # What the student keeps of twelve layers: eight of them, each with three quarters of its neurons, cost 1.15 times as
 # much as six whole ones.
 KEPT, INNER_KEPT = (0, 2, 3, 5, 6, 8, 9, 11), 1152
-# How much the first teacher may have to say where each other says one, and where the others say nothing.
+# How much the first teacher may have to say where each other says one; it is also tried alone.
 SHARES = (1.0, 2.0, 4.0)
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
 

@@ -41,12 +41,8 @@ from set_apart import large_channels, set_apart
 MAX_PAIR_TOKENS = 320
 
 
-class First(torch.nn.Module):
-    """As `Pooled`, for an encoder whose first state stands for the text."""
-
-    def __init__(self, encoder: torch.nn.Module) -> None:
-        super().__init__()
-        self.encoder = encoder
+class First(Pooled):
+    """For an encoder whose first state stands for the text."""
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         segments = torch.zeros_like(input_ids)

@@ -42,7 +42,7 @@ def _answer_before_commit(world: World) -> list[Patch]:
                     ACTED.clear()
                     raise Crash
         except Crash:
-            pass
+            pass  # that is the fault: what was rolled back is answered as if it were done
         return answer
 
     return [(world, "pushed", pushed)]

@@ -60,7 +60,7 @@ def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
                     trivet.edit(id, content=f"{word} was edited.")
                 noted.write(f"{word}\n")
             except TrivetError:
-                pass
+                pass  # not acknowledged, so not noted: nobody looks for it later
             if chance.random() < 0.3:
                 try:
                     verbs.synced_now(trivet.engine)
@@ -108,7 +108,7 @@ class BadLine:
                         break
                 target.sendall(data)
         except OSError:
-            pass
+            pass  # the line broke, which is what this one is for; both ends are told below
         finally:
             for one in (source, target):
                 with suppress(OSError):

@@ -449,12 +449,18 @@ def test_cosines_count_from_a_floor_below_those_of_unrelated_texts(
     open_trivet: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trivet = open_trivet(embedder="bundled")
-    trivet.remember("The cat sleeps on the radiator.")
+    trivet.remember_many({"content": text} for text in ("The cat sleeps on the radiator.", "Soup needs leek."))
     trivet.drain()
     embedding = trivet.engine.embedding
     serving = embedding.serving()
     assert serving is not None
-    monkeypatch.setattr(embedding.embedder_of(serving), "background", Background(mean=0.6, deviation=0.05))
-    assert embedding.floor(serving) == pytest.approx(-0.05)
+
+    def said_by_the_vectors() -> float:
+        return trivet.recall("where does the pet rest").hits[0].why.legs["dense"].normalised
+
     monkeypatch.setattr(embedding.embedder_of(serving), "background", None)
     assert embedding.floor(serving) == -1.0, "nobody has measured it"
+    from_the_least = said_by_the_vectors()
+    monkeypatch.setattr(embedding.embedder_of(serving), "background", Background(mean=0.6, deviation=0.05))
+    assert embedding.floor(serving) == pytest.approx(-0.05)
+    assert said_by_the_vectors() > 1.5 * from_the_least, "where all cosines are high, small differences say more"

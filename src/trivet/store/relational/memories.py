@@ -328,7 +328,7 @@ def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
 
 
 def _write_revision(connection: WriteTransaction, key: int, revision: Revision, author: str | None) -> None:
-    """Without a name: that is given when another machine has to know it (see revisions.py)."""
+    """Without a name: that is given when another machine has to know it (see bundles.py)."""
     snapshot = msgspec.json.encode(revision.memory).decode()
     values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
     names = {"rev": None, "base": None, "author": author}
