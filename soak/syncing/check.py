@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trivet.store.sync_records import Bundle, fields_of
-from trivet.sync.core import mark
+from trivet.sync.core import in_scopes, mark
 from trivet.sync.messages import Acks, Answer, Op, Page
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from soak.syncing.world import World
 
 READABLE = """
-SELECT m.key, m.id FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
+SELECT m.key, m.id, m.scope FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
   m.key IN (SELECT memory FROM share WHERE grantee = '{user}')
   OR m.key IN (SELECT t.memory FROM memory_tag AS t JOIN tag_share AS s ON s.tag = t.tag
                JOIN memory AS o ON o.key = t.memory AND o.owner = s.owner WHERE s.grantee = '{user}')))
@@ -67,15 +67,16 @@ def check_at_rest(world: World) -> None:
     check_history(world)
     check_nothing_lost(world)
     check_purged(world)
+    check_redacted(world)
     for (op, life), times in world.acted.items():
         assert times <= 1, f"operation {op} acted {times} times in life {life}"
     if world.random.random() < world.looks_closely:
         check_recall_and_doctor(world)
 
 
-def state_of(machine: Machine, keys: dict[int, str], local: str | None) -> dict[str, Any]:
-    """Each memory with all that must be equal on a laptop and on its server."""
-    revisions: dict[str, Any] = {id: ([], [], set(), set()) for id in keys.values()}
+def state_of(machine: Machine, keys: dict[int, str], local: str | None, user: str) -> dict[str, Any]:
+    """Each memory with all that must be equal on a laptop and on its server; `user` is as whom feedback is given."""
+    revisions: dict[str, Any] = {id: ([], [], set(), set(), set()) for id in keys.values()}
     for key, rev, snapshot in machine.rows("SELECT memory, rev, snapshot FROM revision ORDER BY memory, revision"):
         if key in keys:
             revisions[keys[key]][0].append((rev, fields_of(json.loads(snapshot))))
@@ -88,6 +89,9 @@ def state_of(machine: Machine, keys: dict[int, str], local: str | None) -> dict[
     for key, grantee, permission in machine.rows("SELECT memory, grantee, permission FROM share"):
         if key in keys and grantee != "local":
             revisions[keys[key]][3].add((grantee, permission))
+    for key, actor, query, verdict in machine.rows("SELECT memory, actor, query, verdict FROM feedback"):
+        if key in keys and actor == user:
+            revisions[keys[key]][4].add((query, verdict))
     owners = dict(machine.rows("SELECT id, owner FROM memory"))
     states = dict(machine.rows("SELECT id, state FROM memory"))
     return {
@@ -98,8 +102,9 @@ def state_of(machine: Machine, keys: dict[int, str], local: str | None) -> dict[
             "branches": branches,
             "links": links,
             "shares": shares,
+            "feedback": feedback,
         }
-        for id, (history, branches, links, shares) in revisions.items()
+        for id, (history, branches, links, shares, feedback) in revisions.items()
     }
 
 
@@ -107,11 +112,13 @@ def check_same(world: World, laptop: LaptopMachine) -> None:
     """At rest a laptop holds what its user may read on the server, and nothing else."""
     hidden = {row[0] for row in world.server.rows("SELECT id FROM memory WHERE sensitive")}
     local = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE sensitive")}
-    served = {key: id for key, id in world.server.rows(READABLE.format(user=laptop.user)) if id not in hidden | local}
+    readable = world.server.rows(READABLE.format(user=laptop.user))
+    served = {key: id for key, id, scope in readable if id not in hidden | local and in_scopes(scope, laptop.scopes)}
     held = {key: id for key, id in laptop.rows("SELECT key, id FROM memory") if id not in hidden | local}
     here, there = set(held.values()), set(served.values())
     assert here == there, f"{laptop.name} has {here - there} too many and lacks {there - here}"
-    ours, theirs = state_of(laptop, held, laptop.user), state_of(world.server, served, None)
+    ours = state_of(laptop, held, laptop.user, "local")
+    theirs = state_of(world.server, served, None, laptop.user)
     for id, one in theirs.items():
         if one["owner"] != laptop.user:
             one["shares"] = set()
@@ -189,11 +196,13 @@ def check_purged(world: World) -> None:
         left = {row[0] for row in machine.rows("SELECT id FROM memory")} & buried
         assert not left, f"{left} came back on {machine.name}"
     gone = {word for word, (_, id) in world.words.items() if id in buried}
+    gone |= {word for word, id in world.asked.items() if id in buried and word != "the same"}
     if not gone:
         return
     told = words_on_server(world) + "".join(
         row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked")
     )
+    told += " ".join(row[0] for row in world.server.rows("SELECT query FROM feedback"))
     for machine in (world.server, *world.laptops):
         machine.reopen()  # readers that ended no longer hold the log
         machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
@@ -201,6 +210,17 @@ def check_purged(world: World) -> None:
         for word in gone:
             if word not in told:
                 assert word.encode() not in held, f"{word} was purged and is in the files of {machine.name}"
+
+
+def check_redacted(world: World) -> None:
+    """A secret that was taken out is out of every machine's rows; a backup that is put back may bring it back."""
+    if world.life or any(world.counts[name] for name in ("laptop put back", "laptop cloned")):
+        return
+    for machine in (world.server, *world.laptops):
+        for id, snapshot in machine.rows(
+            "SELECT m.id, r.snapshot FROM revision AS r JOIN memory AS m ON m.key = r.memory"
+        ):
+            assert id not in world.redacted or "xoxb-" not in snapshot, f"{id} was redacted, and not on {machine.name}"
 
 
 def known_words(world: World) -> set[str]:
@@ -229,6 +249,8 @@ def check_recall_and_doctor(world: World) -> None:
     for machine in (world.server, *world.laptops):
         machine.trivet.drain()
     for laptop in world.laptops:
+        if laptop.scopes:
+            continue  # it holds less, so that other words are rare
         if any(machine.rows("SELECT 1 FROM memory WHERE sensitive") for machine in (world.server, laptop)):
             continue  # one that stays on its machine changes what is rare there, and so the scores
         for word in [*list(world.words)[:2], "said"]:

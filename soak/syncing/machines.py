@@ -16,6 +16,7 @@ from trivet import Trivet
 from trivet.clock import clock_set_to
 from trivet.sync.join import join
 from trivet.sync.laptop import Laptop
+from trivet.sync.state import load
 from trivet.types import Caller
 
 USERS = ("ana", "bo")
@@ -108,6 +109,12 @@ class LaptopMachine(Machine):
     @property
     def laptop(self) -> Laptop:
         return Laptop(self.trivet.engine)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        state = load(self.trivet.engine.store.feed.database.read())
+        assert state is not None, "it joined"
+        return state.place.scopes
 
     def cloned(self, name: str) -> LaptopMachine:
         copy = self.folder.parent / f"{name}.clone"

@@ -15,11 +15,14 @@ import msgspec
 
 from soak.syncing.check import check_at_rest, check_message, check_rights, known_words, writable_ids
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
-from trivet import TrivetError
+from trivet import Trivet, TrivetError
+from trivet.memory.redact import redact_one
+from trivet.secrets.protect import Guard
 from trivet.sync import server as server_side
+from trivet.sync.join import join
 from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place
 from trivet.sync.verbs import conflicts, resolve
-from trivet.types import LinkKind
+from trivet.types import LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"
 # How often a laptop pulls though something waits, as it does while the server cannot take what it sends.
@@ -27,7 +30,10 @@ PULLS_FIRST = 0.2
 SECRET = "secretcanary"
 # An invented token of a form that the guard knows.
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+# Another one, which is stored raw: on a server whose guard was off, until its owner redacts it.
+RAW = "xoxb-" + "123456789012-1234567890123-A1b2C3d4E5f6G7h8I9j0K1l2"
 YEARS = (2016, 2026, 2036)
+SCOPES = ("default", "work", "work/plans")
 # Ids that several machines make of the same name, as with a vault's files.
 SHARED_IDS = tuple(str(uuid.uuid5(uuid.NAMESPACE_URL, f"shared{number}")) for number in range(4))
 
@@ -81,6 +87,8 @@ class World:
         self.acting = random.choice((0.1, 0.3))
         self.crashes = random.choice((0.0, 0.04, 0.1))
         self.mix = random.choice((MIXED, EDITS, SHARES))
+        self.asked: dict[str, str] = {}  # each word of a query that feedback named, and of which memory
+        self.redacted: set[str] = set()  # memories whose raw secret was taken out
         self.looks_closely = 0.2  # how often recall and doctor are compared, which takes longest
 
     def run(self) -> None:
@@ -135,6 +143,21 @@ class World:
         elif chance < 0.98 and len(self.laptops) < 5:
             self.counts["laptop cloned"] += 1
             self.laptops.append(laptop.cloned(f"{laptop.name}c{len(self.laptops)}"))
+        elif chance < 0.985:
+            self.counts["laptop holds other scopes"] += 1
+            with laptop.on_its_clock():
+                scopes = random.choice(((), ("work",), ("default", "work/plans")))
+                join(laptop.trivet.engine, "http://server", laptop.user, scopes=scopes)
+        elif chance < 0.99:
+            self.counts["a mark that never was"] += 1
+            self.lie(laptop.user)
+
+    def lie(self, user: str) -> None:
+        """A laptop that claims to have seen what the server never said."""
+        state = self.server.trivet.engine.store.feed.state()
+        if state is not None:
+            place = Place(epoch=state.epoch, seq=1, top=state.top + self.random.randint(0, 1), mark="never")
+            server_side.pull(self.server.trivet.engine.acting_as(caller(user)), place, 1)
 
     def forgive(self) -> None:
         """What no store knows any more after a backup was put back is lost by whoever put it back."""
@@ -173,14 +196,17 @@ class World:
         chance = random.random()
         id = random.choice(SHARED_IDS) if chance < 0.3 else trivet_id()
         word = self.word(user, id)
+        scope = random.choice(SCOPES)
         try:
             if chance > 0.95:
                 self.words.pop(word)
                 trivet.remember(f"{word} {SENSITIVE}", id=id, sensitive=True)
             elif chance > 0.9:
                 trivet.remember(f"{word} the token is {TOKEN}", id=id)
+            elif chance > 0.85 and trivet.engine.caller is not None:
+                unguarded(trivet).remember(f"{word} the token is {RAW}", id=id, scope=scope)
             else:
-                trivet.remember(f"{word} was said.", id=id)
+                trivet.remember(f"{word} was said.", id=id, scope=scope)
         except TrivetError:
             self.words.pop(word, None)
 
@@ -200,6 +226,16 @@ class World:
         elif kind == "tag":
             tag = f"team{random.randrange(2)}"
             (trivet.share if random.random() < 0.6 else trivet.unshare)(tag=tag, user=other)
+        elif kind == "feedback":
+            query = f"asked{self.count}q" if random.random() < 0.5 else "the same"
+            verdict: Usefulness = random.choice(("useful", "not-useful"))
+            trivet.feedback(memory.id, verdict=verdict, query=query)
+            self.asked[query] = memory.id
+        elif kind == "redact":
+            raw = [one for one in memories if RAW in one.content and one.owner in ("local", user)]
+            for one in raw:
+                redact_one(trivet.engine, one)
+                self.redacted.add(one.id)
         elif kind == "resolve" and trivet.engine.follows:
             branches = [one.rev for one in conflicts(trivet.engine) if one.id == memory.id]
             resolve(trivet.engine, memory.id, random.choice(["head", *branches]))
@@ -216,13 +252,16 @@ class World:
                 trivet.edit(memory.id, content=f"{word} is said now.")
             elif random.random() < 0.5:
                 trivet.edit(memory.id, title=f"{word} title")
+            elif random.random() < 0.3:
+                self.words.pop(word)
+                trivet.edit(memory.id, scope=random.choice(SCOPES))
             else:
                 trivet.edit(memory.id, tags=[word, f"team{random.randrange(2)}"])
         except TrivetError:
-            self.words.pop(word)
+            self.words.pop(word, None)
             raise
         if memory.sensitive:
-            self.words.pop(word)
+            self.words.pop(word, None)
 
     # ---- messages
 
@@ -338,10 +377,10 @@ class World:
 
 
 # What people do, and how often: all sorts, or mostly edits, or mostly changes of who may see what.
-_ACTS = ("create", "edit", "forget", "purge", "share", "unshare", "tag", "link", "resolve")
-MIXED = dict(zip(_ACTS, (30, 30, 6, 6, 12, 6, 5, 10, 8), strict=True))
-EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25), strict=True))
-SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8), strict=True))
+_ACTS = ("create", "edit", "forget", "purge", "share", "unshare", "tag", "link", "resolve", "feedback", "redact")
+MIXED = dict(zip(_ACTS, (30, 30, 6, 6, 12, 6, 5, 10, 8, 8, 4), strict=True))
+EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25, 3, 3), strict=True))
+SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8, 3, 3), strict=True))
 
 # How often each operation acted within the transaction that is now committed; counted by `watched_acts`.
 ACTED: dict[str, int] = {}
@@ -363,6 +402,12 @@ def watch_acts() -> None:
 
 
 watch_acts()
+
+
+def unguarded(trivet: Any) -> Trivet:
+    """The same store as it was before there was a guard of secrets."""
+    engine = trivet.engine
+    return Trivet(msgspec.structs.replace(engine, guard=Guard("off", engine.guard.keys)))
 
 
 def trivet_id() -> str:

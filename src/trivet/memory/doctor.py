@@ -12,6 +12,7 @@ import msgspec
 from trivet.errors import SecretError, TrivetError
 from trivet.memory.budgets import budgets
 from trivet.memory.engine import Engine
+from trivet.memory.following import following
 from trivet.memory.maintenance import stats
 from trivet.memory.transcript_progress import last_problem
 from trivet.secrets.seal import unseal
@@ -93,18 +94,13 @@ def explained(finding: Finding) -> Finding:
 
 def _sync(engine: Engine) -> tuple[Finding, ...]:
     """Of a store that follows a server: how long ago it was reached, what waits, what needs a decision."""
-    if not engine.follows:
+    stands = following(engine)
+    if stands is None:
         return ()
-    connection = engine.store.feed.database.read()
-    [row] = connection.execute(connection.sql("replica")["standing"]).fetchall()
-    contact = f"last contact {row['contact']}" if row["contact"] else "the server was never reached"
-    oldest = f", the oldest since {row['oldest']}" if row["oldest"] else ""
-    open_questions = f"{row['refused']} refused, {row['conflicts']} conflicts"
-    detail = f"{contact}; {row['waiting']} operations wait{oldest}; {open_questions}"
-    if row["refused"] or row["conflicts"]:
+    if stands.refused or stands.conflicts:
         remedy = "`trivet sync refused` and `trivet sync conflicts` show them; `trivet sync resolve` decides."
-        return (Finding(check="sync", ok=False, detail=detail, remedy=remedy),)
-    return (Finding(check="sync", ok=True, detail=detail),)
+        return (Finding(check="sync", ok=False, detail=stands.told, remedy=remedy),)
+    return (Finding(check="sync", ok=True, detail=stands.told),)
 
 
 def _embedder(engine: Engine) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from trivet.memory_fields import FIELDS
-from trivet.types import LinkKind, Permission
+from trivet.types import LinkKind, Permission, Usefulness
 
 Access = Literal["own", "write", "read"]
 Fields = Mapping[str, Any]
@@ -54,6 +54,14 @@ class ShareRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
     tag: str = ""
 
 
+class FeedbackRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What a user said of a memory that came; `query` is empty where it was not said what was asked."""
+
+    query: str
+    verdict: Usefulness
+    at: str = ""
+
+
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
     """A memory as one user may have it: its history, the edits beside it, its links, whom it is shared with."""
 
@@ -64,6 +72,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
     waiting: tuple[str, ...] = ()  # the branches that nobody has resolved
     links: tuple[LinkRecord, ...] = ()
     shares: tuple[ShareRecord, ...] = ()  # told to the owner alone
+    feedback: tuple[FeedbackRecord, ...] = ()  # the user's own
     access: Access = "own"
     epoch: str = ""
     seq: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
 
 import httpx2
 import msgspec
@@ -25,6 +26,7 @@ from trivet.sync.messages import (
     Item,
     Op,
     OtherEpoch,
+    Outside,
     Page,
     Place,
     PullRequest,
@@ -40,7 +42,7 @@ WAIT_SECONDS = 240.0
 WAIT_MARGIN = 15.0
 
 T = TypeVar("T")
-_Line = Bundle | Gone | Purged | Withheld | Page | OtherEpoch
+_Line = Bundle | Gone | Purged | Withheld | Outside | Page | OtherEpoch
 
 
 class Server(Protocol):
@@ -89,8 +91,9 @@ class HttpServer:
         told = self._decoded(self._ask("GET", path, timeout=timeout), dict[str, str])
         return told["known"]
 
-    def digests(self) -> dict[str, str]:
-        return self._decoded(self._ask("GET", "/v1/sync/digests"), dict[str, str])
+    def digests(self, scopes: Sequence[str] = ()) -> dict[str, str]:
+        query = urlencode([("scope", scope) for scope in scopes])
+        return self._decoded(self._ask("GET", f"/v1/sync/digests?{query}"), dict[str, str])
 
     def close(self) -> None:
         self._http.close()

@@ -213,7 +213,18 @@ def is_news(epoch: str | None, seq: int, bundle: Bundle) -> bool:
 def moved_on(standing: Place, answer: Acks | Page) -> Place:
     """Acks tell how far the server is, and only a page how far the laptop has read."""
     seq = answer.place.seq if isinstance(answer, Page) else standing.seq
-    return msgspec.structs.replace(answer.place, seq=seq, sensitive=standing.sensitive)
+    told = answer.place
+    return msgspec.structs.replace(standing, epoch=told.epoch, seq=seq, top=told.top, mark=told.mark)
+
+
+def gone_on(standing: Place, epoch: str, full: bool) -> Place:
+    """In another epoch of a server that has all that the laptop saw. A full pull compares by epoch: it begins again."""
+    return msgspec.structs.replace(standing, epoch=epoch, seq=0 if full else standing.seq)
+
+
+def in_scopes(scope: str, scopes: Sequence[str]) -> bool:
+    """A scope holds those below it, as `a` holds `a/b`. Without any named, all are meant."""
+    return not scopes or any(scope == one or scope.startswith(f"{one}/") for one in scopes)
 
 
 def stacked(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tuple[Rev, ...]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+
+import msgspec
 
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
@@ -19,8 +22,14 @@ from trivet.types import LOCAL
 _FROM_NAMES = 5
 
 
-def join(engine: Engine, url: str, user: str, sensitive: bool = False) -> LaptopState:
-    """Everything that is here becomes the user's, and is sent at the next exchange. Nothing is lost if it fails."""
+def join(
+    engine: Engine, url: str, user: str, sensitive: bool = False, scopes: Sequence[str] | None = None
+) -> LaptopState:
+    """Everything that is here becomes the user's, and is sent at the next exchange. Nothing is lost if it fails.
+
+    With `scopes` the store then holds what is in these. A store that joined before holds others from now on; none
+    named, it holds everything again.
+    """
     if not is_file(engine.settings.path):
         raise InvalidInput("Only a store in a file can follow a server. Give its path with --path.")
     with engine.store.feed.transaction() as connection:
@@ -28,12 +37,25 @@ def join(engine: Engine, url: str, user: str, sensitive: bool = False) -> Laptop
         if known is not None and (known.url, known.user) != (url, user):
             raise Conflict(f"This store follows {known.url} as {known.user} already. Run `trivet sync leave` first.")
         if known is not None:
-            return known
+            return known if scopes is None else _held_from_now_on(connection, known, scopes)
         if engine.store.feed.state(connection) is not None:
             raise Conflict("Laptops follow this store, so it cannot follow another one.")
         _rename_made_ids(engine, connection, user)
-        state = LaptopState(url=url, user=user, place=Place(sensitive=sensitive))
+        place = Place(sensitive=sensitive, scopes=tuple(sorted(set(scopes or ()))))
+        state = LaptopState(url=url, user=user, place=place)
         save(connection, state)
+    return state
+
+
+def _held_from_now_on(connection: WriteTransaction, known: LaptopState, scopes: Sequence[str]) -> LaptopState:
+    """Everything is read again: what is outside is told, and what was outside comes."""
+    wanted = tuple(sorted(set(scopes)))
+    if wanted == known.place.scopes:
+        return known
+    connection.execute(connection.sql("replica")["doubt_all"])
+    place = msgspec.structs.replace(known.place, scopes=wanted, seq=0)
+    state = msgspec.structs.replace(known, place=place, full=known.place.epoch is not None)
+    save(connection, state)
     return state
 
 
@@ -52,5 +74,6 @@ def leave(engine: Engine) -> None:
             if row["access"] != "own":
                 engine.store.all_memories.purge(row["id"])
         connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})
+        connection.execute(sql["untold"])
         for table in ("replica", "replica_link", "replica_share", "outbox", "carried", "tombstone"):
             connection.execute(f"DELETE FROM {table}")

@@ -17,7 +17,7 @@ from trivet.store.relational.feed import last_change
 from trivet.store.relational.memories import clear_derived, restate, write_derived
 from trivet.store.sync_records import Bundle, Rev, ShareRecord
 from trivet.sync import core
-from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Page, Place, Purged, Withheld
+from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
 from trivet.sync.outbox import (
     Detail,
     Ends,
@@ -32,6 +32,7 @@ from trivet.sync.outbox import (
     pending,
     pending_of,
     prepare,
+    prepare_feedback,
     said,
     spelled_out,
     told,
@@ -65,7 +66,7 @@ class Laptop:
                 return False
             took = _Taking(self._engine, connection, state)
             if isinstance(answer, OtherEpoch):
-                state = took.read_again() if answer.again else took.other_epoch(answer.epoch)
+                state = took.epoch(answer)
             elif isinstance(answer, Acks):
                 state = took.acks(answer)
             else:
@@ -116,6 +117,12 @@ class _Taking:
             return msgspec.structs.replace(self._state, place=place, full=False)
         return msgspec.structs.replace(self._state, place=place)
 
+    def epoch(self, answer: OtherEpoch) -> LaptopState:
+        if answer.known:
+            place = core.gone_on(self._state.place, answer.epoch, self._state.full)
+            return msgspec.structs.replace(self._state, place=place)
+        return self.read_again() if answer.again else self.other_epoch(answer.epoch)
+
     def read_again(self) -> LaptopState:
         """Away for too long: everything is read anew, and what does not come any more was taken meanwhile."""
         self._connection.execute(self._sql["doubt_all"])
@@ -133,8 +140,21 @@ class _Taking:
         for row in self._connection.execute(self._sql["tombstones"]).fetchall():
             if not any(one.kind == "purge" for one in self._pending(row["id"])):
                 enqueue(self._connection, "purge", row["id"], None, first=True)
-        place = Place(epoch=epoch, sensitive=self._state.place.sensitive)
+        self._end_tag_shares_again()
+        self._connection.execute(self._sql["untold"])
+        judged = [row[0] for row in self._connection.execute(self._sql["judged"]).fetchall()]
+        prepare_feedback(self._connection, judged, self._state.place.sensitive)
+        place = msgspec.structs.replace(self._state.place, epoch=epoch, seq=0, top=0, mark="")
         return msgspec.structs.replace(self._state, place=place, full=True)
+
+    def _end_tag_shares_again(self) -> None:
+        """Those that their owner ended: a server that was put back may have them in force again."""
+        shared = {(row["tag"], row["grantee"]) for row in self._connection.execute(self._sql["own_tag_shares"])}
+        queued = [one.detail.share for one in self._pending("")]
+        for row in self._connection.execute(self._sql["ended_tag_shares"]).fetchall():
+            share = ShareRecord(tag=row["tag"], grantee=row["grantee"], permission="read")
+            if (share.tag, share.grantee) not in shared and share not in queued:
+                enqueue(self._connection, "unshare_tag", "", None, Detail(share=share), first=True)
 
     def _finish_full_pull(self, epoch: str) -> None:
         for row in self._connection.execute(self._sql["other_epoch"], {"epoch": epoch}).fetchall():
@@ -175,6 +195,8 @@ class _Taking:
             self._bury(ack.id, self._user)
         if ack.result == "refused":
             self._park(mine, ack.reason)
+            if mine.kind == "feedback":
+                self._connection.execute(self._sql["let_it_be"], {"key": mine.memory})
         self._connection.execute(self._sql["dequeue"], {"op": ack.op})
         if ack.item is not None:
             self.take(ack.item)
@@ -215,6 +237,9 @@ class _Taking:
             replica = self._replica(item.id)
             if replica is not None and replica["access"] != "own":
                 self._remove(item.id, "It is not shared with you any longer.")
+        elif isinstance(item, Outside):
+            for id in item.ids:
+                self._let_go(id)
         else:
             self._withhold(item)
 
@@ -230,6 +255,8 @@ class _Taking:
             self._write(bundle)
         else:
             self._settle(bundle.id)
+        if not core.in_scopes(bundle.head.fields.get("scope", ""), self._state.place.scopes):
+            self._let_go(bundle.id)
 
     def _settle(self, id: str) -> None:
         """What the server last told, with the edits that still wait on top."""
@@ -267,6 +294,14 @@ class _Taking:
         )
         self._set_shares(key, bundle, waiting)
         self._set_links(key, bundle, waiting)
+        self._set_feedback(key, bundle)
+
+    def _set_feedback(self, key: int, bundle: Bundle) -> None:
+        """As the server told it, under what was said here since."""
+        for one in bundle.feedback:
+            values = {"memory": key, "query": one.query, "verdict": one.verdict, "at": one.at or now()}
+            self._connection.execute(self._sql["put_told"], values)
+        prepare_feedback(self._connection, [key], self._state.place.sensitive)
 
     def _set_shares(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
         """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
@@ -358,6 +393,19 @@ class _Taking:
         for row in kept:  # a purge by the user would take these too
             self._connection.execute(self._sql["park"], row)
 
+    def _let_go(self, id: str) -> None:
+        """The server has it, and it is in none of the scopes that this laptop holds. What only this one knows stays."""
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        replica = self._replica(id)
+        if row is None or (replica is None and row["owner"] != LOCAL):
+            return
+        if self._pending(id) or (row["sensitive"] and not self._state.place.sensitive):
+            if replica is not None:
+                values = {"id": id, "epoch": self._state.place.epoch or "", "seq": replica["seq"]}
+                self._connection.execute(self._sql["set_place"], values)
+            return
+        self._remove(id, "")
+
     def _delete(self, id: str) -> None:
         """Also out of the files. Without the tombstone that a purge by the user would leave."""
         if self._key(id) is not None:
@@ -382,12 +430,18 @@ class _Taking:
     def _set_tag_shares(self, tags: Sequence[ShareRecord]) -> None:
         told: Shares = {(one.tag, one.grantee): one.permission for one in tags}
         wanted = with_pending_shares(told, self._pending(""))
+        known = self._connection.execute(self._sql["shares"], {"id": ""}).fetchall()
+        known += self._connection.execute(self._sql["ended_tag_shares"]).fetchall()
+        ended = {(row["tag"], row["grantee"]) for row in known} - told.keys()
         rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
         for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():
             self._connection.execute(self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee})
         self._connection.execute(self._sql["delete_shares"], {"id": ""})
         for (tag, grantee), permission in told.items():
             values = {"id": "", "tag": tag, "grantee": grantee, "permission": permission}
+            self._connection.execute(self._sql["put_share"], values)
+        for tag, grantee in sorted(ended):
+            values = {"id": "", "tag": tag, "grantee": grantee, "permission": "ended"}
             self._connection.execute(self._sql["put_share"], values)
         for (tag, grantee), permission in wanted.items():
             values = {"tag": tag, "grantee": grantee, "permission": permission, "at": now()}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, Fields, LinkRecord, ShareRecord
+from trivet.store.sync_records import Bundle, FeedbackRecord, Fields, LinkRecord, ShareRecord
 
 # The protocols that this Trivet speaks.
 OLDEST_PROTOCOL = 1
@@ -14,8 +14,9 @@ NEWEST_PROTOCOL = 1
 
 OpKind = Literal[
     "create", "edit", "scrub", "purge", "share", "unshare", "link", "unlink", "share_tag", "unshare_tag", "resolve",
-    "heal",
+    "heal", "feedback",
 ]  # fmt: skip
+OP_KINDS = frozenset(get_args(OpKind))
 Result = Literal["applied", "merged", "branched", "already", "purged", "gone", "refused", "later"]
 
 
@@ -27,13 +28,17 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     top: int = 0
     mark: str = ""
     sensitive: bool = False  # whether the laptop takes sensitive memories
+    scopes: tuple[str, ...] = ()  # all that it holds; without any, everything
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change that a laptop made. It has a name of its own, so that a repeated one acts once."""
+    """One change that a laptop made. It has a name of its own, so that a repeated one acts once.
+
+    Its kind is one of `OP_KINDS`, or one that a newer Trivet knows.
+    """
 
     op: str
-    kind: OpKind
+    kind: str
     id: str
     rev: str | None = None
     base: str | None = None
@@ -46,6 +51,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revs: tuple[str, ...] = ()  # the branches that a resolution settles
     scrubbed: dict[str, Fields] = {}  # the revisions that a redaction rewrote
     bundle: Bundle | None = None  # what a heal brings
+    feedback: tuple[FeedbackRecord, ...] = ()  # what the user says of the memory now
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
@@ -68,7 +74,13 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
     seq: int = 0
 
 
-Item = Bundle | Gone | Purged | Withheld
+class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):
+    """These are the user's to read, and in none of the scopes that the laptop holds. Nothing happened to them."""
+
+    ids: tuple[str, ...]
+
+
+Item = Bundle | Gone | Purged | Withheld | Outside
 
 
 class Ack(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,10 +110,14 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
 
 
 class OtherEpoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch"):
-    """The server was put back or moved: its numbers begin anew. With `again`, it has forgotten too much since."""
+    """The server was put back or moved: its numbers begin anew. With `again`, it has forgotten too much since.
+
+    With `known` the laptop saw nothing that the server has lost: it goes on from where it stands.
+    """
 
     epoch: str
     again: bool = False
+    known: bool = False
 
 
 Answer = Acks | Page | OtherEpoch

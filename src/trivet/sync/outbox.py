@@ -19,7 +19,7 @@ from trivet.memory_fields import as_json
 from trivet.store.relational.bundles import digest_of, name_revisions, read_bundles
 from trivet.store.relational.database import Connection, Row, WriteTransaction
 from trivet.store.relational.feed import NUMBERED_AT_ONCE, changed_keys, last_change
-from trivet.store.sync_records import Bundle, LinkRecord, Rev, ShareRecord, changes_between
+from trivet.store.sync_records import Bundle, FeedbackRecord, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.messages import Op, OpKind
 from trivet.sync.state import LaptopState, owner_there, save
@@ -107,6 +107,16 @@ def _prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: s
             _prepare_shares(connection, key, bundle)
     for key, bundle in bundles.items():
         _prepare_links(connection, key, bundle)
+    prepare_feedback(connection, keys, sensitive)
+
+
+def prepare_feedback(connection: WriteTransaction, keys: Iterable[int], sensitive: bool) -> None:
+    """One operation for all that was said of a memory since; what it says is read when it is sent."""
+    listed = {"keys": as_json(keys), "sensitive": sensitive}
+    rows = connection.execute(connection.sql("replica")["unsaid"], listed).fetchall()
+    for key, id in dict.fromkeys((row["memory"], row["id"]) for row in rows):
+        if _takes_part(connection, id) and not any(one.kind == "feedback" for one in pending(connection, id)):
+            enqueue(connection, "feedback", id, key)
 
 
 def _prepare_revisions(
@@ -284,7 +294,15 @@ def spelled_out(connection: Connection, state: LaptopState, one: Pending) -> Op:
         return msgspec.structs.replace(op, scrubbed=scrubbed)
     if one.kind == "heal":
         return msgspec.structs.replace(op, bundle=brought(connection, state, one.id))
+    if one.kind == "feedback":
+        return msgspec.structs.replace(op, feedback=_unsaid(connection, state, one))
     return msgspec.structs.replace(op, share=detail.share, link=detail.link, revs=detail.revs)
+
+
+def _unsaid(connection: Connection, state: LaptopState, one: Pending) -> tuple[FeedbackRecord, ...]:
+    listed = {"keys": as_json([one.memory]), "sensitive": state.place.sensitive}
+    rows = connection.execute(connection.sql("replica")["unsaid"], listed).fetchall()
+    return tuple(FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"]) for row in rows)
 
 
 def said(connection: Connection, one: Pending) -> Rev:

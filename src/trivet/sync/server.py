@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import msgspec
 
 from trivet.clock import moment, now
-from trivet.contract import ShareRequest, UnshareRequest
+from trivet.contract import FeedbackRequest, ShareRequest, UnshareRequest
+from trivet.decoding import known_type
 from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.export_import import check_fields
+from trivet.memory.feedback import feedback
 from trivet.memory.remember import check_memory, document_of
 from trivet.memory.sharing import share, unshare
 from trivet.store.relational.audit import note_write
@@ -26,11 +28,27 @@ from trivet.store.relational.feed import Event, ServerState
 from trivet.store.relational.secrets import check_keys, insert_secrets
 from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Rev, ShareRecord
 from trivet.sync import core
-from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Page, Place, Purged, Result, Withheld
+from trivet.sync.messages import (
+    OP_KINDS,
+    Ack,
+    Acks,
+    Answer,
+    Gone,
+    Item,
+    Op,
+    OtherEpoch,
+    Outside,
+    Page,
+    Place,
+    Purged,
+    Result,
+    Withheld,
+)
 from trivet.types import Link, Sealed
 
 # A request must be answered before the server's limit; the first numbering of a large store goes on with the next.
 NUMBERING_SECONDS = 10.0
+UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
 NUMBERING = "The server is still numbering its memories for the first laptop. It is sent again."
 
 Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
@@ -97,14 +115,14 @@ def _taking(engine: Engine, place: Place) -> Engine:
     return msgspec.structs.replace(engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed))
 
 
-def digests(engine: Engine) -> dict[str, str]:
-    """Of what the user may read, by bucket, to compare with a laptop's."""
+def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
+    """Of what the user may read, in these scopes, by bucket, to compare with a laptop's."""
     feed = engine.store.feed
     if feed.is_behind(feed.state()):
         _catch_up(engine)
     with feed.snapshot() as connection:
         rows = connection.execute(connection.sql("sync")["heads"], {"viewer": engine.viewer}).fetchall()
-    return core.buckets((row[0], row[1]) for row in rows)
+    return core.buckets((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
 
 
 def place_of(state: ServerState, seq: int | None = None) -> Place:
@@ -112,16 +130,21 @@ def place_of(state: ServerState, seq: int | None = None) -> Place:
 
 
 def _standing(engine: Engine, connection: WriteTransaction, place: Place) -> ServerState | OtherEpoch:
-    """The server's numbers, if the laptop's are of the same life. A mark that is not ours: we were put back."""
+    """The server's numbers, if the laptop's are of the same life. A mark that is not ours: we were put back.
+
+    Whoever knows a mark of ours saw nothing that we lack, in whatever epoch that was. So a laptop that claims a mark
+    that never was makes others take note of an epoch, and nobody but itself heal.
+    """
     feed = engine.store.feed
     state = feed.number(connection)
-    if place.epoch in state.past:
-        return OtherEpoch(epoch=state.epoch)
-    if place.epoch is not None and place.epoch != state.epoch:
-        return OtherEpoch(epoch=feed.begin(connection, place.epoch).epoch)
-    if place.epoch is not None and place.top and not feed.knows(connection, place.top, place.mark):
-        return OtherEpoch(epoch=feed.begin(connection).epoch)
-    return state
+    if place.epoch is None:
+        return state
+    known = place.top > 0 and feed.knows(connection, place.top, place.mark)
+    if place.epoch == state.epoch and (known or not place.top):
+        return state
+    if known or place.epoch in state.past:
+        return OtherEpoch(epoch=state.epoch, known=known)
+    return OtherEpoch(epoch=feed.begin(connection, place.epoch).epoch)
 
 
 def _ack(engine: Engine, connection: Connection, state: ServerState, op: Op, outcome: Outcome) -> Ack:
@@ -184,7 +207,7 @@ def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
         user = engine.viewer
         assert user is not None, "a laptop comes with a key"
         events, more = feed.events(connection, user, place.seq, limit)
-        items = _told(engine, connection, state, events)
+        items = _told(engine, connection, state, place, events)
         tags = None if more else feed.tag_shares(connection, user)
     last = events[-1].seq if more else state.seq
     return Page(start=place.seq, place=place_of(state, last), more=more, items=items, tags=tags)
@@ -196,10 +219,16 @@ def _is_elsewhere(engine: Engine, state: ServerState | None, place: Place) -> bo
     return place.epoch != state.epoch or (place.top > 0 and (place.top, place.mark) != (state.top, state.mark))
 
 
-def _told(engine: Engine, connection: Connection, state: ServerState, events: Sequence[Event]) -> tuple[Item, ...]:
-    items = _items(engine, connection, state, [event.key for event in events if event.key])
-    told: list[Item] = []
+def _told(
+    engine: Engine, connection: Connection, state: ServerState, place: Place, events: Sequence[Event]
+) -> tuple[Item, ...]:
+    outside = {event.key for event in events if event.key and not core.in_scopes(event.scope, place.scopes)}
+    items = _items(engine, connection, state, [event.key for event in events if event.key and event.key not in outside])
+    ids = tuple(event.id for event in events if event.key in outside)
+    told: list[Item] = [Outside(ids=ids)] if ids else []
     for event in events:
+        if event.key in outside:
+            continue
         if event.key:
             told.append(items[event.key])
         elif event.purged is not None:
@@ -227,6 +256,8 @@ class _Push:
         self.healed: dict[str, int] = {}
 
     def take(self, op: Op) -> Outcome:
+        if op.kind not in OP_KINDS:
+            return "later", op.id, UNKNOWN_KIND.format(op.kind)
         done = self._done(op)
         if done is not None:
             if op.kind in _GIVEN_ANEW and done[1] != op.id:
@@ -278,6 +309,8 @@ class _Push:
             return self._link(op)
         if op.kind == "heal":
             return self._heal(op, held)
+        if op.kind == "feedback":
+            return self._judge(op)
         if op.kind in ("create", "edit") and op.rev is None:
             raise InvalidInput(f"{op.kind}: it lacks the name of its revision.")
         if op.kind == "create":
@@ -399,6 +432,17 @@ class _Push:
             links.remove(source, op.link.kind, target)
         except NotFound:
             return "already"
+        return "applied"
+
+    def _judge(self, op: Op) -> Result:
+        """What the user said of the memory; what comes last counts."""
+        for one in op.feedback:
+            said = {"id": op.id, "verdict": one.verdict, "query": one.query or None}
+            try:
+                request = msgspec.convert(said, known_type(FeedbackRequest))
+            except msgspec.ValidationError as error:
+                raise InvalidInput(f"feedback: {error}") from None
+            feedback(self._engine, request)
         return "applied"
 
     def _heal(self, op: Op, held: Bundle | None) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,6 +42,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     why_local: str
     hidden: bool
     full_pull: bool
+    scopes: tuple[str, ...] = ()
     level: bool | None = None
     trouble: str | None = None
 
@@ -75,15 +76,15 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     outbox: int
 
 
-def join(engine: Engine, url: str) -> LaptopState:
-    """As whoever the key belongs to."""
+def join(engine: Engine, url: str, scopes: Sequence[str] | None = None) -> LaptopState:
+    """As whoever the key belongs to. With `scopes` the store holds what is in these, and the server the rest."""
     url = url.rstrip("/")
     server = HttpServer(engine.settings, url, engine.settings.key)
     try:
         told = server.hello()
     finally:
         server.close()
-    state = begin(engine, url, told.user, told.sensitive and engine.settings.sync_sensitive)
+    state = begin(engine, url, told.user, told.sensitive and engine.settings.sync_sensitive, scopes)
     keep_key(url, told.user, engine.settings.key)
     return state
 
@@ -145,21 +146,22 @@ def _told(connection: Connection, state: LaptopState) -> Status:
         why_local="sensitive memories stay on their machine unless both sides set sync_sensitive" if local else "",
         hidden=state.hidden,
         full_pull=state.full,
+        scopes=state.place.scopes,
     )
 
 
 def verify(engine: Engine) -> Verified:
     server = connect(engine)
     try:
-        theirs = server.digests()
+        theirs = server.digests(_state(engine).place.scopes)
     finally:
         server.close()
     with engine.store.feed.transaction() as connection:
-        _prepared(engine, connection)
+        scopes = _prepared(engine, connection).place.scopes
         sql = connection.sql("replica")
         rows = connection.execute(sql["heads"]).fetchall()
         waiting = int(connection.execute(sql["outbox_size"]).fetchone()[0])
-    ours = core.buckets((row[0], row[1]) for row in rows)
+    ours = core.buckets((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
     different = sum(ours.get(bucket) != theirs.get(bucket) for bucket in ours.keys() | theirs.keys())
     return Verified(level=not different and not waiting, buckets=256, different=different, outbox=waiting)
 
@@ -175,10 +177,14 @@ def refused(engine: Engine) -> tuple[Refused, ...]:
             id=row["id"],
             at=row["at"],
             reason=row["reason"],
-            said=msgspec.json.decode(row["body"], type=Op).fields,
+            said=_said(msgspec.json.decode(row["body"], type=Op)),
         )
         for row in rows
     )
+
+
+def _said(op: Op) -> Mapping[str, Any]:
+    return op.fields or {one.query or "it was": one.verdict for one in op.feedback}
 
 
 def drop_refused(engine: Engine, op: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from trivet.errors import Conflict, StoreError, TrivetError
 from trivet.settings import load_settings
 from trivet.settings.address import is_file, is_server
 from trivet.types import Budget
+
+if TYPE_CHECKING:
+    from trivet.memory.following import Following
 
 
 @command(
@@ -59,7 +62,7 @@ def down(session: Session) -> int:
 
 @command(
     "status",
-    "Show the resident process, what became of the agents' hooks, and what is used of every budget.",
+    "Show the resident process, what became of the agents' hooks, how sync stands, and what is used of every budget.",
     more="The exit status is 1 if it does not run.",
     example="trivet status",
 )
@@ -68,9 +71,12 @@ def status(session: Session) -> int:
     from trivet.cli.resident_control import asked_status
 
     found, failed = asked_status(), failures()
-    used, trouble = _budgets(session)
-    value = {"running": found is not None, "resident": found, "hook_failures": failed, "budgets": used}
-    session.show({**value, "store_error": trouble}, lambda: [*_told(found, failed), *_budget_lines(used)])
+    used, stands, trouble = _store(session)
+    value = {"running": found is not None, "resident": found, "hook_failures": failed, "budgets": used, "sync": stands}
+    session.show(
+        {**value, "store_error": trouble},
+        lambda: [*_told(found, failed), *_sync_lines(stands), *_budget_lines(used)],
+    )
     if trouble:
         warn(trouble)
     return 0 if found is not None else STOPPED
@@ -152,17 +158,26 @@ def _told(found: Any, failed: Any) -> Iterator[Line]:
         yield line((f"the last time at {failed.last_at}: {failed.last}", "yellow"), indent=14)
 
 
-def _budgets(session: Session) -> tuple[tuple[Budget, ...], str | None]:
-    """Of a store that is there; to look at it must not make one, and a broken one must not hide the rest."""
+def _store(session: Session) -> tuple[tuple[Budget, ...], Following | None, str | None]:
+    """Budgets and sync of a store that is there; to look at it must not make one, and a broken one must not hide the
+    rest."""
+    from trivet.memory.following import following
+
     path = load_settings(path=session.path).path
     if is_server(path) or (is_file(path) and not Path(path).expanduser().exists()):
-        return (), None
+        return (), None, None
     try:
         used = session.memory.budgets()
+        stands = following(session.memory.engine) if is_file(path) else None
     except TrivetError as error:
-        return (), str(error)
+        return (), None, str(error)
     # That of the resident process is told with it; that of this one, which is about to end, tells nothing.
-    return tuple(one for one in used if one.setting != "resident_memory_mb"), None
+    return tuple(one for one in used if one.setting != "resident_memory_mb"), stands, None
+
+
+def _sync_lines(stands: Following | None) -> Iterator[Line]:
+    if stands is not None:
+        yield line(f"sync          {stands.server} as {stands.user}; {stands.told}")
 
 
 def _budget_lines(used: tuple[Budget, ...]) -> Iterator[Line]:

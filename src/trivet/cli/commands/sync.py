@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -22,16 +22,32 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the mem
     "sync join",
     "Follow a server: everything here is sent to it, and what others share with you comes.",
     more="The key is given as TRIVET_KEY and kept in a private file of this user. From then on the store works the "
-    "same with and without the server. What is sensitive stays here unless both sides set sync_sensitive.",
+    "same with and without the server. What is sensitive stays here unless both sides set sync_sensitive. With "
+    "--scope this store holds what is in these scopes and those below them; what is written here for another one is "
+    "sent, and is then on the server alone. To hold others, join again.",
     example="TRIVET_KEY=KEY trivet sync join https://memory.example.org\ntrivet sync now",
     creates=True,
 )
-def join(session: Session, url: UrlArgument) -> None:
+def join(
+    session: Session,
+    url: UrlArgument,
+    scope: Annotated[
+        list[str] | None, typer.Option("--scope", metavar="NAME", help="Hold this scope alone; may be repeated.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Hold all scopes again, after a join that named some.")
+    ] = False,
+) -> None:
     from trivet.sync import verbs
 
-    state = verbs.join(session.memory.engine, url)
+    state = verbs.join(session.memory.engine, url, [] if everything else scope or None)
     said = f"This store follows {state.url} as {state.user}. `trivet sync now` exchanges."
-    session.show({"server": state.url, "user": state.user}, lambda: [line(said)])
+    held = _held(state.place.scopes)
+    session.show({"server": state.url, "user": state.user, "scopes": state.place.scopes}, lambda: [line(said), *held])
+
+
+def _held(scopes: Sequence[str]) -> list[Line]:
+    return [line(f"it holds the scopes {', '.join(scopes)}; the rest is on the server alone")] if scopes else []
 
 
 @command("sync now", "Send what waits and fetch what changed.", example="trivet sync now")
@@ -73,6 +89,7 @@ def status(session: Session) -> None:
             line(f"{told.outbox} operations wait" + (f", the oldest since {told.oldest}" if told.oldest else "")),
             line(f"{told.conflicts} conflicts, {told.refused} refused"),
             *([line(f"{told.stays_local} memories stay here: {told.why_local}")] if told.stays_local else []),
+            *_held(told.scopes),
             *([line("what others shared is hidden until the next contact")] if told.hidden else []),
         ],
     )

@@ -113,7 +113,7 @@ def _digests(context: ServerContext) -> Handler:
             from trivet.sync.server import digests
 
             with context.using(request) as memory:
-                return msgspec.json.encode(digests(memory.engine))
+                return msgspec.json.encode(digests(memory.engine, request.query_params.getlist("scope")))
 
         return Response(await context.pool.run(act), media_type=JSON)
 

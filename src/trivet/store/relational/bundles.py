@@ -21,7 +21,17 @@ from trivet.store.relational.memories import (
     with_branches,
     write_derived,
 )
-from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Fields, LinkRecord, Rev, ShareRecord, fields_of
+from trivet.store.sync_records import (
+    KNOWN_FIELDS,
+    LOCAL_FIELDS,
+    Bundle,
+    FeedbackRecord,
+    Fields,
+    LinkRecord,
+    Rev,
+    ShareRecord,
+    fields_of,
+)
 from trivet.types import Memory
 
 # Analysing is for the rooms above: what a memory is indexed by, and the words of a branch.
@@ -39,17 +49,29 @@ def memory_of(id: str, owner: str, rev: Rev) -> Memory:
 
 
 def name_revisions(connection: WriteTransaction, keys: Iterable[int], author: str | None = None) -> None:
-    """Gives the revisions that were written since their names, what they were made from and, on a laptop, whose."""
-    previous: tuple[int, str | None] = (0, None)
+    """Gives the revisions that were written since their names, what they were made from and, on a laptop, whose.
+
+    What a newer Trivet said of the memory in a field that is unknown here is still said: whoever wrote the revision
+    could not take it back.
+    """
+    previous: tuple[int, str | None, str] = (0, None, "")
     for row in _rows(connection, "revisions_of", keys):
-        base = previous[1] if previous[0] == row["memory"] else None
-        rev = row["rev"]
+        base, before = previous[1:] if previous[0] == row["memory"] else (None, "")
+        rev, snapshot = row["rev"], row["snapshot"]
         if rev is None:
-            rev = new_id()
+            rev, snapshot = new_id(), _with_unknown(before, snapshot)
             names = {"key": row["memory"], "revision": row["revision"], "rev": rev, "base": base}
-            names["author"] = author or row["author"]
+            names |= {"author": author or row["author"], "snapshot": snapshot}
             connection.execute(connection.sql("sync")["name_revision"], names)
-        previous = (row["memory"], rev)
+        previous = (row["memory"], rev, snapshot)
+
+
+def _with_unknown(before: str, snapshot: str) -> str:
+    said = msgspec.json.decode(before) if before else {}
+    unknown = {name: value for name, value in said.items() if name not in KNOWN_FIELDS | LOCAL_FIELDS}
+    if not unknown:
+        return snapshot
+    return msgspec.json.encode({**unknown, **msgspec.json.decode(snapshot)}).decode()
 
 
 def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None = None) -> dict[int, Bundle]:
@@ -62,6 +84,7 @@ def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None
         (row[0], ShareRecord(grantee=row[1], permission=row[2])) for row in _rows(connection, "shares_of", keys)
     )
     links = _links(connection, keys, viewer)
+    judged = _feedback(connection, keys, viewer) if viewer else {}
     beside = _grouped((row["memory"], _rev(row)) for row in branches)
     waiting = _grouped((row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING)
     return {
@@ -73,6 +96,7 @@ def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None
             waiting=tuple(waiting.get(key, ())),
             links=tuple(links.get(key, ())),
             shares=tuple(shares.get(key, ())) if viewer in (None, row["owner"]) else (),
+            feedback=tuple(judged.get(key, ())),
             access="own" if viewer in (None, row["owner"]) else "write" if key in writable else "read",
         )
         for key, row in memories.items()
@@ -91,6 +115,13 @@ def _links(connection: Connection, keys: Sequence[int], viewer: str | None) -> d
             for key in {row[0], row[1]}:
                 links.setdefault(key, []).append(link)
     return links
+
+
+def _feedback(connection: Connection, keys: Sequence[int], viewer: str) -> Mapping[int, list[FeedbackRecord]]:
+    rows = [row for row in _rows(connection, "feedback_of", keys) if row["actor"] == viewer]
+    return _grouped(
+        (row["memory"], FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"])) for row in rows
+    )
 
 
 def put_bundle(
@@ -189,8 +220,9 @@ def _rev(row: Row) -> Rev:
 
 
 def digest_of(bundle: Bundle, *more: object) -> str:
-    """Changes with whatever a laptop must know of a memory."""
-    told = msgspec.structs.replace(bundle, seq=0, epoch="", access="own")
+    """Changes with whatever a laptop must know of a memory. Feedback is each user's own, and counted apart."""
+    told = {"type": "memory", **msgspec.structs.asdict(bundle), "seq": 0, "epoch": "", "access": "own"}
+    del told["feedback"]
     return hashlib.blake2b(msgspec.json.encode([told, more]), digest_size=16).hexdigest()
 
 

@@ -21,7 +21,7 @@ from trivet.memory_fields import as_json
 from trivet.store.relational.bundles import digest_of, name_revisions, read_bundles
 from trivet.store.relational.changes import MODELS
 from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
-from trivet.store.sync_records import Bundle, ShareRecord
+from trivet.store.sync_records import ShareRecord
 
 # The name in `meta` of where a store stands in sync; it is there once the store takes part.
 SYNC = "sync"
@@ -32,6 +32,9 @@ MARK_BYTES = 8
 FIRST_AT_ONCE = 2_000
 # How long a laptop may be away before it must read everything again.
 KEPT_DAYS = 400
+
+# Of so many epochs before this one it is remembered that they were. One that is forgotten begins a new one.
+PAST_KEPT = 64
 
 Reader = tuple[str, str]  # a grantee and their permission
 
@@ -69,6 +72,7 @@ class Event(msgspec.Struct, frozen=True):
     seq: int
     key: int = 0
     id: str = ""
+    scope: str = ""
     purged: str | None = None  # its owner
 
 
@@ -121,7 +125,7 @@ class Feed(Part):
     def begin(self, connection: WriteTransaction, seen: str | None = None) -> ServerState:
         """A new epoch: laptops must heal and read everything again. `seen` is one that a laptop stands at."""
         state = self.state(connection) or ServerState(epoch="")
-        past = tuple(epoch for epoch in dict.fromkeys((*state.past, state.epoch, seen)) if epoch)
+        past = tuple(epoch for epoch in dict.fromkeys((*state.past, state.epoch, seen)) if epoch)[-PAST_KEPT:]
         state = msgspec.structs.replace(state, epoch=new_id(), past=past)
         self._save(connection, state)
         return state
@@ -177,30 +181,32 @@ class Feed(Part):
         name_revisions(connection, keys)
         bundles = read_bundles(connection, keys)
         readers = self._readers(connection, keys)
+        judged = self._judged(connection, keys)
         rows = connection.execute(self._sql["known"], {"keys": as_json(keys)}).fetchall()
         known = {row["memory"]: row for row in rows}
         for key in keys:
             if key in bundles:
-                seq = self._number(connection, key, bundles[key], readers.get(key, ()), known.get(key), seq)
+                digest = digest_of(bundles[key], readers.get(key, []), *judged.get(key, ()))
+                seq = self._number(connection, key, bundles[key].id, digest, readers.get(key, ()), known.get(key), seq)
         return seq
 
     def _number(
         self,
         connection: WriteTransaction,
         key: int,
-        bundle: Bundle,
+        id: str,
+        digest: str,
         readers: Sequence[Reader],
         known: object,
         seq: int,
     ) -> int:
-        digest = digest_of(bundle, list(readers))
         if known is not None and known["digest"] == digest:  # type: ignore[index]
             return seq
         seq += 1
-        values = {"key": key, "id": bundle.id, "seq": seq, "digest": digest, "readers": as_json(readers)}
+        values = {"key": key, "id": id, "seq": seq, "digest": digest, "readers": as_json(readers)}
         connection.execute(self._sql["put_feed"], values)
         before = _readers(known["readers"]) if known is not None else set()  # type: ignore[index]
-        return self._revoke(connection, bundle.id, before - {grantee for grantee, _ in readers}, seq, None)
+        return self._revoke(connection, id, before - {grantee for grantee, _ in readers}, seq, None)
 
     def _number_purges(self, connection: WriteTransaction, seq: int) -> int:
         for row in connection.execute(self._sql["unnumbered"]).fetchall():
@@ -227,6 +233,13 @@ class Feed(Part):
             readers.setdefault(row[0], []).append((row[1], row[2]))
         return readers
 
+    def _judged(self, connection: Connection, keys: Sequence[int]) -> dict[int, list[tuple[str, ...]]]:
+        """What each user said of them, which their other laptops must know."""
+        judged: dict[int, list[tuple[str, ...]]] = {}
+        for row in connection.execute(self._sql["feedback_of"], {"keys": as_json(keys)}).fetchall():
+            judged.setdefault(row["memory"], []).append((row["actor"], row["query"], row["verdict"]))
+        return judged
+
     def _save(self, connection: WriteTransaction, state: ServerState) -> None:
         value = msgspec.json.encode(state).decode()
         connection.execute(connection.sql("maintenance")["set_meta"], {"name": SYNC, "value": value})
@@ -241,7 +254,7 @@ class Feed(Part):
         values = {"viewer": viewer, "seq": after, "limit": limit + 1}
         changed = connection.execute(self._sql["changed"], values).fetchall()
         revoked = connection.execute(self._sql["revoked"], values).fetchall()
-        events = [Event(row[0], key=row[1]) for row in changed]
+        events = [Event(row[0], key=row[1], id=row[2], scope=row[3]) for row in changed]
         events += [Event(row[0], id=row[1], purged=row[2]) for row in revoked]
         events.sort(key=lambda event: event.seq)
         return events[:limit], len(events) > limit

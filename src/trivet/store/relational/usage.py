@@ -58,10 +58,13 @@ class UsageCounts(Part):
         return frozenset(row[0] for row in self._rows("shown"))
 
     def judge(self, id: str, query: str, verdict: Usefulness) -> None:
-        """The last word on the same memory and query counts."""
+        """The last word on the same memory and query counts. Laptops of the same user are told."""
         values = {"id": id, "actor": self._database.viewer or LOCAL, "query": query, "verdict": verdict, "at": now()}
-        with self._database.take() as connection:
-            connection.execute(self._sql["judge"], values)
+        with self._database.write() as connection:
+            row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
+            if row is not None:
+                connection.execute(self._sql["judge"], values)
+                connection.note_change(row["key"])
 
     def judged(self) -> tuple[Judged, ...]:
         """What was said of memories where the query was named."""

@@ -22,7 +22,7 @@ SELECT memory, revision, changed_at, action, snapshot, rev, base, author FROM re
 WHERE memory {in_keys:keys} ORDER BY memory, revision;
 
 -- name: name_revision
-UPDATE revision SET rev = :rev, base = :base, author = :author WHERE memory = :key AND revision = :revision;
+UPDATE revision SET rev = :rev, base = :base, author = :author, snapshot = :snapshot WHERE memory = :key AND revision = :revision;
 
 -- name: delete_revision
 DELETE FROM revision WHERE memory = :key AND revision = :revision;
@@ -62,6 +62,9 @@ SELECT m.key, s.grantee, s.permission FROM memory AS m JOIN memory_tag AS t ON t
 JOIN tag_share AS s ON s.tag = t.tag AND s.owner = m.owner
 WHERE m.key {in_keys:keys} AND NOT m.sensitive AND m.state != 'deleted'
 ORDER BY 1, 2, 3;
+
+-- name: feedback_of
+SELECT memory, actor, query, verdict, at FROM feedback WHERE memory {in_keys:keys} ORDER BY memory, actor, query;
 
 -- name: links_of
 SELECT l.source AS source_key, l.target AS target_key, s.id, l.kind, t.id, l.created_at FROM link AS l
@@ -129,7 +132,7 @@ SELECT mark FROM numbering WHERE seq = :seq;
 SELECT seq, mark FROM numbering ORDER BY seq DESC LIMIT 1;
 
 -- name: changed
-SELECT f.seq, f.memory FROM feed AS f JOIN memory AS m ON m.key = f.memory
+SELECT f.seq, f.memory, m.id, m.scope FROM feed AS f JOIN memory AS m ON m.key = f.memory
 WHERE f.seq > :seq AND {readable} ORDER BY f.seq LIMIT :limit;
 
 -- name: revoked
@@ -154,5 +157,5 @@ SELECT max(seq) FROM revoked WHERE at < :before AND purged IS NULL;
 SELECT tag, grantee, permission FROM tag_share WHERE owner = :owner ORDER BY tag, grantee;
 
 -- name: heads
-SELECT m.id, r.rev FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = m.revision
+SELECT m.id, r.rev, m.scope FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = m.revision
 WHERE NOT m.sensitive AND {readable} ORDER BY m.id;

@@ -49,7 +49,33 @@ DELETE FROM replica_link WHERE source = :source AND kind = :kind AND target = :t
 DELETE FROM replica_link WHERE source = :id OR target = :id;
 
 -- name: shares
-SELECT tag, grantee, permission FROM replica_share WHERE id = :id ORDER BY tag, grantee;
+SELECT tag, grantee, permission FROM replica_share WHERE id = :id AND permission != 'ended' ORDER BY tag, grantee;
+
+-- name: ended_tag_shares
+-- Those that the owner ended, so that a server that was put back is told again.
+SELECT tag, grantee FROM replica_share WHERE id = '' AND permission = 'ended' ORDER BY tag, grantee;
+
+-- name: unsaid
+-- Feedback that the server does not know. What concerns a memory that stays here stays here.
+SELECT f.memory, m.id, f.query, f.verdict, f.at FROM feedback AS f JOIN memory AS m ON m.key = f.memory
+WHERE f.memory {in_keys:keys} AND f.actor = 'local' AND f.verdict IS NOT f.told AND (NOT m.sensitive OR :sensitive)
+ORDER BY f.memory, f.query;
+
+-- name: judged
+SELECT DISTINCT memory FROM feedback WHERE actor = 'local';
+
+-- name: put_told
+-- What was said here since and is not sent yet stays said.
+INSERT INTO feedback (memory, actor, query, verdict, at, told) VALUES (:memory, 'local', :query, :verdict, :at, :verdict)
+ON CONFLICT (memory, actor, query) DO UPDATE
+SET verdict = CASE WHEN verdict IS told THEN excluded.verdict ELSE verdict END, told = excluded.told;
+
+-- name: let_it_be
+-- What was refused is parked, and not sent again by itself.
+UPDATE feedback SET told = verdict WHERE memory = :key AND actor = 'local';
+
+-- name: untold
+UPDATE feedback SET told = NULL;
 
 -- name: put_share
 INSERT INTO replica_share (id, tag, grantee, permission) VALUES (:id, :tag, :grantee, :permission)
@@ -208,15 +234,17 @@ SELECT m.key FROM memory AS m LEFT JOIN replica AS r ON r.memory = m.key WHERE r
 DELETE FROM replica;
 
 -- name: heads
-SELECT m.id, r.head FROM replica AS r JOIN memory AS m ON m.key = r.memory WHERE NOT m.sensitive ORDER BY m.id;
+SELECT m.id, r.head, m.scope FROM replica AS r JOIN memory AS m ON m.key = r.memory WHERE NOT m.sensitive ORDER BY m.id;
 
 -- name: unsent_branches
 SELECT rev FROM branch WHERE memory = :key AND waiting = 2;
 
 -- name: standing
-SELECT (SELECT json_extract(value, '$.contact') FROM meta WHERE name = 'sync') AS contact,
+SELECT json_extract(value, '$.url') AS server, json_extract(value, '$.user') AS user,
+       json_extract(value, '$.contact') AS contact, json_extract(value, '$.hidden') AS hidden,
        (SELECT count(*) FROM outbox) AS waiting, (SELECT min(at) FROM outbox) AS oldest,
-       (SELECT count(*) FROM parked) AS refused, (SELECT count(*) FROM branch WHERE waiting = 1) AS conflicts;
+       (SELECT count(*) FROM parked) AS refused, (SELECT count(*) FROM branch WHERE waiting = 1) AS conflicts
+FROM meta WHERE name = 'sync';
 
 -- name: settle_branch
 UPDATE branch SET waiting = :waiting WHERE memory = :key AND rev = :rev;
