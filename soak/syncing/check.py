@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trivet.store.sync_records import Bundle, fields_of
+from trivet.sync.check import check_item
 from trivet.sync.core import in_scopes, mark
 from trivet.sync.messages import Acks, Answer, Op, Page
 
@@ -35,6 +36,7 @@ def check_message(world: World, user: str, message: Sequence[Op] | Answer) -> No
         items = [ack.item for ack in message.acks] if isinstance(message, Acks) else message.items
         readable = {row[1] for row in world.server.rows(READABLE.format(user=user))}
         for item in items:
+            check_item(item)
             if isinstance(item, Bundle):
                 assert item.id in readable, f"{user} is sent {item.id}, which is not theirs to read"
 

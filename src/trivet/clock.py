@@ -50,6 +50,11 @@ def clock_set_to(moment: str) -> Iterator[None]:
         _set_to.reset(token)
 
 
+def is_set() -> bool:
+    """Whether it is another time for the caller than the machine's."""
+    return _set_to.get() is not None
+
+
 def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 

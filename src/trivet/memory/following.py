@@ -24,7 +24,8 @@ class Following(msgspec.Struct, frozen=True, kw_only=True):
         contact = f"last contact {self.contact}" if self.contact else "the server was never reached"
         oldest = f", the oldest since {self.oldest}" if self.oldest else ""
         hidden = "; what others shared is hidden until the next contact" if self.hidden else ""
-        return f"{contact}; {self.waiting} operations wait{oldest}; {self.refused} refused, {self.conflicts} conflicts{hidden}"
+        questions = f"{self.refused} refused, {self.conflicts} conflicts"
+        return f"{contact}; {self.waiting} operations wait{oldest}; {questions}{hidden}"
 
 
 def following(engine: Engine) -> Following | None:

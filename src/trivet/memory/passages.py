@@ -14,6 +14,10 @@ from trivet.types import Memory, Ranking
 if TYPE_CHECKING:
     from trivet.store import Store
 
+# How a text is cut and put under its title before it is embedded. Vectors of another number are not interchangeable:
+# raise it with any change to `cut` or to what the worker embeds.
+PREPARATION = 1
+
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 # Share of a passage that the next one repeats, in whole sentences, so that no thought is cut in two.

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trivet.clock import now
+from trivet.elapsed import look
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
 from trivet.secrets.seal import seal, unseal
@@ -49,7 +50,7 @@ class Laptop:
     """A store that follows a server. Several processes may use it at once: each step is one transaction."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._database = engine.store.feed  # the whole store, whoever looks at it
 
     def ask(self, most: int) -> Asked:
@@ -64,7 +65,7 @@ class Laptop:
             state = self._prepared(connection)
             if not core.counts(state.place, asked, answer):
                 return False
-            took = _Taking(self._engine, connection, state)
+            took = _Taking(self.engine, connection, state)
             if isinstance(answer, OtherEpoch):
                 state = took.epoch(answer)
             elif isinstance(answer, Acks):
@@ -72,8 +73,11 @@ class Laptop:
             else:
                 state = took.page(answer)
             save(connection, took.in_contact(state))
-        self._engine.worker.wake()
         return True
+
+    def wake(self) -> None:
+        """What came can be embedded and read."""
+        self.engine.worker.wake()
 
     def _prepared(self, connection: WriteTransaction) -> LaptopState:
         state = load(connection)
@@ -95,7 +99,8 @@ class _Taking:
         if state.hidden:
             show_others(self._connection)
         # What is written here is no news to send.
-        return msgspec.structs.replace(state, contact=now(), hidden=False, change=last_change(self._connection))
+        last = last_change(self._connection)
+        return msgspec.structs.replace(state, contact=now(), hidden=False, away=0.0, looked=look(), change=last)
 
     # ---- answers
 

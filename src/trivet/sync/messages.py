@@ -130,6 +130,33 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     newest_protocol: int
     user: str
     sensitive: bool
+    vectors: bool = False  # whether it tells vectors
+
+
+class VectorsRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the vectors of memories, as the laptop's model and its way to prepare texts would make them."""
+
+    protocol: int = NEWEST_PROTOCOL
+    identity: str
+    preparation: int
+    ids: tuple[str, ...]
+
+
+class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
+    """The passages of a memory and their vectors, half-precision numbers in little-endian order."""
+
+    id: str
+    rev: str  # the revision that they are of
+    spans: tuple[tuple[int, int], ...]
+    vectors: bytes
+    sum: str
+
+
+class VectorsTold(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
+    """The last line. `identity` is empty where the server has another model, or prepares texts otherwise."""
+
+    identity: str
+    count: int
 
 
 class PushRequest(msgspec.Struct, frozen=True, kw_only=True):

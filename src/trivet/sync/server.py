@@ -28,6 +28,7 @@ from trivet.store.relational.feed import Event, ServerState
 from trivet.store.relational.secrets import check_keys, insert_secrets
 from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Rev, ShareRecord
 from trivet.sync import core
+from trivet.sync.check import check_op
 from trivet.sync.messages import (
     OP_KINDS,
     Ack,
@@ -283,6 +284,7 @@ class _Push:
         return None if row is None else (row["result"], row["id"], row["reason"])
 
     def _act(self, op: Op) -> tuple[Result, str]:
+        check_op(op)
         if op.kind in ("share_tag", "unshare_tag"):
             return self._share_tag(op), ""
         id = check_id(op.id)
@@ -311,8 +313,6 @@ class _Push:
             return self._heal(op, held)
         if op.kind == "feedback":
             return self._judge(op)
-        if op.kind in ("create", "edit") and op.rev is None:
-            raise InvalidInput(f"{op.kind}: it lacks the name of its revision.")
         if op.kind == "create":
             result, new = core.create(held, op, self.user)
         else:
@@ -398,7 +398,7 @@ class _Push:
         return "applied"
 
     def _share(self, op: Op) -> Result:
-        assert op.share is not None, "every such operation names one"
+        assert op.share is not None, "checked before"
         self._engine.demand("share")
         if op.kind == "share":
             share(self._engine, ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission))
@@ -410,7 +410,7 @@ class _Push:
         return "applied"
 
     def _share_tag(self, op: Op) -> Result:
-        assert op.share is not None, "every such operation names one"
+        assert op.share is not None, "checked before"
         self._engine.demand("share")
         if op.kind == "share_tag":
             share(self._engine, ShareRequest(tag=op.share.tag, user=op.share.grantee, permission=op.share.permission))
@@ -422,7 +422,7 @@ class _Push:
         return "applied"
 
     def _link(self, op: Op) -> Result:
-        assert op.link is not None, "every such operation names one"
+        assert op.link is not None, "checked before"
         links = self._engine.store.links
         source, target = (self._named.get(id, id) for id in (op.link.source, op.link.target))
         if op.kind == "link":
@@ -446,9 +446,7 @@ class _Push:
         return "applied"
 
     def _heal(self, op: Op, held: Bundle | None) -> Result:
-        assert op.bundle is not None, "every such operation brings one"
-        if op.bundle.id != op.id or not op.bundle.trunk:
-            raise InvalidInput("heal: it brings another memory than it names.")
+        assert op.bundle is not None, "checked before"
         healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
         brought = op.bundle
         shared = held is not None and self._shared_with(op.id)

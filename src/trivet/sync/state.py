@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from trivet.elapsed import Look
 from trivet.store.relational.database import Connection, WriteTransaction
 from trivet.store.relational.feed import SYNC
 from trivet.sync.messages import Place
@@ -13,7 +14,8 @@ from trivet.types import LOCAL
 class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
     """`change` is how far the record of changes is prepared; `full`: a full pull is under way.
 
-    `contact` is when the server last answered, and `hidden` whether others' memories are hidden since.
+    `contact` is when the server last answered, and `hidden` whether others' memories are hidden since. `away` are the
+    seconds that passed since as far as the laptop has `looked` at its clock.
     """
 
     role: str = "laptop"
@@ -24,6 +26,8 @@ class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
     change: int = 0
     contact: str = ""
     hidden: bool = False
+    away: float = 0.0
+    looked: Look | None = None
 
 
 # A server may have a user by the name that every laptop uses for its own owner.

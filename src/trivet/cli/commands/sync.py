@@ -61,6 +61,10 @@ def now(session: Session) -> None:
 
 def _exchanged(done: Any) -> list[Line]:
     lines = [line(f"Sent {done.sent}, received {done.received}.")]
+    if done.vectors.taken:
+        lines.append(line(f"{done.vectors.taken} memories came with their vectors, and need not be embedded here."))
+    if done.vectors.reason:
+        lines.append(line(f"Vectors of the server are not used, and made here instead: {done.vectors.reason}"))
     if done.branched:
         lines.append(line(f"{done.branched} edits clashed with others' and are kept: `trivet sync conflicts`."))
     if done.refused:

@@ -14,7 +14,15 @@ from trivet.errors import InvalidInput
 from trivet.serve.http.endpoint import JSON, NDJSON, Address, Handler, ServerContext, caller_of
 from trivet.serve.http.errors import Malformed
 from trivet.serve.http.parse_request import read_body
-from trivet.sync.messages import NEWEST_PROTOCOL, OLDEST_PROTOCOL, Hello, Page, PullRequest, PushRequest
+from trivet.sync.messages import (
+    NEWEST_PROTOCOL,
+    OLDEST_PROTOCOL,
+    Hello,
+    Page,
+    PullRequest,
+    PushRequest,
+    VectorsRequest,
+)
 from trivet.trivet import Trivet
 from trivet.types import Caller, Right
 
@@ -36,7 +44,11 @@ def sync_routes(context: ServerContext, news: News) -> list[Address]:
         caller = caller_of(request, "read")
         sensitive = context.settings.sync_sensitive
         told = Hello(
-            oldest_protocol=OLDEST_PROTOCOL, newest_protocol=NEWEST_PROTOCOL, user=caller.user, sensitive=sensitive
+            oldest_protocol=OLDEST_PROTOCOL,
+            newest_protocol=NEWEST_PROTOCOL,
+            user=caller.user,
+            sensitive=sensitive,
+            vectors=True,
         )
         return Response(msgspec.json.encode(told), media_type=JSON)
 
@@ -54,6 +66,7 @@ def sync_routes(context: ServerContext, news: News) -> list[Address]:
         Address("/v1/sync/hello", {"GET": hello}),
         Address("/v1/sync/push", {"POST": _push(context)}),
         Address("/v1/sync/pull", {"POST": _pull(context)}),
+        Address("/v1/sync/vectors", {"POST": _vectors(context)}),
         Address("/v1/sync/digests", {"GET": _digests(context)}),
         Address(WAIT, {"GET": wait}),
     ]
@@ -103,6 +116,24 @@ def _page(memory: Trivet, asked: PullRequest) -> bytes:
             last = msgspec.json.encode(msgspec.structs.replace(answer, items=()))
             return b"\n".join([*lines, last]) + b"\n"
         limit = max(1, limit // 4)
+
+
+def _vectors(context: ServerContext) -> Handler:
+    async def handle(request: Request) -> Response:
+        asked = await _asked(request, context, "read", VectorsRequest)
+        if len(asked.ids) > MOST_ITEMS:
+            raise InvalidInput(f"ids: the vectors of at most {MOST_ITEMS} memories are told at a time.")
+
+        def act() -> bytes:
+            from trivet.sync.vectors import told_vectors
+
+            with context.using(request) as memory:
+                told, last = told_vectors(memory.engine, asked)
+            return b"".join(msgspec.json.encode(line) + b"\n" for line in (*told, last))
+
+        return Response(await context.pool.run(act), media_type=NDJSON)
+
+    return handle
 
 
 def _digests(context: ServerContext) -> Handler:

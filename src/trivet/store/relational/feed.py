@@ -15,6 +15,7 @@ from datetime import timedelta
 import msgspec
 
 from trivet.clock import moment, now, stamp
+from trivet.elapsed import Look, look, seconds_between
 from trivet.errors import Conflict
 from trivet.ids import new_id
 from trivet.memory_fields import as_json
@@ -33,6 +34,8 @@ FIRST_AT_ONCE = 2_000
 # How long a laptop may be away before it must read everything again.
 KEPT_DAYS = 400
 
+# Days count, so it is written down seldom how long a laptop is away.
+LOOK_NOTED_SECONDS = 3600.0
 # Of so many epochs before this one it is remembered that they were. One that is forgotten begins a new one.
 PAST_KEPT = 64
 
@@ -64,6 +67,8 @@ class _Following(msgspec.Struct, frozen=True):
     role: str
     contact: str = ""
     hidden: bool = False
+    away: float = 0.0
+    looked: Look | None = None
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -103,13 +108,24 @@ class Feed(Part):
         return told if told and told.role == "laptop" else None
 
     def hide_if_away(self, days: int) -> None:
-        """After so long without contact a laptop hides what others shared: it may have been taken back since."""
+        """After so long without contact a laptop hides what others shared: it may have been taken back since.
+
+        How long is added up from look to look. A clock that is set back takes nothing off, and one that jumps ahead
+        while the machine runs adds nothing. Over a restart the clock is all there is, and in doubt they hide.
+        """
         told = self._following()
         if told is None or told.hidden or not told.contact:
             return
-        if moment(now()) - moment(told.contact) > timedelta(days=days):
-            with self._database.write() as connection:
-                sql = connection.sql("replica")
+        latest = look()
+        away = told.away + seconds_between(told.looked or Look(at=told.contact), latest)
+        hides = away > timedelta(days=days).total_seconds()
+        if not hides and away - told.away < LOOK_NOTED_SECONDS:
+            return
+        with self._database.write() as connection:
+            sql = connection.sql("replica")
+            noted = {"name": SYNC, "away": away, "looked": msgspec.json.encode(latest).decode()}
+            connection.execute(sql["note_away"], noted)
+            if hides:
                 for row in connection.execute(sql["others"]).fetchall():
                     connection.note_change(row[0])
                 connection.execute(sql["hide_others"])

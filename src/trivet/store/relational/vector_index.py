@@ -52,6 +52,10 @@ class VectorIndex(Part, ABC):
         first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
         return first
 
+    def of_memories(self, model: Model, keys: Collection[int]) -> Iterator[Rows]:
+        """The passages of some memories, in portions."""
+        return self._read(model, keys)
+
     def prepare(self) -> None:
         """Makes what searches among many vectors need, where a store does not do so by itself."""
 

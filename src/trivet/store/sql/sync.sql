@@ -156,6 +156,10 @@ SELECT max(seq) FROM revoked WHERE at < :before AND purged IS NULL;
 -- name: tag_shares
 SELECT tag, grantee, permission FROM tag_share WHERE owner = :owner ORDER BY tag, grantee;
 
+-- name: heads_of
+SELECT m.key, m.id, r.rev FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = m.revision
+WHERE m.id {in_texts:ids} AND NOT m.sensitive AND {readable};
+
 -- name: heads
 SELECT m.id, r.rev, m.scope FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = m.revision
 WHERE NOT m.sensitive AND {readable} ORDER BY m.id;

@@ -167,6 +167,9 @@ DELETE FROM tag_share WHERE owner = 'local' AND tag = :tag AND grantee = :grante
 -- name: hide_others
 DELETE FROM share WHERE grantee = 'local';
 
+-- name: note_away
+UPDATE meta SET value = json_set(value, '$.away', :away, '$.looked', json(:looked)) WHERE name = :name;
+
 -- name: note_hidden
 UPDATE meta SET value = json_set(value, '$.hidden', json('true')) WHERE name = :name;
 
@@ -235,6 +238,13 @@ DELETE FROM replica;
 
 -- name: heads
 SELECT m.id, r.head, m.scope FROM replica AS r JOIN memory AS m ON m.key = r.memory WHERE NOT m.sensitive ORDER BY m.id;
+
+-- name: without_vectors
+-- Those that wait to be embedded and say what the server last told.
+SELECT j.memory, r.id, r.head, m.revision, m.title, m.content FROM job AS j
+JOIN replica AS r ON r.memory = j.memory JOIN memory AS m ON m.key = j.memory
+WHERE j.model = :model AND j.memory > :after AND m.revision = r.revision AND j.revision = m.revision
+ORDER BY j.memory LIMIT :limit;
 
 -- name: unsent_branches
 SELECT rev FROM branch WHERE memory = :key AND waiting = 2;
