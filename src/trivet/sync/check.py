@@ -7,6 +7,7 @@ import msgspec
 from trivet.clock import parse_time
 from trivet.errors import InvalidInput, StoreError
 from trivet.ids import check_id
+from trivet.store.relational.bundles import memory_of
 from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Fields
 from trivet.sync.messages import Item, Op, Outside
 
@@ -22,9 +23,18 @@ def check_item(item: Item | None) -> None:
     except InvalidInput as error:
         raise StoreError(f"The server named a memory as Trivet does not: {error} Nothing was taken in.") from None
     if isinstance(item, Bundle):
-        wrong = fault_of(item)
+        wrong = fault_of(item) or _unreadable(item)
         if wrong:
             raise StoreError(f"The server told the memory {item.id} {wrong}. Nothing was taken in.")
+
+
+def _unreadable(bundle: Bundle) -> str | None:
+    try:
+        for rev in (bundle.head, *bundle.branches):
+            memory_of(bundle.id, bundle.owner, rev)
+    except msgspec.ValidationError as error:
+        return f"in a way that cannot be read here ({error}). Is its Trivet newer than this one?"
+    return None
 
 
 def check_op(op: Op) -> None:

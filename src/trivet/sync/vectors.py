@@ -46,7 +46,7 @@ def told_vectors(engine: Engine, request: VectorsRequest) -> tuple[list[Embedded
     if model is None or request.preparation != PREPARATION:
         return [], VectorsTold(identity="", count=0)
     heads = _heads(engine, request.ids)
-    spans = engine.store.vectors.spans(model, [id for id, _ in heads])
+    spans = engine.store.vectors.spans(model, list(heads))
     rows = dict(_rows(engine, model, {key: id for id, (key, _) in heads.items()}))
     still = _heads(engine, list(rows))  # whoever was edited meanwhile is left out
     told = [
@@ -122,8 +122,16 @@ class Wanted:
         return VectorsRequest(identity=model.identity, preparation=PREPARATION, ids=tuple(waiting)), waiting
 
     def _model(self) -> Model | None:
-        identity = self._engine.embedding.identity
-        return _model_of(self._engine, identity) if identity else None
+        """The laptop's own. A store that was just made takes the configured one now, so that jobs wait for it."""
+        embedding = self._engine.embedding
+        if embedding.identity is None:
+            return None
+        if not self._after and embedding.serving() is None:
+            try:
+                embedding.adopt()
+            except EmbedderError:  # the worker meets it too, and tells it
+                return None
+        return _model_of(self._engine, embedding.identity)
 
     def take(self, told: Sequence[Embedded], waiting: dict[str, Any]) -> Taken:
         """Stores what is right. What is not waits to be embedded here, as if nothing had come."""

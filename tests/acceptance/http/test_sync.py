@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,22 +11,34 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from support.http_server import Served, served, settings_for
 from support.waiting import happened
+from support.word_embedder import WordEmbedder
 from trivet import Forbidden, NotFound, StoreError, Trivet
 from trivet.clock import clock_set_to
 from trivet.ids import new_id
+from trivet.memory.passages import PREPARATION
 from trivet.serve.resident.syncing import Syncing
+from trivet.store.records import Passage
 from trivet.store.relational.feed import ServerState
 from trivet.sync import verbs
+from trivet.sync.join import join
 from trivet.types import Memory
 
 Laptop = Callable[..., Trivet]
 
 
 ON_BOTH = pytest.mark.parametrize("server", ["postgres", "sqlite"], indirect=True)
+
+
+@pytest.fixture
+def embedder() -> Iterator[WordEmbedder]:
+    made = WordEmbedder()
+    yield made
+    made.stop()
 
 
 @pytest.fixture
@@ -49,14 +61,16 @@ def laptop(server: Served, tmp_path: Path) -> Iterator[Laptop]:
     """Opens a store that follows the server, as the user whose key it comes with."""
     with ExitStack() as stack:
 
-        def joined(name: str, user: str, *contents: str, **settings: Any) -> Trivet:
+        def joined(
+            name: str, user: str, *contents: str, scopes: Sequence[str] | None = None, **settings: Any
+        ) -> Trivet:
             path = tmp_path / f"{name}.db"
-            usual: dict[str, Any] = {"embedder": "none", "changes": "words", "secrets_keyring": False}
-            with Trivet.open(path, background=False, key=server.key(user, "writer"), **usual, **settings) as before:
+            usual: dict[str, Any] = {"embedder": "none", "changes": "words", "secrets_keyring": False, **settings}
+            with Trivet.open(path, background=False, key=server.key(user, "writer"), **usual) as before:
                 for content in contents:
                     before.remember(content)
-                verbs.join(before.engine, server.address)
-            return stack.enter_context(Trivet.open(path, background=False, **usual, **settings))
+                verbs.join(before.engine, server.address, scopes)
+            return stack.enter_context(Trivet.open(path, background=False, **usual))
 
         yield joined
 
@@ -164,7 +178,15 @@ def test_ids_made_of_names_are_the_users_own(laptop: Laptop) -> None:
 @ON_BOTH
 def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server: Served) -> None:
     ana, second = laptop("a", "ana", "before the backup"), laptop("s", "ana")
+    server.key("bo", "writer")
+    ana.feedback(only(ana).id, verdict="useful", query="when was it")
+    ana.share(tag="team", user="bo")
     sync(ana, second)
+    assert second.usage(only(second).id).useful == 1
+    second.feedback(only(second).id, verdict="not-useful", query="when was it")
+    ana.unshare(tag="team", user="bo")
+    sync(ana, second, ana)
+    assert ana.usage(only(ana).id).not_useful == 1
     store = server.house._first().engine.store
     with store.feed.transaction() as connection:  # as it was before the laptops came
         known = store.feed.state(connection)
@@ -173,10 +195,102 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
             connection.execute(f"DELETE FROM {table}")
         put_back = msgspec.json.encode(ServerState(epoch=known.epoch)).decode()
         connection.execute(connection.sql("maintenance")["set_meta"], {"name": "sync", "value": put_back})
+    store.seen_by("ana").shares.share_tag("team", "bo", "write")
     sync(ana, second)
     assert store.memories.stats().memories == {"active": 1}
+    assert store.seen_by("ana").usage.of(only(second).id).not_useful == 1
+    with store.feed.snapshot() as connection:
+        assert store.feed.tag_shares(connection, "ana") == ()  # what its owner ended stays ended
     assert only(second).content == "before the backup"
     assert verbs.verify(second.engine).level
+
+
+@ON_BOTH
+def test_a_laptop_holds_some_scopes_alone(laptop: Laptop, server: Served) -> None:
+    ana, part = laptop("a", "ana"), laptop("p", "ana", scopes=["work"])
+    plan = ana.remember("The plan is bold.", scope="work/plans").id
+    moved = ana.remember("The budget is thin.", scope="work").id
+    other = ana.remember("The garden is wet.").id
+    sync(ana, part)
+    assert {one.id for one in part.list().memories} == {plan, moved}
+    assert (verbs.verify(part.engine).level, verbs.status(part.engine).scopes) == (True, ("work",))
+    # What is written here for another scope goes to the server, and what leaves the scope leaves the laptop.
+    away = part.remember("Milk is needed.").id
+    ana.edit(moved, scope="home")
+    sync(ana, part, ana)
+    assert [one.id for one in part.list().memories] == [plan]
+    assert {one.id for one in ana.list().memories} == {plan, moved, other, away}
+    assert verbs.verify(part.engine).level
+    # It holds everything again once its owner says so.
+    join(part.engine, server.address, "ana", scopes=[])
+    sync(part)
+    assert part.list().total == 4
+    assert verbs.verify(part.engine).level
+
+
+def test_a_mark_that_never_was_makes_nobody_else_read_again(laptop: Laptop, server: Served) -> None:
+    ana, eve = laptop("a", "ana", "hers"), server.client("eve", "writer")
+    sync(ana)
+    for lie in ({"epoch": None}, {"mark": "never"}, {"epoch": "another", "mark": "never"}):
+        state = server.house._first().engine.store.feed.state()
+        assert state is not None
+        place = {"epoch": state.epoch, "seq": 1, "top": state.top, "mark": state.mark, **lie}
+        assert eve("POST", "/v1/sync/pull", json={"protocol": 1, "place": place}).is_success
+        done = verbs.synced_now(ana.engine)
+        assert (done.sent, done.received) == (0, 0)
+    assert verbs.verify(ana.engine).level
+
+
+@ON_BOTH
+def test_vectors_of_the_same_model_come_with_what_may_be_read(
+    laptop: Laptop, server: Served, embedder: WordEmbedder
+) -> None:
+    house = server.house._first()
+    ana, bo = laptop("a", "ana", "The mill grinds.", "The lake is deep."), laptop("b", "bo", embedder=embedder.spec())
+    sync(ana)
+    hers = ana.list().memories[0]
+    ana.share(id=hers.id, user="bo")
+    sync(ana)
+    model = house.engine.store.vectors.adopt("openai:words", "openai:words", 32)
+    for job in house.engine.store.jobs.lease(model, 9, 60):
+        vector = np.array([embedder.vector(job.content)], np.float32)
+        house.engine.store.jobs.finish([(job, [Passage(0, 0, len(job.content))], vector / np.linalg.norm(vector))])
+    assert verbs.synced_now(bo.engine).vectors.taken == 1
+    asked = len(embedder.texts)
+    bo.drain()
+    assert len(embedder.texts) == asked
+    assert bo.stats().not_embedded == 0
+    eve = server.client("eve", "writer")
+    wanted = {"protocol": 1, "identity": "openai:words", "preparation": PREPARATION, "ids": [hers.id]}
+    assert '"count":0' in eve("POST", "/v1/sync/vectors", json=wanted).text
+
+
+def test_what_a_newer_trivet_says_is_erased_by_nobody(laptop: Laptop, server: Served) -> None:
+    newer, old = server.client("ana", "writer"), laptop("o", "ana")
+    id, place = new_id(), {"epoch": None}
+    said = {"content": "It rains.", "created_at": "2026-01-01T00:00:00Z", "mood": "grey"}
+    ops = [
+        {"op": new_id(), "kind": "dream", "id": id, "of": "sheep"},
+        {
+            "op": new_id(),
+            "kind": "create",
+            "id": id,
+            "rev": new_id(),
+            "at": "2026-01-01T00:00:00Z",
+            "fields": said,
+            "a": 1,
+        },
+    ]
+    acks = newer.done("POST", "/v1/sync/push", json={"protocol": 1, "place": place, "ops": ops})["acks"]
+    assert [ack["result"] for ack in acks] == ["later", "applied"]
+    assert "upgraded" in acks[0]["reason"]
+    newer.done("PATCH", f"/v1/memories/{id}", json={"title": "Weather"})  # the older server itself
+    sync(old)
+    old.edit(id, content="It pours.")  # and an older laptop
+    sync(old)
+    [bundle, _] = newer("POST", "/v1/sync/pull", json={"protocol": 1, "place": place}).text.splitlines()
+    head = msgspec.json.decode(bundle)["trunk"][-1]["fields"]
+    assert (head["content"], head["title"], head["mood"]) == ("It pours.", "Weather", "grey")
 
 
 def in_days(days: int) -> str:
@@ -197,6 +311,18 @@ def test_others_memories_hide_after_long_without_contact(laptop: Laptop, tmp_pat
         assert verbs.status(later.engine, ask=False).hidden
         sync(later)
         assert later.list().total == 2
+
+
+def test_a_clock_that_is_set_back_hides_no_later(laptop: Laptop) -> None:
+    ana, bo = laptop("a", "ana", "shared for now"), laptop("b", "bo")
+    ana.share(id=only(ana).id, user="bo")
+    sync(ana, bo)
+    settings = msgspec.structs.replace(bo.settings, background=False)
+    seen = []
+    for days in (20, 1, 10, 12):  # of these 31 have passed: 20, none, 9 and 2
+        with clock_set_to(in_days(days)), Trivet.open(settings=settings) as later:
+            seen.append(later.list().total)
+    assert seen == [1, 1, 1, 0]
 
 
 def test_the_resident_process_follows_by_itself(laptop: Laptop) -> None:

@@ -117,9 +117,10 @@ class Feed(Part):
         if told is None or told.hidden or not told.contact:
             return
         latest = look()
-        away = told.away + seconds_between(told.looked or Look(at=told.contact), latest)
+        before = told.looked or Look(at=told.contact)
+        away = told.away + seconds_between(before, latest)
         hides = away > timedelta(days=days).total_seconds()
-        if not hides and away - told.away < LOOK_NOTED_SECONDS:
+        if not hides and away - told.away < LOOK_NOTED_SECONDS and latest.at >= before.at:
             return
         with self._database.write() as connection:
             sql = connection.sql("replica")
