@@ -4,25 +4,93 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 from soak.syncing.faults import FAULTS, planted
-from soak.syncing.machines import Machine
 from soak.syncing.manifest import manifest
+from soak.syncing.shrink import shrunk
 from soak.syncing.world import World, make_team
 
 # A fault that so many histories do not show goes unnoticed.
 FAULT_SEEDS = 150
 SHOWN = 20
+# Long histories and those with PostgreSQL have seeds of their own.
+LONG_FROM, POSTGRES_FROM = 10**6, 2 * 10**6
+
+
+class Part(msgspec.Struct, frozen=True):
+    """So many histories of one kind."""
+
+    name: str
+    histories: int
+    first_seed: int
+    steps: int
+
+
+class Task(msgspec.Struct, frozen=True):
+    part: str
+    seed: int
+    steps: int
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How one history went."""
+
+    task: Task
+    seconds: float
+    happened: dict[str, int]
+    violation: str = ""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where histories are played: the stores that each begins with, and a PostgreSQL for those that want one."""
+
+    folder: str
+    templates: dict[str, str]
+    postgres: str = ""
+
+
+_place: list[Place] = []
 
 
 def main() -> int:
+    given = _given()
+    with TemporaryDirectory(dir=_memory_disk()) as folder:
+        templates = {name: str(path) for name, path in make_team(Path(folder)).items()}
+        postgres = _postgres() if given.postgres else None
+        place = Place(folder, templates, postgres.database() if postgres else "")
+        _begin(place)
+        try:
+            if given.shrink:
+                return _shrink(given.first, given.steps)
+            told = _played(_parts(given), place, given.processes, given.minutes)
+            faults = _faults(place, given.processes) if given.faults else {}
+        finally:
+            if postgres:
+                postgres.stop()
+                postgres.remove()
+    parts = [_summary(part, [one for one in told if one.task.part == part.name]) for part in _parts(given)]
+    if given.out:
+        result = {**manifest("soak.syncing"), "histories": parts, "faults": faults}
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
+    missed = [name for name, seed in faults.items() if seed is None]
+    for name in missed:
+        print(f"not noticed: {name}")
+    return 1 if missed or any(part["violated"] for part in parts) else 0
+
+
+def _given() -> Any:
     parser = argparse.ArgumentParser(prog="python -m soak.syncing", description=__doc__)
     parser.add_argument("histories", type=int, nargs="?", default=10_000, help="how many histories")
     parser.add_argument("first", type=int, nargs="?", default=0, help="the first seed")
@@ -31,79 +99,119 @@ def main() -> int:
     parser.add_argument("--long-steps", type=int, default=500, help="steps of a long one")
     parser.add_argument("--postgres", type=int, default=0, help="how many with the server on PostgreSQL, of own seeds")
     parser.add_argument("--faults", action="store_true", help="also plant every fault, until a history shows it")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--minutes", type=float, help="begin no history after so long; the result says how many ran")
+    parser.add_argument("--shrink", action="store_true", help="make the history of the first seed small, if it fails")
     parser.add_argument("--out", type=Path, help="where the result is written")
-    given = parser.parse_args()
-    memory_disk = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory_disk if memory_disk.is_dir() else None) as folder:
-        templates = make_team(Path(folder))
-        parts = [_histories(templates, Path(folder), given.histories, given.first, given.steps)]
-        if given.long:
-            parts.append(_histories(templates, Path(folder), given.long, given.first + 10**6, given.long_steps))
-        if given.postgres:
-            parts.append(_on_postgres(templates, Path(folder), given.postgres, given.first + 2 * 10**6, given.steps))
-        faults = {name: _caught(name, templates, Path(folder)) for name in FAULTS} if given.faults else {}
-    if given.out:
-        given.out.write_text(
-            json.dumps({**manifest("soak.syncing"), "histories": parts, "faults": faults}, indent=1) + "\n"
-        )
-    missed = [name for name, seed in faults.items() if seed is None]
-    for name in missed:
-        print(f"not noticed: {name}")
-    return 1 if missed or any(part["violations"] for part in parts) else 0
+    return parser.parse_args()
 
 
-def _on_postgres(templates: dict[str, Path], folder: Path, count: int, first: int, steps: int) -> dict[str, Any]:
-    from soak.syncing.machines import PostgresMachine
+def _memory_disk() -> Path | None:
+    return Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+
+def _postgres() -> Any:
     from support.postgres_server import PostgresServer
 
-    server = PostgresServer()
-    try:
-        url = server.database()
-        made = _histories(templates, folder, count, first, steps, lambda seed: PostgresMachine(url, f"history{seed}"))
-    finally:
-        server.stop()
-        server.remove()
-    return {**made, "server": "PostgreSQL, never put back"}
+    return PostgresServer()
 
 
-def _histories(
-    templates: dict[str, Path],
-    folder: Path,
-    count: int,
-    first: int,
-    steps: int,
-    server: Callable[[int], Machine] | None = None,
-) -> dict[str, Any]:
-    began, violations, counts = time.process_time(), [], Counter[str]()
-    for seed in range(first, first + count):
-        with TemporaryDirectory(dir=folder) as each:
-            world = World(seed, Path(each), templates, steps, server(seed) if server else None)
-            try:
-                world.run()
-            except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
-                violations.append({"seed": seed, "said": f"{type(error).__name__} {error}"[:600]})
-                print(seed, violations[-1]["said"], flush=True)
-            counts.update(world.counts)
-    seconds = round(time.process_time() - began)
+def _parts(given: Any) -> list[Part]:
+    parts = [
+        Part("", given.histories, given.first, given.steps),
+        Part("long", given.long, given.first + LONG_FROM, given.long_steps),
+        Part("postgres", given.postgres, given.first + POSTGRES_FROM, given.steps),
+    ]
+    return [part for part in parts if part.histories]
+
+
+def _tasks(parts: Sequence[Part]) -> Iterator[Task]:
+    """Mixed in their proportion, so that an early end leaves some of each."""
+    every = [
+        ((place + 0.5) / part.histories, Task(part.name, part.first_seed + place, part.steps))
+        for part in parts
+        for place in range(part.histories)
+    ]
+    return (task for _, task in sorted(every, key=lambda one: one[0]))
+
+
+def _played(parts: Sequence[Part], place: Place, processes: int, minutes: float | None) -> list[Told]:
+    until = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
+    tasks, told = _tasks(parts), []
+    with ProcessPoolExecutor(processes, initializer=_begin, initargs=(place,), max_tasks_per_child=None) as pool:
+        running: set[Future[Told]] = {pool.submit(_play, task) for task in islice(tasks, 2 * processes)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for one in done:
+                told.append(one.result())
+                if told[-1].violation:
+                    print(told[-1].task.seed, told[-1].violation, flush=True)
+                if time.monotonic() < until:
+                    running |= {pool.submit(_play, task) for task in islice(tasks, 1)}
+    return told
+
+
+def _begin(place: Place) -> None:
+    _place[:] = [place]
+
+
+def _world(task: Task, folder: str, kept: Sequence[int] | None = None) -> World:
+    place = _place[0]
+    server = None
+    if task.part == "postgres":
+        from soak.syncing.machines import PostgresMachine
+
+        server = PostgresMachine(place.postgres, f"history{task.seed}")
+    templates = {name: Path(path) for name, path in place.templates.items()}
+    return World(task.seed, Path(folder), templates, task.steps if kept is None else kept, server)
+
+
+def _play(task: Task) -> Told:
+    began = time.process_time()
+    with TemporaryDirectory(dir=_place[0].folder) as folder:
+        world = _world(task, folder)
+        try:
+            world.run()
+            violation = ""
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
+            violation = f"{type(error).__name__} {error}"[:600]
+    return Told(task, time.process_time() - began, dict(world.counts), violation)
+
+
+def _summary(part: Part, told: Sequence[Told]) -> dict[str, Any]:
+    happened = Counter[str]()
+    for one in told:
+        happened.update(one.happened)
+    violated = sorted((one for one in told if one.violation), key=lambda one: one.task.seed)
+    seconds = round(sum(one.seconds for one in told))
     print(
-        f"{count} histories of {steps} steps from seed {first}, {seconds} s, violations: {len(violations)}", flush=True
+        f"{len(told)} {part.name} histories of {part.steps} steps from seed {part.first_seed}, {seconds} s,"
+        f" violations: {len(violated)}",
+        flush=True,
     )
     return {
-        "histories": count,
-        "first_seed": first,
-        "steps": steps,
-        "violations": violations[:SHOWN],
-        "violated": len(violations),
+        "server": "PostgreSQL, never put back" if part.name == "postgres" else "SQLite",
+        "histories": len(told),
+        "first_seed": part.first_seed,
+        "last_seed": max((one.task.seed for one in told), default=None),
+        "steps": part.steps,
+        "violations": [{"seed": one.task.seed, "said": one.violation} for one in violated[:SHOWN]],
+        "violated": len(violated),
         "processor_seconds": seconds,
-        "happened": dict(sorted(counts.items())),
+        "happened": dict(sorted(happened.items())),
     }
 
 
-def _caught(name: str, templates: dict[str, Path], folder: Path) -> dict[str, Any] | None:
+def _faults(place: Place, processes: int) -> dict[str, Any]:
+    with ProcessPoolExecutor(processes, initializer=_begin, initargs=(place,)) as pool:
+        return dict(zip(FAULTS, pool.map(_caught, FAULTS), strict=True))
+
+
+def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, Any] | None:
     """The first seed whose history shows the fault, and what was noticed."""
-    for seed in range(FAULT_SEEDS):
-        with TemporaryDirectory(dir=folder) as each:
-            world = World(seed, Path(each), templates, 120)
+    for seed in range(seeds):
+        with TemporaryDirectory(dir=_place[0].folder) as folder:
+            world = _world(Task("", seed, steps), folder)
             try:
                 with planted(name, world):
                     world.run()
@@ -111,6 +219,23 @@ def _caught(name: str, templates: dict[str, Path], folder: Path) -> dict[str, An
                 print(f"{name}: seed {seed}", flush=True)
                 return {"seed": seed, "noticed": f"{type(error).__name__} {error}"[:200]}
     return None
+
+
+def _shrink(seed: int, steps: int) -> int:
+    def fails(kept: Sequence[int]) -> bool:
+        with TemporaryDirectory(dir=_place[0].folder) as folder:
+            try:
+                _world(Task("", seed, steps), folder, kept).run()
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
+                print(len(kept), type(error).__name__, str(error)[:200], flush=True)
+                return True
+        return False
+
+    if not fails(range(steps)):
+        print(f"The history of seed {seed} does not fail.")
+        return 0
+    print(f"Enough to fail are the steps {shrunk(range(steps), fails)} of seed {seed}.")
+    return 1
 
 
 if __name__ == "__main__":

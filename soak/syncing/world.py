@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -59,10 +60,17 @@ class Reply(msgspec.Struct):
 
 class World:
     def __init__(
-        self, seed: int, folder: Path, templates: dict[str, Path], steps: int, server: Machine | None = None
+        self,
+        seed: int,
+        folder: Path,
+        templates: dict[str, Path],
+        steps: int | Sequence[int],
+        server: Machine | None = None,
     ) -> None:
+        """`steps` is how many, or which ones of them: each draws from a seed of its own."""
+        self.seed = seed
         self.random = random = Random(seed)
-        self.steps = steps
+        self.steps = range(steps) if isinstance(steps, int) else steps
         self.begins = server is not None  # one that is not copied from a team that has worked together
         self.server = server or Machine(folder, "server", templates["server"], 2026)
         self.laptops = [
@@ -96,8 +104,10 @@ class World:
             try:
                 if self.begins:
                     self.begin()
-                for _ in range(self.steps):
+                for number in self.steps:
+                    self.random.seed(f"{self.seed} {number}")
                     self.step()
+                self.random.seed(f"{self.seed} at rest")
                 self.come_to_rest()
                 check_at_rest(self)
             finally:

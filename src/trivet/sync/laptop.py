@@ -94,6 +94,7 @@ class _Taking:
         self._state = state
         self._user = state.user
         self._sql = connection.sql("replica")
+        self._fresh: set[str] = set()  # memories of a page that nothing here has heard of: most of a first sync
 
     def in_contact(self, state: LaptopState) -> LaptopState:
         if state.hidden:
@@ -112,6 +113,8 @@ class _Taking:
         return msgspec.structs.replace(self._state, place=core.moved_on(self._state.place, answer))
 
     def page(self, answer: Page) -> LaptopState:
+        ids = [item.id for item in answer.items if isinstance(item, Bundle)]
+        self._fresh = set(ids) - self._heard_of(ids)
         for item in answer.items:
             self.take(item)
         if answer.tags is not None:
@@ -127,6 +130,10 @@ class _Taking:
             place = core.gone_on(self._state.place, answer.epoch, self._state.full)
             return msgspec.structs.replace(self._state, place=place)
         return self.read_again() if answer.again else self.other_epoch(answer.epoch)
+
+    def _heard_of(self, ids: Sequence[str]) -> set[str]:
+        listed = {"ids": msgspec.json.encode(ids).decode()}
+        return {row[0] for row in self._connection.execute(self._sql["heard_of"], listed).fetchall()}
 
     def read_again(self) -> LaptopState:
         """Away for too long: everything is read anew, and what does not come any more was taken meanwhile."""
@@ -249,6 +256,15 @@ class _Taking:
             self._withhold(item)
 
     def _take_bundle(self, bundle: Bundle) -> None:
+        if bundle.id in self._fresh:
+            self._write(bundle)
+        else:
+            self._take_known(bundle)
+        if not core.in_scopes(bundle.head.fields.get("scope", ""), self._state.place.scopes):
+            self._let_go(bundle.id)
+
+    def _take_known(self, bundle: Bundle) -> None:
+        """One that this laptop may have heard of, or has something under its id."""
         if self._is_buried(bundle.id):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
@@ -260,8 +276,6 @@ class _Taking:
             self._write(bundle)
         else:
             self._settle(bundle.id)
-        if not core.in_scopes(bundle.head.fields.get("scope", ""), self._state.place.scopes):
-            self._let_go(bundle.id)
 
     def _settle(self, id: str) -> None:
         """What the server last told, with the edits that still wait on top."""
@@ -270,9 +284,11 @@ class _Taking:
 
     def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
         """`more` are further edits of one's own, which were made under another id."""
-        waiting = self._pending(bundle.id)
+        fresh = bundle.id in self._fresh
+        waiting = [] if fresh else self._pending(bundle.id)
         known = bundle.revs
-        edits = [one for one in (*patches(self._connection, bundle.id), *more) if one[0].rev not in known]
+        before = patches(self._connection, bundle.id) if waiting else []
+        edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [said(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
         unsent = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
@@ -283,7 +299,7 @@ class _Taking:
             waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
         )
         owner = owner_here(self._state, bundle.owner)
-        key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent})
+        key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
         self._connection.execute(
             self._sql["put"],
             {
@@ -297,9 +313,12 @@ class _Taking:
                 "digest": digest_of_known(bundle, bundle.head.number),
             },
         )
-        self._set_shares(key, bundle, waiting)
-        self._set_links(key, bundle, waiting)
-        self._set_feedback(key, bundle)
+        if bundle.shares or bundle.access != "own" or not fresh:
+            self._set_shares(key, bundle, waiting)
+        if bundle.links or not fresh:
+            self._set_links(key, bundle, waiting)
+        if bundle.feedback or not fresh:
+            self._set_feedback(key, bundle)
 
     def _set_feedback(self, key: int, bundle: Bundle) -> None:
         """As the server told it, under what was said here since."""
@@ -456,6 +475,7 @@ class _Taking:
 
     def _rename(self, old: str, new: str) -> None:
         """The server has somebody else's memory under our id: ours gets another one, and every mention follows."""
+        self._fresh = set()
         key = self._key(old)
         if key is None or not self._is_ours(old):
             return

@@ -125,25 +125,33 @@ def _feedback(connection: Connection, keys: Sequence[int], viewer: str) -> Mappi
 
 
 def put_bundle(
-    connection: WriteTransaction, bundle: Bundle, owner: str, index: Index, unsent: Collection[str] = ()
+    connection: WriteTransaction,
+    bundle: Bundle,
+    owner: str,
+    index: Index,
+    unsent: Collection[str] = (),
+    fresh: bool = False,
 ) -> int:
     """Makes the memory, its revisions and its branches what the bundle says; its key. Links and shares are apart.
 
-    `unsent` names the branches that only this laptop knows.
+    `unsent` names the branches that only this laptop knows. A laptop says `fresh` where it knows that it has nothing of
+    the memory: a first sync then asks for nothing.
     """
-    row = connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
+    row = None if fresh else connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
     memory = memory_of(bundle.id, owner, bundle.head)
     document = index(memory)
     key = int(row["key"]) if row is not None else insert_memory(connection, to_row(memory, document.length))
-    _put_revisions(connection, key, bundle, owner)
-    branched = _put_branches(connection, key, bundle, owner, index, unsent)
+    _put_revisions(connection, key, bundle, owner, fresh)
+    changes = not fresh or bool(bundle.branches)
+    branched = changes and _put_branches(connection, key, bundle, owner, index, unsent)
     if row is None or branched or _said(to_memory(row)) != memory:
         if row is not None:
             connection.execute(connection.sql("memories")["update"], {**to_row(memory, document.length), "key": key})
             clear_derived(connection, key)
-        write_derived(connection, key, memory, with_branches(connection, key, document))
-        restate_targets(connection, key)
-        restate(connection, key)
+        write_derived(connection, key, memory, with_branches(connection, key, document) if changes else document)
+        if not fresh:
+            restate_targets(connection, key)
+            restate(connection, key)
     return key
 
 
@@ -151,9 +159,9 @@ def _said(memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, state="active") if memory.state == "superseded" else memory
 
 
-def _put_revisions(connection: WriteTransaction, key: int, bundle: Bundle, owner: str) -> None:
+def _put_revisions(connection: WriteTransaction, key: int, bundle: Bundle, owner: str, fresh: bool) -> None:
     sql = connection.sql("sync")
-    known = {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
+    known = {} if fresh else {row["revision"]: row for row in _rows(connection, "revisions_of", [key])}
     wanted = {one.number: one for one in bundle.trunk}
     for number, row in known.items():
         if number not in wanted or not _same(row, wanted[number], bundle.id, owner):

@@ -3,6 +3,11 @@
 -- name: by_id
 SELECT id, memory, epoch, seq, head, revision, access, digest FROM replica WHERE id = :id;
 
+-- name: heard_of
+SELECT wanted.value FROM json_each(:ids) AS wanted
+WHERE EXISTS (SELECT 1 FROM memory WHERE id = wanted.value) OR EXISTS (SELECT 1 FROM replica WHERE id = wanted.value)
+   OR EXISTS (SELECT 1 FROM tombstone WHERE id = wanted.value) OR EXISTS (SELECT 1 FROM outbox WHERE id = wanted.value);
+
 -- name: by_keys
 SELECT id, memory, epoch, seq, head, revision, access, digest FROM replica WHERE memory {in_keys:keys};
 
