@@ -137,6 +137,27 @@ def _revocation_untold(world: World) -> list[Patch]:
     return [(Feed, "_revoke", untold)]
 
 
+def _nothing_was_lost(world: World) -> list[Patch]:
+    standing = server._standing
+
+    def known(*arguments: Any) -> Any:
+        answer = standing(*arguments)
+        return msgspec.structs.replace(answer, known=True) if isinstance(answer, OtherEpoch) else answer
+
+    return [(server, "_standing", known)]
+
+
+def _let_go_at_once(self: Any, id: str) -> None:
+    if self._key(id) is not None:
+        self._delete(id)
+        outbox.forget(self._connection, id)
+
+
+def _outside_is_deleted(self: Any, id: str) -> None:
+    if self._replica(id) is not None and not self._pending(id):
+        self._engine.store.all_memories.purge(id)
+
+
 def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
     return not isinstance(answer, OtherEpoch) or answer.epoch != standing.epoch
 
@@ -173,6 +194,11 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
     "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new: new)],
     "a purge leaves bytes behind": _purge_half_done,
+    "a server that was put back claims to know every mark": _nothing_was_lost,
+    "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._Taking, "_let_go", _let_go_at_once)],
+    "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._Taking, "_let_go", _outside_is_deleted)],
+    "feedback is not sent": lambda _: [(outbox, "prepare_feedback", _nothing), (laptop, "prepare_feedback", _nothing)],
+    "redactions are not sent": lambda _: [(outbox, "_prepare_scrub", _nothing)],
     "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
 }  # fmt: skip
 

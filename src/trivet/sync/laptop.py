@@ -208,7 +208,8 @@ class _Taking:
         if ack.result == "refused":
             self._park(mine, ack.reason)
             if mine.kind == "feedback":
-                self._connection.execute(self._sql["let_it_be"], {"key": mine.memory})
+                for name in ("unsay", "unsay_new"):
+                    self._connection.execute(self._sql[name], {"key": mine.memory})
         self._connection.execute(self._sql["dequeue"], {"op": ack.op})
         if ack.item is not None:
             self.take(ack.item)

@@ -110,6 +110,12 @@ def _catch_up(engine: Engine) -> ServerState:
             return state
 
 
+def caught_up(engine: Engine) -> ServerState:
+    """The server's numbers, after what is to be numbered was."""
+    state = engine.store.feed.state()
+    return _catch_up(engine) if state is None or engine.store.feed.is_behind(state) else state
+
+
 def _taking(engine: Engine, place: Place) -> Engine:
     """Sensitive memories travel only where both sides allow it."""
     allowed = engine.settings.sync_sensitive and place.sensitive

@@ -23,11 +23,12 @@ from trivet.serve.http.health import health_routes
 from trivet.serve.http.hosts import LOOPBACK_NAMES, Hosts, is_loopback
 from trivet.serve.http.mcp import McpEndpoint
 from trivet.serve.http.metrics import Metrics
+from trivet.serve.http.news import News
 from trivet.serve.http.openapi import document
 from trivet.serve.http.page import page_routes
 from trivet.serve.http.request_log import RequestLog
 from trivet.serve.http.streams import Streams
-from trivet.serve.http.sync import News, sync_routes
+from trivet.serve.http.sync import sync_routes
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.serve.http.verb_endpoints import verb_endpoints

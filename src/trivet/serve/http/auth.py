@@ -20,7 +20,8 @@ from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
-from trivet.serve.http.sync import WAIT, News
+from trivet.serve.http.news import News
+from trivet.serve.http.sync import WAIT
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
 from trivet.settings import Settings

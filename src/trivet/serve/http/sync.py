@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -13,6 +12,7 @@ from trivet.decoding import known_type
 from trivet.errors import InvalidInput
 from trivet.serve.http.endpoint import JSON, NDJSON, Address, Handler, ServerContext, caller_of
 from trivet.serve.http.errors import Malformed
+from trivet.serve.http.news import News
 from trivet.serve.http.parse_request import read_body
 from trivet.sync.messages import (
     NEWEST_PROTOCOL,
@@ -24,7 +24,7 @@ from trivet.sync.messages import (
     VectorsRequest,
 )
 from trivet.trivet import Trivet
-from trivet.types import Caller, Right
+from trivet.types import Right
 
 WAIT = "/v1/sync/wait"
 # A page of very long memories is cut, so that neither side holds more than some of it.
@@ -33,8 +33,6 @@ MOST_ITEMS = 500
 MOST_OPS = 500
 # How long a laptop may wait for news with one request. An idle one asks so often and no more.
 LONGEST_WAIT_SECONDS = 240.0
-# What other processes write into the same store is noticed so late; what comes through this server, at once.
-LOOK_SECONDS = 90.0
 
 T = TypeVar("T")
 
@@ -177,65 +175,3 @@ def _protocol(body: bytes) -> int:
         return msgspec.json.decode(body, type=known_type(_Protocol)).protocol
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Malformed("The body is not JSON.") from None
-
-
-class News:
-    """Lets laptops wait until their tenant changes. One look at the store serves all that wait."""
-
-    def __init__(self, context: ServerContext) -> None:
-        self._context = context
-        self._waiting: dict[str, set[asyncio.Event]] = {}
-        self._latest: dict[str, str] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._ended = False
-
-    async def after(self, caller: Caller, known: str, seconds: float) -> str:
-        """How far the tenant's record of changes is, as soon as that is another place than `known`."""
-        tenant = caller.tenant
-        event = asyncio.Event()
-        waiting = self._waiting.setdefault(tenant, set())
-        waiting.add(event)
-        try:
-            latest = self._latest.get(tenant) or await self._look(caller)
-            loop = asyncio.get_running_loop()
-            until = loop.time() + seconds
-            while not self._ended and latest == known and (left := until - loop.time()) > 0:
-                try:
-                    await asyncio.wait_for(event.wait(), min(left, LOOK_SECONDS))
-                    latest = self._latest.get(tenant, latest)
-                except TimeoutError:
-                    if left > LOOK_SECONDS:
-                        latest = await self._look(caller)
-                event.clear()
-            return latest
-        finally:
-            waiting.discard(event)
-            if not waiting:  # nobody keeps it fresh any longer
-                self._waiting.pop(tenant, None)
-                self._latest.pop(tenant, None)
-
-    def end(self) -> None:
-        """The server is about to end: those who wait are answered."""
-        self._ended = True
-        for events in self._waiting.values():
-            for event in events:
-                event.set()
-
-    def written(self, caller: Caller) -> None:
-        """After a request that may have written."""
-        if caller.tenant in self._waiting:
-            task = asyncio.ensure_future(self._look(caller))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def _look(self, caller: Caller) -> str:
-        latest = await self._context.pool.run(lambda: self._read(caller), "door")
-        if self._latest.get(caller.tenant) != latest and caller.tenant in self._waiting:
-            self._latest[caller.tenant] = latest
-            for event in self._waiting[caller.tenant]:
-                event.set()
-        return latest
-
-    def _read(self, caller: Caller) -> str:
-        with self._context.tenants.using(caller) as memory:
-            return str(memory.engine.store.feed.last_change())

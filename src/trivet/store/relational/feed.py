@@ -36,6 +36,8 @@ KEPT_DAYS = 400
 
 # Days count, so it is written down seldom how long a laptop is away.
 LOOK_NOTED_SECONDS = 3600.0
+# So many memories are looked at for whom they concern; of more, everybody is told that there is news.
+CONCERNED_AT_ONCE = 1_000
 # Of so many epochs before this one it is remembered that they were. One that is forgotten begins a new one.
 PAST_KEPT = 64
 
@@ -275,6 +277,19 @@ class Feed(Part):
         events += [Event(row[0], id=row[1], purged=row[2]) for row in revoked]
         events.sort(key=lambda event: event.seq)
         return events[:limit], len(events) > limit
+
+    def concerned(self, connection: Connection, after: int) -> dict[str, int] | None:
+        """The users who must know what was numbered since, each with the last number; None where that is very much."""
+        rows = connection.execute(self._sql["numbered_since"], {"seq": after, "limit": CONCERNED_AT_ONCE}).fetchall()
+        if len(rows) == CONCERNED_AT_ONCE:
+            return None
+        found: dict[str, int] = {}
+        for row in rows:
+            for user in (row["owner"], *_readers(row["readers"])):
+                found[user] = max(found.get(user, 0), row["seq"])
+        for row in connection.execute(self._sql["revoked_since"], {"seq": after}).fetchall():
+            found[row["grantee"]] = max(found.get(row["grantee"], 0), row["seq"])
+        return found
 
     def tag_shares(self, connection: Connection, owner: str) -> tuple[ShareRecord, ...]:
         rows = connection.execute(self._sql["tag_shares"], {"owner": owner}).fetchall()

@@ -135,6 +135,13 @@ SELECT seq, mark FROM numbering ORDER BY seq DESC LIMIT 1;
 SELECT f.seq, f.memory, m.id, m.scope FROM feed AS f JOIN memory AS m ON m.key = f.memory
 WHERE f.seq > :seq AND {readable} ORDER BY f.seq LIMIT :limit;
 
+-- name: numbered_since
+SELECT f.seq, m.owner, f.readers FROM feed AS f JOIN memory AS m ON m.key = f.memory
+WHERE f.seq > :seq ORDER BY f.seq LIMIT :limit;
+
+-- name: revoked_since
+SELECT grantee, max(seq) AS seq FROM revoked WHERE seq > :seq GROUP BY grantee;
+
 -- name: revoked
 SELECT seq, id, purged FROM revoked WHERE grantee IN (:viewer, '*') AND seq > :seq ORDER BY seq LIMIT :limit;
 

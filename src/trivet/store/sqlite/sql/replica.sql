@@ -75,9 +75,12 @@ INSERT INTO feedback (memory, actor, query, verdict, at, told) VALUES (:memory, 
 ON CONFLICT (memory, actor, query) DO UPDATE
 SET verdict = CASE WHEN verdict IS told THEN excluded.verdict ELSE verdict END, told = excluded.told;
 
--- name: let_it_be
--- What was refused is parked, and not sent again by itself.
-UPDATE feedback SET told = verdict WHERE memory = :key AND actor = 'local';
+-- name: unsay
+-- What was refused is parked; here it is again as the server knows it.
+UPDATE feedback SET verdict = told WHERE memory = :key AND actor = 'local' AND told IS NOT NULL;
+
+-- name: unsay_new
+DELETE FROM feedback WHERE memory = :key AND actor = 'local' AND told IS NULL;
 
 -- name: untold
 UPDATE feedback SET told = NULL;
