@@ -320,11 +320,17 @@ def idle(folder: Path, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         worked = processor_seconds(server.process.pid) - worked
         for laptop in laptops:
             laptop.following.stop()
+            laptop.memory.close()
+        alone_seconds = given.seconds / 2
+        before = server.statements()
+        time.sleep(alone_seconds)
+        alone = (server.statements() - before) / (alone_seconds / 60)
     return f"idle_{given.laptops}", {
         "laptops": given.laptops,
         "minutes": round(minutes, 1),
         "statements": asked,
-        "statements_a_laptop_and_minute": round(asked / minutes / given.laptops, 2),
+        "statements_a_minute_of_the_server_alone": round(alone, 1),
+        "statements_a_laptop_and_minute": round((asked / minutes - alone) / given.laptops, 2),
         "processor_ms_a_laptop_and_minute": round(1000 * worked / minutes / given.laptops, 2),
     }
 

@@ -1,5 +1,8 @@
 """Real processes: a server, laptops that write and exchange through a bad line, and kill -9 of all of them.
 
+With `--postgres` the server's store is PostgreSQL, which is killed too. With `--small-disk` the server's store lies on
+a disk of 24 MB (root must mount it), which is filled up now and then.
+
 `python -m soak.syncing.processes --kills 200` ends with what must hold: every acknowledged word is on the server or was
 purged, every laptop equals what its user may read, doctor is clean.
 """
@@ -30,6 +33,9 @@ USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": F
 # Of the line between laptops and server: how often a connection breaks, and how much it lets through before.
 BREAKS = 0.15
 MOST_BYTES = 20_000
+SMALL_DISK_MB = 24
+# What doctor finds that is no matter of sync, or is meant to be.
+UNRELATED = ("sync", "room on disk", "memory of postgresql", "standbys")
 
 WRITER = """
 import random, sys, time
@@ -38,7 +44,7 @@ write_for_ever(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
 """
 
 
-def open_store(path: Path, **more: Any) -> Trivet:
+def open_store(path: Path | str, **more: Any) -> Trivet:
     return Trivet.open(path, background=False, **USUAL, **more)
 
 
@@ -115,12 +121,36 @@ class BadLine:
                     one.shutdown(socket.SHUT_RDWR)
 
 
+class SmallDisk:
+    """A disk of its own that can be filled to the last byte."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_MB}m", "tmpfs", str(folder)], check=True)
+
+    def full_for(self, seconds: float) -> None:
+        ballast = self.folder / "ballast"
+        try:
+            with ballast.open("wb", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(b"\0" * 4096)
+            time.sleep(seconds)
+        finally:
+            ballast.unlink()
+
+    def remove(self) -> None:
+        subprocess.run(["umount", "-l", str(self.folder)], check=True)
+
+
 class Team:
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, disk: SmallDisk | None = None, postgres: Any = None) -> None:
         self.folder = folder
         self.random = random.Random(seed)
         self.seed = seed
-        with open_store(folder / "server.db") as server:
+        self.disk, self.postgres = disk, postgres
+        self.store = postgres.database() if postgres else str((disk.folder if disk else folder) / "server.db")
+        with open_store(self.store) as server:
             for user in ("ana", "bo"):
                 server.engine.store.accounts.add_user(user, "writer")
             from trivet.memory.accounts import make_key
@@ -141,7 +171,7 @@ class Team:
         return self.folder / f"{name}.db"
 
     def start_server(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "trivet.cli", "--path", str(self.folder / "server.db"), "serve"]
+        words = [sys.executable, "-m", "trivet.cli", "--path", self.store, "serve"]
         log = (self.folder / "server.log").open("ab")
         environment = {**os.environ, "TRIVET_EMBEDDER": "none", "TRIVET_CHANGES": "off",
                        "TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}  # fmt: skip
@@ -154,7 +184,15 @@ class Team:
         return subprocess.Popen([*words, str(self.seed)], stdout=log, stderr=log)
 
     def kill_one(self) -> str:
-        name, user = self.random.choice((*LAPTOPS, ("server", "")))
+        others = [("server", "")] + [("disk", "")] * bool(self.disk) + [("database", "")] * bool(self.postgres)
+        name, user = self.random.choice((*LAPTOPS, *others))
+        if name == "disk":
+            assert self.disk is not None
+            self.disk.full_for(self.random.uniform(0.5, 3.0))
+            return name
+        if name == "database":
+            self.postgres.restart()  # without a word, as in a crash
+            return name
         process = self.server if name == "server" else self.writers[name]
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -176,19 +214,20 @@ class Team:
 
     def check(self) -> dict[str, Any]:
         words = [word for name, _ in LAPTOPS for word in (self.folder / f"{name}.words").read_text().split()]
-        with open_store(self.folder / "server.db") as server:
+        with open_store(self.store) as server:
             rows = server.engine.store.feed.database.read().execute(
                 "SELECT snapshot FROM revision UNION ALL SELECT snapshot FROM branch"
             )
             served = "\n".join(row[0] for row in rows)
-            trouble = [finding.check for finding in server.doctor() if not finding.ok]
+            trouble = [f.check for f in server.doctor() if not f.ok and f.check not in UNRELATED]
         parked, level = "", []
         for name, _ in LAPTOPS:
             with open_store(self.path(name)) as laptop:
                 parked += "\n".join(str(one.said) for one in verbs.refused(laptop.engine))
                 level.append(verbs.verify(laptop.engine).level)
-                trouble += [f.check for f in laptop.doctor() if not f.ok and f.check not in ("sync", "room on disk")]
-        pushes = (self.folder / "server.log").read_text().count('"route":"/v1/sync/push"')
+                trouble += [f.check for f in laptop.doctor() if not f.ok and f.check not in UNRELATED]
+        log = (self.folder / "server.log").read_text()
+        pushes = log.count('"route":"/v1/sync/push"')
         lost = [word for word in words if word not in served and word not in parked]
         return {
             "words": len(words),
@@ -197,6 +236,7 @@ class Team:
             "doctor": trouble,
             "connections_cut": self.line.cut,
             "pushes": pushes,
+            "refused_for_want_of_room": log.count('"status":507') + log.count('"status":503'),
         }
 
     def end(self) -> None:
@@ -215,19 +255,30 @@ def until(act: Any, seconds: float = 60.0) -> Any:
             time.sleep(0.1)
 
 
+def _postgres() -> Any:
+    from support.postgres_server import PostgresServer
+
+    return PostgresServer()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m soak.syncing.processes", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=3.0, help="the longest time between two kills, in seconds")
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--small-disk", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         os.environ["TRIVET_CONFIG"] = f"{folder}/settings/trivet.toml"
-        team = Team(Path(folder), given.seed)
+        disk = SmallDisk(Path(folder) / "disk") if given.small_disk else None
+        postgres = _postgres() if given.postgres else None
+        team = Team(Path(folder), given.seed, disk, postgres)
         killed: dict[str, int] = {}
         try:
             for _ in range(given.kills):
-                time.sleep(team.random.uniform(1.0, 3.0))  # a Python takes a second to begin
+                time.sleep(team.random.uniform(1.0, given.pause))  # a Python takes a second to begin
                 name = team.kill_one()
                 killed[name] = killed.get(name, 0) + 1
             team.come_to_rest()
@@ -235,6 +286,12 @@ def main() -> int:
         finally:
             for process in (*team.writers.values(), team.server):
                 process.kill()
+                process.wait()
+            if disk:
+                disk.remove()
+            if postgres:
+                postgres.stop()
+                postgres.remove()
     held = not found["lost"] and all(found["level"]) and not found["doctor"]
     result = {**manifest("soak.syncing.processes"), "kills": killed, "held": held, **found}
     print(json.dumps(result))

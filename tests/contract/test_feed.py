@@ -69,6 +69,10 @@ def test_whoever_loses_a_memory_is_told_once(store: Store) -> None:
     lost = events(store, "bo", known)
     assert {event.id for event in lost} == {shared.id, tagged.id}
     assert all(event.purged is None for event in lost)
+    with store.feed.snapshot() as connection:
+        concerned = store.feed.concerned(connection, known)
+    assert concerned is not None
+    assert concerned.keys() == {"ana", "bo"}
 
 
 def test_forgetting_and_hiding_take_a_memory_from_its_readers(store: Store) -> None:

@@ -16,8 +16,10 @@ import trivet as trivet_package
 from support.command_line import CommandLine
 from support.resident_home import PATIENCE, Home, stopped
 from support.waiting import LIMIT_SECONDS
+from trivet import Trivet
 from trivet.cli.resident_control import asked_status
 from trivet.serve.resident.connect import is_warm
+from trivet.sync.join import join
 
 PORT = "The staging database listens on port 6543."
 QUESTION = "which port does the staging database listen on?"
@@ -200,4 +202,9 @@ def test_status_for_people(home: Home, trivet: CommandLine) -> None:
     log.parent.mkdir(parents=True)
     log.write_text("1790000000 prompt no answer within 5 ms\nnot a row\n")
     assert trivet("status").out.count("no answer within 5 ms") == 1
-    assert json.loads(trivet("status", "--json").out)["hook_failures"]["moments"] == {"prompt": 1}
+    with Trivet.open(home.store, embedder="none", background=False) as store:
+        join(store.engine, "http://server", "ana")
+    status = json.loads(trivet("status", "--json").out)
+    assert status["hook_failures"]["moments"] == {"prompt": 1}
+    assert (status["sync"]["server"], status["sync"]["waiting"]) == ("http://server", 0)
+    assert "http://server as ana; the server was never reached; 0 operations wait" in trivet("status").out
