@@ -33,6 +33,7 @@ SECRET = "secretcanary"
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 # Another one, which is stored raw: on a server whose guard was off, until its owner redacts it.
 RAW = "xoxb-" + "123456789012-1234567890123-A1b2C3d4E5f6G7h8I9j0K1l2"
+RAW_EVERY = 7  # of so many histories one begins with it
 YEARS = (2016, 2026, 2036)
 SCOPES = ("default", "work", "work/plans")
 # Ids that several machines make of the same name, as with a vault's files.
@@ -104,6 +105,8 @@ class World:
             try:
                 if self.begins:
                     self.begin()
+                if self.seed % RAW_EVERY == RAW_EVERY - 1:
+                    self.leave_raw()
                 for number in self.steps:
                     self.random.seed(f"{self.seed} {number}")
                     self.step()
@@ -125,6 +128,13 @@ class World:
                 laptop.trivet.share(id=ids[0], user=other, permission="write")
                 laptop.trivet.share(id=ids[1], user=other, permission="read")
                 laptop.trivet.link(ids[0], "see-also", ids[1])
+        self.come_to_rest()
+
+    def leave_raw(self) -> None:
+        """On a server without a guard somebody wrote a secret down; laptops have it until its owner redacts it."""
+        for user in USERS:
+            id, trivet = trivet_id(), self.server.trivet.acting_as(caller(user))
+            unguarded(trivet).remember(f"{self.word(user, id)} the token is {RAW}", id=id)
         self.come_to_rest()
 
     def step(self) -> None:
@@ -213,8 +223,6 @@ class World:
                 trivet.remember(f"{word} {SENSITIVE}", id=id, sensitive=True)
             elif chance > 0.9:
                 trivet.remember(f"{word} the token is {TOKEN}", id=id)
-            elif chance > 0.85 and trivet.engine.caller is not None:
-                unguarded(trivet).remember(f"{word} the token is {RAW}", id=id, scope=scope)
             else:
                 trivet.remember(f"{word} was said.", id=id, scope=scope)
         except TrivetError:
