@@ -361,17 +361,17 @@ def test_a_full_disk_on_either_side_loses_nothing(laptop: Laptop, server: Served
     sync(ana)
     full = second.engine.store.feed.database.read()
     pages = full.execute("PRAGMA page_count").fetchone()[0]
-    for number in range(30):
-        ana.remember(f"number {number} " + "with many words " * 200)
+    for number in range(12):
+        ana.remember(f"number {number} " + "with many words " * 300)
     sync(ana)
     full.execute(f"PRAGMA max_page_count = {pages + 5}")
     with pytest.raises(StoreError, match="full"):
         sync(second)
-    assert second.list().total < 31
+    assert second.list().total < 13
     full.execute("PRAGMA max_page_count = 1000000")
     sync(second)
     assert verbs.verify(second.engine).level
-    assert second.list().total == 31
+    assert second.list().total == 13
 
 
 def test_sensitive_memories_travel_where_both_sides_allow_it(tmp_path: Path, laptop: Laptop, server: Served) -> None:

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(made)
 
 
-@pytest.mark.parametrize("seed", [1, 26, 43, 51])
+@pytest.mark.parametrize("seed", [1, 13, 26])
 def test_a_history_ends_with_everything_in_its_place(seed: int, folder: Path, team: dict[str, Path]) -> None:
     world = World(seed, folder, team, STEPS)
     world.looks_closely = 1.0
