@@ -205,7 +205,6 @@ def test_a_server_that_was_put_back_gets_everything_again(laptop: Laptop, server
     assert verbs.verify(second.engine).level
 
 
-@ON_BOTH
 def test_a_laptop_holds_some_scopes_alone(laptop: Laptop, server: Served) -> None:
     ana, part = laptop("a", "ana"), laptop("p", "ana", scopes=["work"])
     plan = ana.remember("The plan is bold.", scope="work/plans").id
