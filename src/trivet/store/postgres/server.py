@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,8 @@ VECTOR_BYTES = 512 * 2**20
 # How old the answer of a standby may be.
 REPLICA_LAG_SECONDS = 5.0
 
+# Every database has one of this name, so that it says nothing of where it lives.
+FIRST_TENANT = "default"
 # Under this name, which no tenant can have, a database keeps what concerns all of it.
 WHOLE = "*"
 
@@ -113,8 +115,11 @@ class Server:
     def as_tenant(self, tenant: str) -> Iterator[Connection]:
         """A transaction for a tenant whatever its standing here."""
         with self.errors(), self.connection() as connection, connection.transaction():
-            connection.execute(QUERIES("cells")["enter"], {"tenant": tenant})
+            connection.execute(QUERIES("cells")["enter"], self.entering(tenant))
             yield connection
+
+    def entering(self, tenant: str) -> Mapping[str, str]:
+        return {"tenant": tenant, "patience": f"{round(self.patience * 1000)}ms"}
 
     def standing(self, tenant: str) -> Standing | None:
         with self.as_tenant(tenant) as connection:
@@ -141,7 +146,7 @@ class Server:
 
     def claim(self, tenant: str) -> None:
         """Before a tenant is made here: raises where the directory knows it elsewhere."""
-        if self._directory is None:
+        if self._directory is None or tenant == FIRST_TENANT:
             return
         with self._listing(tenant) as connection:
             connection.execute(QUERIES("cells")["claim"], {"cell": self.cell, "address": self.address})

@@ -12,7 +12,6 @@ from trivet.errors import Moved, Moving, StoreError
 from trivet.store.relational.database import Connection, Database, Transaction, WriteTransaction
 from trivet.store.relational.queries import Queries
 
-
 MOVING_FOR_USERS = "The memories are being moved to another database. Nothing was written; try again in some seconds."
 
 

@@ -14,6 +14,7 @@ from trivet.errors import Conflict, StoreError
 from trivet.store.postgres.cells.side import SQL, Arriving, Side, arriving, encoded
 from trivet.store.postgres.cells.tables import Parent, Table, tables
 from trivet.store.postgres.connection_pool import Connection
+from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.erase import MARK
 from trivet.store.postgres.server import TIMELINE
 from trivet.store.relational.database import ERASING
@@ -23,7 +24,7 @@ PORTION = 2_000
 
 Models = Mapping[int, int]
 Counts = Mapping[int, int]
-Told = Callable[[str], None]
+Told = Callable[[str, str], None]  # a stage, and how far it is
 
 
 class GivenUp(Conflict):
@@ -49,14 +50,16 @@ def copy_all(source: Side, target: Side, move: str, told: Told) -> None:
         first = done.after if table.name == done.table else None
         for after, up_to in _portions(source, table, first):
             _copy_portion(source, target, move, table, after, up_to)
-            told(f"{table.name} up to {up_to}" if up_to is not None else table.name)
+            told("copying", f"{table.name} up to {up_to}" if up_to is not None else table.name)
     with target.transaction() as connection:
         _note(connection, msgspec.structs.replace(_locked(connection, move), copied=True))
 
 
 def _portions(source: Side, table: Table, first: int | None) -> Iterator[tuple[int | None, int | None]]:
     if table.number is None:
-        yield None, None
+        with source.transaction() as connection:
+            if connection.execute(f"SELECT 1 FROM {table.name} LIMIT 1").fetchone():
+                yield None, None
         return
     with source.transaction() as connection:
         row = connection.execute(f"SELECT min({table.number}), max({table.number}) FROM {table.name}").fetchone()
@@ -65,10 +68,8 @@ def _portions(source: Side, table: Table, first: int | None) -> Iterator[tuple[i
         yield after, after + PORTION
 
 
-def _copy_portion(
-    source: Side, target: Side, move: str, table: Table, after: int | None, up_to: int | None
-) -> None:
-    """Rows that are there already stay, and those whose parent has not come wait: both changed since, and come later."""
+def _copy_portion(source: Side, target: Side, move: str, table: Table, after: int | None, up_to: int | None) -> None:
+    """Rows that are there already stay, and those whose parent has not come wait: both changed, and come later."""
     between = "true" if after is None else f"{table.number} > {after} AND {table.number} <= {up_to}"
     with source.transaction() as reading, target.transaction() as writing:
         done = _locked(writing, move)
@@ -95,22 +96,24 @@ def catch_up(source: Side, target: Side, move: str, freeze: int = 0, renew: Call
         since = done.watermark if done.life == life else ""
         models = _match_models(reading, writing)
         every = tables(reading)
-        came, counts = 0, {}
+        came, counts, gone = {}, {}, 0
         for table in every:
-            came += _bring(reading, writing, table, f"{table.within} AND {_changed_since(since)}", models)
+            changed = f"{table.within} AND {_changed_since(since)}"
+            came[table.name] = _bring(reading, writing, table, changed, models)
             counts[table.name] = _counts(reading, table)
             renew()
         for table in reversed(every):
-            came += _delete(reading, writing, table, counts[table.name], models)
+            gone += _delete(reading, writing, table, counts[table.name], models)
         _drop_models(reading, writing)
         for table in every:
-            _put(writing, table)
+            if came[table.name]:
+                _put(writing, table)
         if freeze:
             for table in every:
                 renew()
                 _check_counts(table, counts[table.name], _counts(writing, table))
         _note(writing, msgspec.structs.replace(done, watermark=watermark, life=life, complete=freeze))
-    return came
+    return gone + sum(came.values())
 
 
 def _arrival(target: Side, move: str) -> Arriving:
@@ -231,8 +234,7 @@ def _note_erasing(connection: Connection) -> None:
     """What was purged at the old home after it was copied must go from the files here, too."""
     row = connection.execute(MARK).fetchone()
     assert row is not None
-    query = "INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value"
-    connection.execute(query, (ERASING, row[0]))
+    connection.execute(QUERIES("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
 
 
 def _put(connection: Connection, table: Table) -> None:

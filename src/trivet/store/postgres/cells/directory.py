@@ -1,4 +1,4 @@
-"""The directory: which cell each tenant lives in. It is where a server looks first; the cells themselves have the say."""
+"""The directory: which cell each tenant lives in. Servers look there first; the cells themselves have the say."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Directory:
         """A transaction in which one tenant's entry is seen."""
         try:
             with self._pool.connection() as connection, connection.transaction():
-                connection.execute(QUERIES("cells")["enter"], {"tenant": tenant})
+                waits = f"{round(self._patience * 1000)}ms"
+                connection.execute(QUERIES("cells")["enter"], {"tenant": tenant, "patience": waits})
                 yield connection
         except psycopg.Error as error:
             raise StoreError(f"The directory: {explain(error, self._name, self._patience)}") from error

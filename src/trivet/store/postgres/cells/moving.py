@@ -2,8 +2,8 @@
 
 One row decides who may write: the tenant's row in its old home. Until it says `moved`, the old home is the home; from
 that commit on the new one is. Everything before can be done again or given up, everything after is finished by whoever
-comes next, be it this command or a server that follows the tenant. Each step looks at both rows first, so a process that
-was killed anywhere is followed by one that goes on from there.
+comes next, be it this command or a server that follows the tenant. Each step looks at both rows first, so a process
+that was killed anywhere is followed by one that goes on from there.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def move(server: Server, new: Server, tenant: str, told: Told) -> str:
         leave = _begin(source, target)
         if leave is not None:
             _arrive(source, target, leave)
-            told("copying")
+            told("copying", "")
             copy_all(source, target, leave.id, told)
             _catch_up(source, target, leave, told)
             _switch(source, target, leave.id, told)
-        told("finishing")
+        told("finishing", "")
         _finish(source, target)
     server.list_home(tenant, new.cell, new.address)
     return new.address
@@ -60,7 +60,7 @@ def abandon(server: Server, new: Server | None, tenant: str, told: Told) -> None
         if row is not None and row["standing"] != "arriving":
             connection.execute(SQL["give_up"])
     if new is not None:
-        told("removing the copy")
+        told("removing the copy", "")
         _clear(Side(new, tenant), server.cell)
 
 
@@ -158,7 +158,7 @@ def _catch_up(source: Side, target: Side, leave: Leaving, told: Told) -> None:
     for round in range(MOST_ROUNDS):
         begun = time.monotonic()
         rows = catch_up(source, target, leave.id)
-        told(f"catching up: {rows} rows in round {round + 1}")
+        told("catching up", f"{rows} rows in round {round + 1}")
         if time.monotonic() - begun < SOON_SECONDS:
             return
 
@@ -166,7 +166,7 @@ def _catch_up(source: Side, target: Side, leave: Leaving, told: Told) -> None:
 def _switch(source: Side, target: Side, move: str, told: Told) -> None:
     """Nobody writes from the freeze to the switch. Where it fails, the old home is thawed at once."""
     leave = _freeze(source, move)
-    told("frozen")
+    told("frozen", "")
     try:
         catch_up(source, target, move, leave.freeze, lambda: _stay_frozen(source, leave))
         _count_on(source, target, leave)
@@ -177,7 +177,7 @@ def _switch(source: Side, target: Side, move: str, told: Told) -> None:
         with suppress(StoreError):  # if it cannot be reached, the next writer thaws it when its time is over
             _thaw(source, leave)
         raise
-    told("switched")
+    told("switched", "")
 
 
 def _freeze(source: Side, move: str) -> Leaving:
@@ -215,7 +215,7 @@ def _thaw(source: Side, leave: Leaving) -> None:
 
 
 def _count_on(source: Side, target: Side, leave: Leaving) -> None:
-    """The numbers of the tenant's row go on where they were; laptops learn by a new epoch that the server is another."""
+    """The numbers of the tenant's row go on; laptops learn by a new epoch that the server is another."""
     with source.transaction() as reading, target.transaction() as writing:
         row = reading.execute(SQL["lock"]).fetchone()
         came = arriving(writing.execute(SQL["lock"]).fetchone())

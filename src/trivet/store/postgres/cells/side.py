@@ -60,7 +60,7 @@ class Side:
         with self.server.errors(), self.server.connection() as connection, connection.transaction():
             if isolated:
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            connection.execute(SQL["enter"], {"tenant": self.tenant})
+            connection.execute(SQL["enter"], self.server.entering(self.tenant))
             yield connection
 
     def row(self) -> Row | None:

@@ -1,13 +1,15 @@
 """What of a tenant moves: the rows of every table that has tenants, found in the database itself, so none is forgotten.
 
 Copied as they are: all that users wrote or that belongs to it (memories, revisions, links, shares, accounts, keys,
-secrets as they are sealed, the audit record, proposals, feedback, what laptops need), and what is derived but costs much
-to make (vectors, graph, fingerprints) or is queued. Made anew: postings, out of `lexical`, and an index over many vectors.
+secrets as they are sealed, the audit record, proposals, feedback, what laptops need), and what is derived but costs
+much to make (vectors, graph, fingerprints) or is queued. Made anew: postings, out of `lexical`, and an index over many
+vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -55,7 +57,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 def tables(connection: Connection) -> list[Table]:
     """In the order in which they refer to each other."""
-    found = [_table(row) for row in connection.execute(SQL["tables"]) if row["name"] not in NOT_COPIED]
+    rows = [dict(zip(row.places, row, strict=True)) for row in connection.execute(SQL["tables"])]
+    found = [_table(row) for row in rows if row["name"] not in NOT_COPIED]
     ordered: list[Table] = []
     while found:
         names = {one.name for one in found}
@@ -66,7 +69,7 @@ def tables(connection: Connection) -> list[Table]:
     return ordered
 
 
-def _table(row: Mapping[str, Sequence[str]]) -> Table:
+def _table(row: Mapping[str, Any]) -> Table:
     name = str(row["name"])
     own = NUMBERED_HERE.get(name)
     key = own or tuple(one for one in row["key"] if one != "tenant")
@@ -76,7 +79,7 @@ def _table(row: Mapping[str, Sequence[str]]) -> Table:
         columns=tuple(one for one in row["columns"] if one not in left_out),
         key=key,
         number=next((one for one in ("memory", key[0]) if one in key and one in row["numbers"]), None),
-        parents=tuple(_parent(one) for one in row["parents"]),  # type: ignore[arg-type]  # JSON, read by the driver
+        parents=tuple(_parent(one) for one in row["parents"]),
     )
 
 

@@ -1,6 +1,7 @@
 -- name: enter
 -- Whatever the tenant's standing: for those who move it.
-SELECT set_config('trivet.tenant', :tenant, true), set_config('trivet.viewer', '', true);
+SELECT set_config('trivet.tenant', :tenant, true), set_config('trivet.viewer', '', true),
+       set_config('lock_timeout', :patience, true);
 
 -- name: name_cell
 INSERT INTO meta (name, value) VALUES ('cell', gen_random_uuid()::text) ON CONFLICT DO NOTHING;
