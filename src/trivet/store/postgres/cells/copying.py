@@ -7,6 +7,7 @@ writes to the old home has to take part, and none can be forgotten. What was del
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -16,11 +17,14 @@ from trivet.store.postgres.cells.tables import Parent, Table, tables
 from trivet.store.postgres.connection_pool import Connection
 from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.erase import MARK
+from trivet.store.postgres.erase import TABLES as WITH_WORDS
 from trivet.store.postgres.server import TIMELINE
 from trivet.store.relational.database import ERASING
 
 # So many keys are copied in one transaction: some megabytes.
 PORTION = 2_000
+# The bytes of a binary COPY without rows: 11 of signature, two numbers, and the mark of its end.
+NO_ROWS = 21
 
 Models = Mapping[int, int]
 Counts = Mapping[int, int]
@@ -74,14 +78,14 @@ def _copy_portion(source: Side, target: Side, move: str, table: Table, after: in
     with source.transaction() as reading, target.transaction() as writing:
         done = _locked(writing, move)
         models = _match_models(reading, writing)
-        _bring(reading, writing, table, f"{table.within} AND {between}", models)
-        columns = table.listed(table.columns)
-        known = " AND ".join(["true", *(_has_parent(parent) for parent in table.parents)])
-        writing.execute(
-            f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {_come(table)} AS c WHERE {known} "
-            "ON CONFLICT DO NOTHING"
-        )
-        _make_postings(writing, table)
+        if _bring(reading, writing, table, f"{table.within} AND {between}", models):
+            columns = table.listed(table.columns)
+            known = " AND ".join(["true", *(_has_parent(parent) for parent in table.parents)])
+            writing.execute(
+                f"INSERT INTO {table.name} ({columns}) SELECT {columns} FROM {_come(table)} AS c WHERE {known} "
+                "ON CONFLICT DO NOTHING"
+            )
+            _make_postings(writing, table)
         _note(writing, msgspec.structs.replace(done, table=table.name, after=up_to or 0))
 
 
@@ -103,11 +107,13 @@ def catch_up(source: Side, target: Side, move: str, freeze: int = 0, renew: Call
             counts[table.name] = _counts(reading, table)
             renew()
         for table in reversed(every):
-            gone += _delete(reading, writing, table, counts[table.name], models)
+            gone += _delete(reading, writing, table, counts[table.name], models, bool(came[table.name]))
         _drop_models(reading, writing)
         for table in every:
             if came[table.name]:
                 _put(writing, table)
+        if gone or any(came.get(name) for name in WITH_WORDS):
+            _note_erasing(writing)
         if freeze:
             for table in every:
                 renew()
@@ -154,31 +160,35 @@ def _come(table: Table) -> str:
 
 
 def _bring(reading: Connection, writing: Connection, table: Table, condition: str, models: Models) -> int:
-    """Rows of the source into a table of this transaction alone."""
-    _make_temporary(writing, _come(table), table, table.columns)
-    columns = table.listed(table.columns, models)
-    rows = _carry(reading, writing, f"SELECT {columns} FROM {table.name} WHERE {condition}", _come(table))
-    if "model" in table.columns:  # of a model that came after the models were read
+    """Rows of the source into a table of this transaction alone, which is made if there are any."""
+    rows = _carry(reading, writing, table, table.columns, condition, models, _come(table))
+    if rows and "model" in table.columns:  # of a model that came after the models were read
         writing.execute(f"DELETE FROM {_come(table)} WHERE model IS NULL")
     return rows
 
 
-def _make_temporary(connection: Connection, name: str, table: Table, columns: Sequence[str]) -> None:
-    connection.execute(
-        f"CREATE TEMP TABLE {name} ON COMMIT DROP AS SELECT {table.listed(columns)} FROM {table.name} WITH NO DATA"
-    )
-
-
-def _carry(reading: Connection, writing: Connection, query: str, into: str) -> int:
-    with (
-        reading.cursor() as out,
-        out.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows,
-        writing.cursor() as taken,
-    ):
-        with taken.copy(f"COPY {into} FROM STDIN (FORMAT binary)") as copy:
-            for data in rows:
-                copy.write(data)
-        return taken.rowcount
+def _carry(
+    reading: Connection,
+    writing: Connection,
+    table: Table,
+    columns: Sequence[str],
+    condition: str,
+    models: Models,
+    into: str,
+) -> int:
+    query = f"SELECT {table.listed(columns, models)} FROM {table.name} WHERE {condition}"
+    with reading.cursor() as out, out.copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as rows:
+        first, second = rows.read(), rows.read()
+        if not second and len(first) <= NO_ROWS:
+            return 0
+        writing.execute(
+            f"CREATE TEMP TABLE {into} ON COMMIT DROP AS SELECT {table.listed(columns)} FROM {table.name} WITH NO DATA"
+        )
+        with writing.cursor() as taken:
+            with taken.copy(f"COPY {into} FROM STDIN (FORMAT binary)") as copy:
+                for data in chain((first, second), rows) if second else (first,):
+                    copy.write(data)
+            return taken.rowcount
 
 
 def _changed_since(watermark: str) -> str:
@@ -199,39 +209,30 @@ def _check_counts(table: Table, wanted: Counts, found: Counts) -> None:
         )
 
 
-def _delete(reading: Connection, writing: Connection, table: Table, wanted: Counts, models: Models) -> int:
+def _delete(reading: Connection, writing: Connection, table: Table, wanted: Counts, models: Models, came: bool) -> int:
     """What the source no longer has. What has come is counted as if it were in already: then more is too much."""
     found = dict(_counts(writing, table))
     new = (
         f"SELECT {table.bucket}, count(*) FROM {_come(table)} AS c WHERE NOT EXISTS "
         f"(SELECT 1 FROM {table.name} AS t WHERE {_same(table, 't', 'c')}) GROUP BY 1"
     )
-    for row in writing.execute(new):
+    for row in writing.execute(new) if came else ():
         found[int(row[0])] = found.get(int(row[0]), 0) + int(row[1])
     other = [bucket for bucket, count in found.items() if wanted.get(bucket, 0) != count]
     if not other:
         return 0
     among = f"{table.within} AND {table.bucket} IN ({', '.join(map(str, other))})"
-    _make_temporary(writing, f"kept_{table.name}", table, table.key)
-    keys = table.listed(table.key, models)
-    _carry(reading, writing, f"SELECT {keys} FROM {table.name} WHERE {among}", f"kept_{table.name}")
-    gone = (
-        f"DELETE FROM {table.name} AS t WHERE {among} AND NOT EXISTS "
-        f"(SELECT 1 FROM kept_{table.name} AS k WHERE {_same(table, 't', 'k')})"
-    )
+    kept = f"kept_{table.name}"
+    gone = f"DELETE FROM {table.name} AS t WHERE {among}"
+    if _carry(reading, writing, table, table.key, among, models, kept):
+        gone += f" AND NOT EXISTS (SELECT 1 FROM {kept} AS k WHERE {_same(table, 't', 'k')})"
     if table.name == "lexical":
-        writing.execute(
-            f"WITH gone AS ({gone} RETURNING memory) DELETE FROM posting WHERE memory IN (SELECT memory FROM gone)"
-        )
-        return 0
-    deleted = writing.execute(gone).rowcount
-    if table.name == "memory" and deleted:
-        _note_erasing(writing)
-    return deleted
+        gone = f"WITH gone AS ({gone} RETURNING memory) DELETE FROM posting WHERE memory IN (SELECT memory FROM gone)"
+    return writing.execute(gone).rowcount
 
 
 def _note_erasing(connection: Connection) -> None:
-    """What was purged at the old home after it was copied must go from the files here, too."""
+    """What was purged or overwritten at the old home after it was copied must go from the files here, too."""
     row = connection.execute(MARK).fetchone()
     assert row is not None
     connection.execute(QUERIES("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
