@@ -10,10 +10,14 @@ import pytest
 from contract.postgres.test_tenants import fill, tables
 from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
-from trivet.errors import Moved, Moving
+from trivet.errors import Conflict, InvalidInput, Moved, Moving
+from trivet.memory.accounts import make_key
+from trivet.serve.http.tenants import Tenants
+from trivet.settings import Settings
 from trivet.store.postgres import PostgresStore, Server
-from trivet.store.postgres.cells.moving import move
+from trivet.store.postgres.cells.moving import abandon, move
 from trivet.store.postgres.cells.removing import forget_moved
+from trivet.trivet import Trivet
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
 # What is said of where the tenant is, of its models' numbers, and of the files of one database.
@@ -102,3 +106,99 @@ def test_a_move_goes_on_wherever_it_was_stopped(server: Server, other: Server, u
     assert not any(rows(url, "acme").values())
     with pytest.raises(Moved, match="lives at"):
         PostgresStore(server, "acme")
+
+
+def test_what_a_move_refuses_and_how_it_is_given_up(server: Server, other: Server, url: str, other_url: str) -> None:
+    old = PostgresStore(server, "acme")
+    add(old, memory("our relay"))
+    again = Server(url)
+    with pytest.raises(InvalidInput, match="in already"):
+        move(server, again, "acme", quietly)
+    with pytest.raises(InvalidInput, match="no tenant nobody"):
+        move(server, other, "nobody", quietly)
+    add(PostgresStore(other, "acme"), memory("theirs"))
+    with pytest.raises(Conflict, match="of its own"):
+        move(server, other, "acme", quietly)
+    assert server.standing("acme") == other.standing("acme"), "nothing was noted"
+
+    add(PostgresStore(server, "birch"), memory("our relay"))
+    PostgresStore(other, "birch")  # as a server makes its first tenant: nobody's yet
+    with pytest.raises(Stopped):
+        move(server, other, "birch", stop_at("frozen"))
+    with pytest.raises(Conflict, match="has not moved away"):
+        forget_moved(server, other, "birch")
+    third = Server(other_url)
+    third.__dict__["cell"] = "a third"
+    with pytest.raises(Conflict, match=r"is being moved to .*--abandon"):
+        move(server, third, "birch", quietly)
+    abandon(server, other, "birch", quietly)
+    assert other.standing("birch") is None
+    assert not any(rows(other_url, "birch").values())
+    birch = PostgresStore(server, "birch")
+    add(birch, memory("written again"))
+    move(server, other, "birch", quietly)
+    with pytest.raises(Conflict, match="move it back"):
+        abandon(server, other, "birch", quietly)
+    with pytest.raises(Conflict, match="forget-moved"):
+        move(other, server, "birch", quietly)
+    forget_moved(server, other, "birch")
+    move(other, server, "birch", quietly)
+    assert len(found(birch, "relay")) == len(found(birch, "written")) == 1, "a store that was open goes on"
+    third.close()
+    again.close()
+
+
+def test_who_froze_a_tenant_and_died_holds_nobody_up_for_long(server: Server, other: Server, url: str) -> None:
+    old = PostgresStore(server, "acme")
+    add(old, memory("harbour one"))
+
+    def thawed(stage: str, detail: str) -> None:
+        """As if the move took longer than the freeze may last, and a writer came."""
+        if stage == "frozen":
+            with server.as_tenant("acme") as connection:
+                connection.execute("UPDATE tenant SET frozen_until = clock_timestamp() - interval '1 second'")
+            add(old, memory("harbour two"))
+
+    with pytest.raises(Conflict, match="did not stay frozen"):
+        move(server, other, "acme", thawed)
+    add(old, memory("harbour three"))
+    move(server, other, "acme", quietly)
+    assert len(found(PostgresStore(other, "acme"), "harbour")) == 3
+
+
+def test_servers_follow_and_finish_what_was_stopped(server: Server, other: Server, url: str, other_url: str) -> None:
+    """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
+    common = {"embedder": "none", "background": False, "directory": url, "cells": (url, other_url)}
+    settings = {one: Settings(path=one, **common) for one in (url, other_url)}
+    with Trivet.open(settings=settings[url], tenant="acme") as trivet:
+        trivet.engine.store.accounts.add_user("ana", "writer")
+        key = make_key(trivet.engine.store, "acme", "ana").text
+    houses = [Tenants(settings[one]) for one in (url, other_url)]
+    try:
+        for house in houses:
+            house.trivet(house.caller(key)).remember("The relay listens.")
+        caller = houses[0].caller(key)
+        with pytest.raises(Stopped):
+            move(server, other, "acme", stop_at("switched"))
+        with pytest.raises(Moved) as refused:
+            houses[0].trivet(caller).engine.store.memories.stats()
+        assert url not in str(refused.value)
+        assert other.address not in str(refused.value), "a user is not told where the databases are"
+        for house in reversed(houses):
+            ana = house.trivet(house.caller(key))
+            ana.remember("The relay listens on.")
+            assert ana.engine.store.feed.database.name.startswith(other.name)
+        assert len(houses[0].trivet(houses[0].caller(key)).list(limit=10).memories) == 4
+    finally:
+        for house in houses:
+            house.close()
+
+
+def test_a_tenant_that_the_directory_knows_is_made_nowhere_else(url: str, other_url: str) -> None:
+    first, second = Server(url, directory_url=url), Server(other_url, directory_url=url)
+    PostgresStore(first, "acme")
+    with pytest.raises(Moved, match=r"directory.*Nothing was made"):
+        PostgresStore(second, "acme")
+    assert second.standing("acme") is None
+    for one in (first, second):
+        one.close()
