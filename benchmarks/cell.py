@@ -37,7 +37,8 @@ AT_ONCE = 500
 SIZES = """SELECT relname, pg_total_relation_size(c.oid) FROM pg_class AS c
            WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 2 DESC"""
 PASSAGES = """INSERT INTO passage (memory, model, ordinal, start, stop, vector)
-              SELECT memory, %s, 0, 0, 300, vector::halfvec FROM unnest(%s::bigint[], %s::text[]) AS one (memory, vector)"""
+              SELECT memory, %s, 0, 0, 300, vector::halfvec
+              FROM unnest(%s::bigint[], %s::text[]) AS one (memory, vector)"""
 
 
 def main() -> None:

@@ -59,6 +59,10 @@ class Homes:
                 here = self._cell(standing.cell, standing.address)
         raise Moving(ON_ITS_WAY)
 
+    def names(self) -> list[str]:
+        """Of the databases that are open, as errors name them."""
+        return [one for server in tuple(self._open.values()) for one in (server.name, server.address)]
+
     def close(self) -> None:
         """All but the first, which is not its own."""
         with self._lock:

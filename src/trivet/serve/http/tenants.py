@@ -62,7 +62,7 @@ class Tenants:
     @contextmanager
     def using(self, caller: Caller) -> Iterator[Trivet]:
         """The caller's memory, which stays open as long as they work with it."""
-        with self._held(caller.tenant) as trivet:
+        with self._without_places(), self._held(caller.tenant) as trivet:
             yield trivet.acting_as(caller)
 
     def trivet(self, caller: Caller) -> Trivet:
@@ -101,17 +101,16 @@ class Tenants:
 
     @contextmanager
     def _without_places(self) -> Iterator[None]:
-        """Where the stores are is not for those to know who have no key yet."""
+        """Where the stores are is not for callers to know."""
         try:
             yield
         except (Moved, Moving) as error:
             raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             told = str(error)
-            server = self._shared.server
-            for place in (server.name,) if server else (str(one) for one in self._files()):
+            for place in self._homes.names() if self._homes else (str(one) for one in self._files()):
                 told = told.replace(place, "the server's store")
-            raise StoreError(told) from error
+            raise type(error)(told) from error
 
     def _files(self) -> list[Path]:
         return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]

@@ -29,6 +29,8 @@ SOON_SECONDS = 1.0
 MOST_ROUNDS = 20
 # A process that froze a tenant and died keeps its writers waiting no longer than this.
 FREEZE_SECONDS = 30.0
+# A process that lives says so so often within that time.
+RENEWALS = 6
 
 
 def move(server: Server, new: Server, tenant: str, told: Told) -> str:
@@ -168,7 +170,7 @@ def _switch(source: Side, target: Side, move: str, told: Told) -> None:
     leave = _freeze(source, move)
     told("frozen", "")
     try:
-        catch_up(source, target, move, leave.freeze, lambda: _stay_frozen(source, leave))
+        catch_up(source, target, move, leave.freeze, _Renewal(source, leave))
         _count_on(source, target, leave)
         with source.transaction() as connection:
             _check_frozen(connection, leave)
@@ -201,10 +203,21 @@ def _check_frozen(connection: Connection, leave: Leaving) -> None:
         )
 
 
-def _stay_frozen(source: Side, leave: Leaving) -> None:
-    with source.transaction() as connection:
-        _check_frozen(connection, leave)
-        connection.execute(SQL["stay_frozen"], {"seconds": FREEZE_SECONDS})
+class _Renewal:
+    """Keeps the tenant frozen while the last copy takes long. Called now and then."""
+
+    def __init__(self, source: Side, leave: Leaving) -> None:
+        self._source = source
+        self._leave = leave
+        self._last = time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._last < FREEZE_SECONDS / RENEWALS:
+            return
+        with self._source.transaction() as connection:
+            _check_frozen(connection, self._leave)
+            connection.execute(SQL["stay_frozen"], {"seconds": FREEZE_SECONDS})
+        self._last = time.monotonic()
 
 
 def _thaw(source: Side, leave: Leaving) -> None:
