@@ -169,8 +169,8 @@ Each database is a cell with tenants of its own. docs/scale.md tells how many of
 
 \b
 Example:
-  trivet --path postgresql://trivet@db1/trivet tenant show acme
-  trivet --path postgresql://trivet@db1/trivet tenant move acme --to postgresql://trivet@db2/trivet
+  trivet tenant show acme --path postgresql://trivet@db1/trivet
+  trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet
 """
 
 GROUP_HELP = {

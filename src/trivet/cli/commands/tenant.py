@@ -36,7 +36,7 @@ TOLD_EVERY_SECONDS = 1.0
     "by themselves, keys stay good, and laptops that sync go on. Stopped or killed anywhere, the same command goes on "
     "where it was. Before the switch --abandon gives the move up. The old copy stays, closed, until `trivet tenant "
     "forget-moved`. --path names the database where the tenant is now.",
-    example="trivet --path postgresql://trivet@db1/trivet tenant move acme --to postgresql://trivet@db2/trivet",
+    example="trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
 )
 def move_tenant(
     session: Session,
@@ -64,7 +64,7 @@ def move_tenant(
 @command(
     "tenant show",
     "Show whether a tenant is at home in this database, and how far its move is.",
-    example="trivet --path postgresql://trivet@db1/trivet tenant show acme",
+    example="trivet tenant show acme --path postgresql://trivet@db1/trivet",
 )
 def show_tenant(session: Session, tenant: TenantArgument) -> None:
     with _servers(session, tenant) as (_, server, _stack):
@@ -84,7 +84,7 @@ def show_tenant(session: Session, tenant: TenantArgument) -> None:
     "Remove the copy that a moved tenant left in its old database.",
     more="Only after a move is done, and only if its new home has it. The tenant's row stays and says where it went. "
     "The new home is one that the setting `cells` names, or given with --to.",
-    example="trivet --path postgresql://trivet@db1/trivet tenant forget-moved acme --to postgresql://trivet@db2/trivet",
+    example="trivet tenant forget-moved acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet",
 )
 def forget_moved(session: Session, tenant: TenantArgument, to: ToOption = "") -> None:
     from trivet.store.postgres.cells import removing
