@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import statistics
@@ -33,25 +34,30 @@ MOST_KILLS = 3
 def main(given: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m soak.cells", description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no further round after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(given)
-    result = {**manifest("soak.cells"), **campaign(options.rounds, options.seed)}
+    result = {**manifest("soak.cells"), **campaign(options.rounds, options.seed, options.seconds)}
     print(json.dumps(result, indent=1))
     if options.out:
         options.out.write_text(json.dumps(result, indent=1) + "\n")
     return 1 if result["violations"] else 0
 
 
-def campaign(rounds: int, seed: int) -> dict[str, Any]:
+def campaign(rounds: int, seed: int, seconds: float = math.inf) -> dict[str, Any]:
     began = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that nothing stays behind
     with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         os.environ["TRIVET_CONFIG"] = f"{folder}/settings/trivet.toml"
         world = World(Path(folder), seed)
-        counts, frozen, violations = Counts(), [], []
+        counts = Counts()
+        frozen: list[float] = []
+        violations: list[str] = []
         try:
-            for number in range(rounds):
+            done = 0
+            while done < rounds and time.monotonic() - began < seconds:
+                number, done = done, done + 1
                 stage = STAGES[number % len(STAGES)]
                 violations += Round(world, counts, frozen).run(world.random.randint(1, MOST_KILLS), stage)
                 _sync(world)
@@ -61,7 +67,7 @@ def campaign(rounds: int, seed: int) -> dict[str, Any]:
                 writer.join()
             violations += _check(world)
             return {
-                "rounds": rounds,
+                "rounds": done,
                 "seed": seed,
                 "seconds": round(time.monotonic() - began),
                 "counts": dict(sorted(counts.items())),

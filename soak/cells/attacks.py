@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from trivet.store.postgres import Server
 from trivet.store.postgres.cells.moving import move
 from trivet.store.postgres.migrate import SCHEMA_VERSION, migrate
 
+# Where a cluster of this run has its socket.
+_FOLDER = re.compile(r"/[\w/.-]*trivet-pg-\w+")
 MEMORIES = 400
 DISK = "64m"
 # Beside an empty database of ours: the rows of the tenant do not fit into it.
@@ -189,7 +192,7 @@ def _error(act: Callable[[], Any]) -> str:
     try:
         act()
     except TrivetError as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {_FOLDER.sub('HOST', str(error))}"
     return ""
 
 

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,6 +34,9 @@ USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": F
 FIRST = {"birch": 300, "cedar": 2_100}
 PATIENCE_SECONDS = 300.0
 SYLLABLES = "ka lo mi ne ru sa to vi bar den fil gon hem jor kal lum".split()
+
+
+T = TypeVar("T")
 
 
 class Noted(msgspec.Struct):
@@ -135,7 +140,7 @@ class World:
         found = []
         for url in self.urls:
             server = Server(url)
-            found.append(patiently(lambda server=server: server.standing(tenant)))  # type: ignore[misc]
+            found.append(patiently(partial(server.standing, tenant)))
             server.close()
         return found
 
@@ -150,13 +155,13 @@ class World:
             cluster.remove()
 
 
-def patiently(act: Any, *others: type[BaseException]) -> Any:
+def patiently(act: Callable[[], T], *others: type[Exception]) -> T:
     last = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             return act()
-        except (StoreError, *others):
-            if time.monotonic() > last:
+        except Exception as error:
+            if not isinstance(error, (StoreError, *others)) or time.monotonic() > last:
                 raise
             time.sleep(0.1)
 

@@ -168,8 +168,10 @@ def test_who_froze_a_tenant_and_died_holds_nobody_up_for_long(server: Server, ot
 
 def test_servers_follow_and_finish_what_was_stopped(server: Server, other: Server, url: str, other_url: str) -> None:
     """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
-    common = {"embedder": "none", "background": False, "directory": url, "cells": (url, other_url)}
-    settings = {one: Settings(path=one, **common) for one in (url, other_url)}
+    settings = {
+        one: Settings(path=one, embedder="none", background=False, directory=url, cells=(url, other_url))
+        for one in (url, other_url)
+    }
     with Trivet.open(settings=settings[url], tenant="acme") as trivet:
         trivet.engine.store.accounts.add_user("ana", "writer")
         key = make_key(trivet.engine.store, "acme", "ana").text

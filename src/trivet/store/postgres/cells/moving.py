@@ -8,6 +8,7 @@ that was killed anywhere is followed by one that goes on from there.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,9 +25,9 @@ from trivet.store.postgres.server import Server
 from trivet.store.relational.changes import MODELS
 from trivet.store.relational.feed import SYNC, ServerState
 
-# The tenant is frozen once what is left was brought so quickly; after so many rounds in any case.
+# The tenant is frozen once what was left was brought so quickly, or hardly more quickly than the round before.
 SOON_SECONDS = 1.0
-MOST_ROUNDS = 20
+WORTH_ANOTHER = 0.7
 # A process that froze a tenant and died keeps its writers waiting no longer than this.
 FREEZE_SECONDS = 30.0
 # A process that lives says so so often within that time.
@@ -157,12 +158,16 @@ def _arrive(source: Side, target: Side, leave: Leaving) -> None:
 
 
 def _catch_up(source: Side, target: Side, leave: Leaving, told: Told) -> None:
-    for round in range(MOST_ROUNDS):
+    """Each round leaves less to the next, until it takes as long as it takes to look."""
+    before = math.inf
+    while True:
         begun = time.monotonic()
         rows = catch_up(source, target, leave.id)
-        told("catching up", f"{rows} rows in round {round + 1}")
-        if time.monotonic() - begun < SOON_SECONDS:
+        took = time.monotonic() - begun
+        told("catching up", f"{rows} rows in {took:.1f} s")
+        if took < SOON_SECONDS or took > WORTH_ANOTHER * before:
             return
+        before = took
 
 
 def _switch(source: Side, target: Side, move: str, told: Told) -> None:
