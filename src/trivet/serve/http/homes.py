@@ -73,12 +73,12 @@ class Homes:
 
     def _cell(self, cell: str, address: str) -> DatabaseServer:
         """One of those that the settings name: a row in a database cannot send this server anywhere else."""
-        with self._lock:
-            for server in self._open.values():
-                if server.cell == cell:
-                    return server
+        for server in tuple(self._open.values()):
+            if server.cell == cell:
+                return server
+        with self._lock:  # whoever waits here wants a cell that is not open, too
             for url in self._settings.cells:
-                opened = None if url in self._open else self._opened(url)
+                opened = self._open.get(url) or self._opened(url)
                 if opened is not None and opened.cell == cell:
                     return opened
             if self._failed:
@@ -93,7 +93,7 @@ class Homes:
         kind = database_of(url)
         try:
             if kind is None:
-                raise StoreError(f"{url} is no database of a kind that keeps tenants.")
+                raise StoreError("one of the setting `cells` is not the address of a PostgreSQL database")
             self._open[url] = open_server(settings, kind)
         except StoreError as error:
             logger.error("A cell cannot be opened: %s", error)
