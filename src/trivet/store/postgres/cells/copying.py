@@ -77,6 +77,8 @@ def _copy_portion(source: Side, target: Side, move: str, table: Table, after: in
     between = "true" if after is None else f"{table.number} > {after} AND {table.number} <= {up_to}"
     with source.transaction() as reading, target.transaction() as writing:
         done = _locked(writing, move)
+        if done.copied:
+            raise GivenUp("Another process has taken this move over.")
         models = _match_models(reading, writing)
         if _bring(reading, writing, table, f"{table.within} AND {between}", models):
             columns = table.listed(table.columns)
@@ -95,7 +97,7 @@ def catch_up(source: Side, target: Side, move: str, freeze: int = 0, renew: Call
     With the number of a `freeze` every table is counted after it: nothing is missing and nothing too much.
     """
     with source.transaction(isolated=True) as reading, target.transaction() as writing:
-        done = _locked(writing, move)
+        done = _locked(writing, move)  # before the moment begins: what another process brought is older than it
         watermark, life = begin_watermark(reading)
         since = done.watermark if done.life == life else ""
         models = _match_models(reading, writing)

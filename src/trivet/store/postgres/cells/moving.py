@@ -58,6 +58,9 @@ def abandon(server: Server, new: Server | None, tenant: str, told: Told) -> None
     source = Side(server, tenant)
     with source.transaction() as connection:
         row = connection.execute(SQL["lock"]).fetchone()
+        noted = leaving(row)
+        if row is not None and noted is not None and new is not None and noted.cell != new.cell:
+            raise _elsewhere(row, noted, tenant)
         if row is not None and row["standing"] == "moved":
             raise Conflict(f"{tenant} was switched already and lives at {row['moved_to']}. To undo it, move it back.")
         if row is not None and row["standing"] != "arriving":
@@ -115,22 +118,27 @@ def _elsewhere(row: Row, noted: Leaving, tenant: str) -> Conflict | Moved:
 def _check_free(target: Side, origin: str) -> None:
     """Raises where the new home has a tenant of that name that is not what this move or an earlier one left."""
     with target.transaction() as connection:
-        row = connection.execute(SQL["standing"]).fetchone()
-        if row is None:
-            return
-        came = arriving(row)
-        if came is not None and came.cell != origin:
-            raise Conflict(f"A tenant {target.tenant} is on its way to {target.server.address} from {came.address}.")
-        if row["standing"] == "moved" and has_rows(connection):
-            raise Conflict(
-                f"{target.server.address} still has the old copy of {target.tenant}. Nothing was changed; remove it "
-                f"first: `trivet --path {target.server.address} tenant forget-moved {target.tenant}`."
-            )
-        if came is None and row["standing"] != "moved" and _is_used(connection):
-            raise Conflict(
-                f"{target.server.address} has a tenant {target.tenant} of its own. Nothing was changed; two tenants "
-                "cannot be made one."
-            )
+        _check_row_free(connection, target, origin)
+
+
+def _check_row_free(connection: Connection, target: Side, origin: str) -> None:
+    """Locks the row, so that nobody begins to use the tenant before it is marked."""
+    row = connection.execute(SQL["lock"]).fetchone()
+    if row is None:
+        return
+    came = arriving(row)
+    if came is not None and came.cell != origin:
+        raise Conflict(f"A tenant {target.tenant} is on its way to {target.server.address} from {came.address}.")
+    if row["standing"] == "moved" and has_rows(connection):
+        raise Conflict(
+            f"{target.server.address} still has the old copy of {target.tenant}. Nothing was changed; remove it "
+            f"first: `trivet tenant forget-moved {target.tenant} --path {target.server.address}`."
+        )
+    if came is None and row["standing"] != "moved" and _is_used(connection):
+        raise Conflict(
+            f"{target.server.address} has a tenant {target.tenant} of its own. Nothing was changed; two tenants "
+            "cannot be made one."
+        )
 
 
 def _is_used(connection: Connection) -> bool:
@@ -144,13 +152,13 @@ def _arrive(source: Side, target: Side, leave: Leaving) -> None:
         came = arriving(connection.execute(SQL["standing"]).fetchone())
     if came is not None and came.id == leave.id:
         return
-    _check_free(target, source.server.cell)
     with source.transaction() as connection:
         watermark, life = begin_watermark(connection)
     origin = source.server
     came = Arriving(id=leave.id, cell=origin.cell, address=origin.address, watermark=watermark, life=life)
     noted = {"tenant": target.tenant, "move": encoded(msgspec.structs.replace(came, id=f"clearing {leave.id}"))}
     with target.transaction() as connection:  # whoever was bringing the earlier one notices
+        _check_row_free(connection, target, origin.cell)
         connection.execute(SQL["arrive"], noted)
     remove_rows(target)
     with target.transaction() as connection:
@@ -266,6 +274,9 @@ def _finish(source: Side, target: Side) -> None:
     if row is None or noted is None or row["standing"] != "moved" or noted.cell != target.server.cell:
         raise GivenUp("Somebody has ended this move otherwise. `trivet tenant show` tells how it stands.")
     target.server.activate(target.tenant, noted.id)
+    there = target.server.standing(target.tenant)
+    if there is None or there.standing not in ("home", "frozen"):
+        raise Moved(f"{target.tenant} has gone on since: {there.address if there else 'nobody knows where'}.")
 
 
 def _clear(target: Side, origin: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
+from psycopg import sql
 
 from trivet.clock import now
 from trivet.ids import new_id
@@ -56,11 +57,13 @@ class Side:
 
     @contextmanager
     def transaction(self, isolated: bool = False) -> Iterator[Connection]:
-        """With `isolated` all of its reads see one moment."""
+        """With `isolated` all of its reads see one moment, which begins with the first of them."""
         with self.server.errors(), self.server.connection() as connection, connection.transaction():
-            if isolated:
+            if isolated:  # SET, unlike SELECT, does not begin the moment
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            connection.execute(SQL["enter"], self.server.entering(self.tenant))
+                connection.execute(sql.SQL("SET LOCAL trivet.tenant = {}").format(sql.Literal(self.tenant)))
+            else:
+                connection.execute(SQL["enter"], self.server.entering(self.tenant))
             yield connection
 
     def row(self) -> Row | None:
