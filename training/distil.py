@@ -1,8 +1,8 @@
 """A small embedder taught by larger ones: their vectors, their order of a batch, and the answers themselves.
 
 Teachers are joined into one: their vectors side by side, each scaled so that its products vary alike, brought back to
-the student's width by their main directions and turned as near as can be to the first teacher's space, whose layers the
-student begins with. So teachers may have vocabularies of their own. All vectors are made once.
+the student's width by their main directions and turned as near as can be to the space of the weights that the student
+begins with. So teachers may have vocabularies of their own. All vectors are made once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Joined:
     turned: Tensor
 
     def __call__(self, vectors: Sequence[Tensor], part: int = 50_000) -> Tensor:
-        """Unit vectors in half precision, in the space of the first."""
+        """Unit vectors in half precision."""
         rows = len(vectors[0])
         return torch.cat([self._part([own[at : at + part] for own in vectors]) for at in range(0, rows, part)])
 
@@ -49,8 +49,8 @@ def side_by_side(vectors: Sequence[Tensor], scales: Sequence[float]) -> Tensor:
 
 
 @torch.no_grad()
-def join(vectors: Sequence[Tensor], shares: Sequence[float]) -> Joined:
-    """`shares`: how much each teacher has to say. Found on a sample of the texts."""
+def join(vectors: Sequence[Tensor], shares: Sequence[float], towards: Tensor) -> Joined:
+    """`shares`: how much each teacher has to say; `towards`: vectors to turn to. Found on a sample of the texts."""
     chance = torch.Generator().manual_seed(0)
     sample = torch.randperm(len(vectors[0]), generator=chance)[:SAMPLED].to(vectors[0].device)
     own = [one[sample].float() for one in vectors]
@@ -58,7 +58,7 @@ def join(vectors: Sequence[Tensor], shares: Sequence[float]) -> Joined:
     beside = side_by_side(own, scales)
     _, directions = torch.linalg.eigh(beside.T @ beside)
     main = directions[:, -WIDTH:]
-    left, _, right = torch.linalg.svd((beside @ main).T @ own[0])
+    left, _, right = torch.linalg.svd((beside @ main).T @ towards[sample].float())
     return Joined(tuple(float(scale) for scale in scales), main @ left @ right)
 
 

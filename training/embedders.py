@@ -34,6 +34,8 @@ from train import Plan, train_embedder
 # The share of the tuned weights in what is kept.
 ALPHA = 0.7
 ALPHAS = (0.5, 0.7, 0.85, 1.0)
+# Shares of a student in averages with what it began with.
+STUDENT_SHARES = (0.8, 1.0)
 ROUNDS = (0.25, 0.75)
 MARGIN = 0.02
 HARD = 3
@@ -41,7 +43,7 @@ HARD = 3
 # much as six whole ones.
 KEPT, INNER_KEPT = (0, 2, 3, 5, 6, 8, 9, 11), 1152
 # How much the first teacher may have to say where each other says one; it is also tried alone.
-SHARES = (1.0, 2.0, 4.0)
+SHARES = (0.5, 1.0, 2.0, 4.0)
 RATE_OF_TUNING, RATE_OF_STUDENT = 4e-5, 3e-4
 
 
@@ -117,6 +119,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--name", help="of what is written; the base's if not given")
     parser.add_argument("--others", nargs="*", default=[], help="teachers beside the first whose vectors are written")
+    parser.add_argument("--start", type=Path, help="weights that a student begins with, in place of the base's layers")
     parser.add_argument("--wait", type=float, default=0.0, help="how many seconds to wait for their vectors")
     parser.add_argument("--seconds", type=float, default=0.0, help="of tuning; reading and mining come on top")
     parser.add_argument(
@@ -179,31 +182,38 @@ def write_vectors(work: Work) -> None:
 
 def teach_student(work: Work) -> None:
     own, state = work.arguments, work.base()
-    teacher, judged = taught_by(work, state)
+    start = encoder_alone(load_half(own.start)) if own.start else None
+    teacher, judged = taught_by(work, state, start)
     work.figures("teachers", judged.float())
     work.mine_by(teacher, state)
     save_mined(work.output / "mined.npz", work.kinds)
     plan = work.plan(own.seconds, rate=own.rate or RATE_OF_STUDENT, rounded_from=own.rounded_from)
-    student = train_student(work.kinds, work.texts, fewer(state, work.texts, own.kept, own.inner), plan, teacher)
+    start = start or fewer(state, work.texts, own.kept, own.inner)
+    student = train_student(work.kinds, work.texts, start, plan, teacher)
     name = own.name or "student"
     work.save(name, student)
-    vectors = work.judged(student)
-    work.figures(name, vectors)
+    for share in STUDENT_SHARES:
+        vectors = work.judged(averaged([student, start], [share, 1 - share]))
+        work.figures(f"{name} {share}", vectors)
     if own.keep:
         keep(work.judge, vectors, work.output, name)
 
 
-def taught_by(work: Work, state: State) -> tuple[torch.Tensor, torch.Tensor]:
-    """The teachers' joined vectors of all texts to train and to judge on, with the shares that find most."""
+def taught_by(work: Work, state: State, start: State | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """The teachers' joined vectors of all texts to train and to judge on, with the shares that find most.
+
+    They are turned towards what the student begins with.
+    """
     names = [name for name in work.arguments.others if waited(work.output / f"vectors-{name}.npy", work.arguments.wait)]
     trained = [vectors_of(state, work.texts), *(work.vectors("vectors", name) for name in names)]
     judged = [work.judged(state).half(), *(work.vectors("judged", name) for name in names)]
+    towards = vectors_of(start, work.texts) if start else trained[0]
     best, found = held_out_reciprocal(work.kinds, trained[0]), (trained[0], judged[0])
     work.tell(f"held out: the first teacher alone {best:.4f}")
     for at, name in enumerate(names, 1):
         work.tell(f"held out: {name} alone {held_out_reciprocal(work.kinds, trained[at]):.4f}")
     for share in SHARES if names else ():
-        together = join(trained, [share, *[1.0] * len(names)])
+        together = join(trained, [share, *[1.0] * len(names)], towards)
         vectors = together(trained)
         reciprocal = held_out_reciprocal(work.kinds, vectors)
         work.tell(f"held out: {share:.0f} of the first to 1 of {', '.join(names)}: {reciprocal:.4f}")
