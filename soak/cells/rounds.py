@@ -14,7 +14,7 @@ from trivet.store.postgres.cells.removing import forget_moved
 
 STAGES = ("copying", "catching up", "frozen", "switched", "finishing")
 # Of the rounds: beside the mover this is killed, too.
-SERVER, CLUSTER, RIVAL, GIVE_UP = 0.3, 0.2, 0.2, 0.15
+SERVER, CLUSTER, RIVAL, GIVE_UP = 0.3, 0.2, 0.2, 0.3
 MOST_ATTEMPTS = 40
 
 
