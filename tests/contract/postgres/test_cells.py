@@ -10,6 +10,7 @@ import pytest
 from contract.postgres.test_tenants import fill, tables
 from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
+from trivet.cli import main
 from trivet.errors import Conflict, InvalidInput, Moved, Moving
 from trivet.memory.accounts import make_key
 from trivet.serve.http.tenants import Tenants
@@ -157,7 +158,9 @@ def test_what_a_move_refuses_and_how_it_is_given_up(server: Server, other: Serve
     again.close()
 
 
-def test_servers_follow_and_finish_what_was_stopped(server: Server, other: Server, url: str, other_url: str) -> None:
+def test_servers_follow_and_finish_what_was_stopped(
+    server: Server, other: Server, url: str, other_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
     settings = {
         one: Settings(path=one, embedder="none", background=False, directory=url, cells=(url, other_url))
@@ -182,6 +185,14 @@ def test_servers_follow_and_finish_what_was_stopped(server: Server, other: Serve
             ana.remember("The relay listens on.")
             assert ana.engine.store.feed.database.name.startswith(other.name)
         assert len(houses[0].trivet(houses[0].caller(key)).list(limit=10).memories) == 4
+        assert main(("tenant", "move", "acme", "--path", url, "--to", other_url)) == 0
+        assert f"acme lives at {other.address}." in capsys.readouterr().out, "what was left is done: the directory"
+        assert main(("tenant", "forget-moved", "acme", "--path", url, "--to", other_url)) == 0
+        assert main(("tenant", "show", "acme", "--path", url)) == 0
+        shown = capsys.readouterr().out
+        assert f"moved to {other.address}" in shown
+        assert f"The directory has it at {other.address}" in shown
+        assert not any(rows(url, "acme").values())
     finally:
         for house in houses:
             house.close()
