@@ -1,4 +1,4 @@
-"""Scenarios that need no writers and have stores of their own: memory that stays flat, and upgrades."""
+"""Scenarios that have stores and writers of their own: memory that stays flat, upgrades, and moves between cells."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 HALF_AN_HOUR = 1_800.0
 SHORTEST_SECONDS = 30.0
+# Each is killed at a stage, one stage after the other.
+MOVES, FEWEST_MOVES = 100, 5
 # What a scenario found. `skipped` or `violations` say so where it did not go through.
 Outcome = dict[str, Any]
 
@@ -32,4 +34,15 @@ def upgrades(seed: int, share: float) -> Outcome:
     return scenario.main(seed, share)
 
 
-SCENARIOS: Mapping[str, Callable[[int, float], Outcome]] = {"flat_memory": flat_memory, "upgrades": upgrades}
+def cells(seed: int, share: float) -> Outcome:
+    """Tenants move between four PostgreSQL clusters and four servers while they are used, killed at every stage."""
+    from soak.cells.__main__ import campaign
+
+    return campaign(max(FEWEST_MOVES, round(MOVES * share)), seed)
+
+
+SCENARIOS: Mapping[str, Callable[[int, float], Outcome]] = {
+    "flat_memory": flat_memory,
+    "upgrades": upgrades,
+    "cells": cells,
+}

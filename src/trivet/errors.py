@@ -43,6 +43,14 @@ class Damaged(StoreError):
     """A part of what the store holds cannot be read."""
 
 
+class Moving(StoreError):
+    """The tenant is being moved to another database and takes no writes for a moment; nothing was written."""
+
+
+class Moved(StoreError):
+    """The tenant is at home in another database, which the message names; nothing was read or written."""
+
+
 class UnknownFate(StoreError):
     """The store or the way to it was lost in the middle: the write may be done or not; look before you repeat it."""
 

@@ -16,8 +16,8 @@ from trivet.store.sqlite.dialect import QUERIES as SQLITE
 
 STORES = {"postgres": POSTGRES, "sqlite": SQLITE}
 SHARED = Path(str(trivet.store.__file__)).with_name("sql")
-# A laptop that follows a server is always a file.
-OWN = {"sqlite": ("replica",)}
+# A laptop that follows a server is always a file; between databases only tenants of PostgreSQL move.
+OWN = {"sqlite": ("replica",), "postgres": ("cells",)}
 FILES = sorted(file.stem for file in SHARED.glob("*.sql"))
 
 

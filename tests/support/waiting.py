@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 # Far more than anything takes on a busy machine: it is there to end a test that would never end.
 LIMIT_SECONDS = 120.0
+LOOK_SECONDS = 0.005
 
 
 def ended(running: threading.Thread | BaseProcess) -> None:
@@ -21,6 +23,14 @@ def ended(running: threading.Thread | BaseProcess) -> None:
 
 def happened(event: threading.Event) -> None:
     assert event.wait(LIMIT_SECONDS), f"what the test waits for has not happened after {LIMIT_SECONDS:g} s"
+
+
+def grown(listed: Sized, count: int) -> None:
+    """Until other threads have put so many into it. It looks now and then: to look all the time would hold them up."""
+    last, pause = time.monotonic() + LIMIT_SECONDS, threading.Event()
+    while len(listed) < count:
+        assert time.monotonic() < last, f"{len(listed)} of {count} have come after {LIMIT_SECONDS:g} s"
+        pause.wait(LOOK_SECONDS)
 
 
 def taken(semaphore: threading.Semaphore) -> None:

@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Files and other systems": {
         "ingest": "ingest",
-        **dict.fromkeys(("import", "export", "backup", "move", "migrate"), "move"),
+        **dict.fromkeys(("import", "export", "backup", "move"), "move"),
         "fuse": "find",
         "sync": "sync",
     },
@@ -53,6 +53,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("share", "unshare", "shares"), "share"),
         **dict.fromkeys(("reveal", "audit"), "secrets"),
     },
+    "A server's databases": {"migrate": "move", "tenant": "tenant"},
     "Measure": {"tune": "tune", "lab": "lab"},
 }
 HOMES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
@@ -63,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
     "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
+    "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenant"),
     "sync": dict.fromkeys(("join", "now", "status", "conflicts", "resolve", "refused", "verify", "leave"), "sync"),
     "lab": {
         "import": "lab",
@@ -161,7 +163,24 @@ Example:
   trivet sync status
 """
 
-GROUP_HELP = {"sync": SYNC_HELP, "inbox": INBOX_HELP, "lab": LAB_HELP, "user": USER_HELP, "key": KEY_HELP}
+TENANT_HELP = """Move tenants between PostgreSQL databases, while they are used.
+
+Each database is a cell with tenants of its own. docs/scale.md tells how many of them one cell holds.
+
+\b
+Example:
+  trivet tenant show acme --path postgresql://trivet@db1/trivet
+  trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet
+"""
+
+GROUP_HELP = {
+    "sync": SYNC_HELP,
+    "inbox": INBOX_HELP,
+    "lab": LAB_HELP,
+    "user": USER_HELP,
+    "key": KEY_HELP,
+    "tenant": TENANT_HELP,
+}
 
 
 class Sectioned(TyperGroup):

@@ -12,6 +12,8 @@ from trivet.errors import (
     Forbidden,
     InvalidInput,
     LegFailed,
+    Moved,
+    Moving,
     NotFound,
     RerankerError,
     SecretError,
@@ -56,6 +58,8 @@ PROBLEMS: Mapping[type[TrivetError], ProblemKind] = {
     RerankerError: ProblemKind("reranker", 503, "The reranker is not available"),
     LegFailed: ProblemKind("leg-failed", 503, "A part of the search failed"),
     UnknownFate: ProblemKind("unknown-fate", 503, "It is not known whether the write was done"),
+    Moving: ProblemKind("moving", 503, "The memories are being moved"),
+    Moved: ProblemKind("moved", 503, "The memories have just been moved"),
     StoreError: ProblemKind("store", 503, "The store is not available"),
 }
 

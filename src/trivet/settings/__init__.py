@@ -34,7 +34,7 @@ CATEGORIES: tuple[str, ...] = (
 )
 
 # In an environment variable these are names with commas between them,
-LISTS = frozenset(("categories", "earlier_embedders", "replica_urls", "server_hosts"))
+LISTS = frozenset(("categories", "cells", "earlier_embedders", "replica_urls", "server_hosts"))
 # and these are JSON.
 TABLES = frozenset(("federation",))
 # Secrets: never shown or logged, and sent only to the server or proxy they are for.
@@ -164,6 +164,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     replica_lag_seconds: Annotated[
         float, Meta(gt=0, le=3600, description="How old the answer of a standby may be.")
     ] = 5.0
+    cells: Annotated[
+        tuple[str, ...],
+        Meta(description="PostgreSQL databases beside the path's, to which the server follows tenants that moved."),
+    ] = ()
+    directory: Annotated[
+        str,
+        Meta(description="The PostgreSQL database that says which cell a tenant lives in; the path's own if empty."),
+    ] = ""
     vector_memory_mb: Annotated[
         int,
         Meta(ge=1, le=10**6, description="PostgreSQL: memory for vectors; a tenant with too many is searched there."),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
 
 from trivet.errors import InvalidInput
 from trivet.settings import Settings
@@ -12,6 +14,30 @@ from trivet.settings.address import DatabaseKind
 
 if TYPE_CHECKING:
     from trivet.store import Store
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a tenant stands in a database. `cell` and `address` are those of the other one that its move concerns."""
+
+    standing: Literal["home", "frozen", "moved", "arriving"]
+    move: str = ""
+    cell: str = ""
+    address: str = ""
+
+
+class _Move(msgspec.Struct, frozen=True):
+    """As much of a move as everybody must know."""
+
+    id: str
+    cell: str
+    address: str
+
+
+def standing_of(standing: Literal["home", "frozen", "moved", "arriving"], move: str | None) -> Standing:
+    if not move:
+        return Standing(standing)
+    told = msgspec.json.decode(move, type=_Move)
+    return Standing(standing, told.id, told.cell, told.address)
 
 
 class DatabaseServer(Protocol):
@@ -29,6 +55,23 @@ class DatabaseServer(Protocol):
         """The store of one tenant, which with `closes_server` closes the server with itself."""
 
     def has_tenant(self, name: str) -> bool: ...
+    @property
+    def cell(self) -> str:
+        """What this database is known by among those between which tenants move."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without the password, with the port."""
+
+    def standing(self, tenant: str) -> Standing | None:
+        """Whether it is at home here; None where there is no such tenant."""
+
+    def listed(self, tenant: str) -> tuple[str, str] | None:
+        """The cell and its address that the directory has for a tenant."""
+
+    def activate(self, tenant: str, move: str) -> None:
+        """Opens the tenant's new home after its old one has said that this move is done."""
+
     def import_file(self, file: Path, tenant: str) -> None:
         """Copies a file of the embedded store, of the present schema, into a tenant that must be empty."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from support.postgres_server import PostgresServer
 from support.stores import add, found, memory, replace
-from support.waiting import ended
+from support.waiting import ended, grown
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
 from trivet.types import Filter
@@ -277,10 +277,10 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair
     threads = [threading.Thread(target=work) for work in (write, write, recall)]
     for thread in threads:
         thread.start()
-    wait_for(acknowledged, 30)
+    grown(acknowledged, 30)
     doomed.primary.stop("immediate")
     doomed.standby.promote()
-    wait_for(acknowledged, len(acknowledged) + 30)
+    grown(acknowledged, len(acknowledged) + 30)
     enough.set()
     for thread in threads:
         ended(thread)
@@ -325,8 +325,3 @@ class Other:
 
     def __exit__(self, *_: object) -> None:
         self._store.close()
-
-
-def wait_for(acknowledged: list[str], count: int) -> None:
-    while len(acknowledged) < count:
-        pass

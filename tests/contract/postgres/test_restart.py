@@ -10,7 +10,7 @@ import pytest
 
 from support.postgres_server import PostgresServer
 from support.stores import add, found, memory
-from support.waiting import ended
+from support.waiting import ended, grown
 from trivet.errors import StoreError, UnknownFate
 from trivet.store.postgres import PostgresStore, Server
 from trivet.store.postgres.connection import Transaction
@@ -144,9 +144,7 @@ def test_no_acknowledged_write_is_lost_while_it_restarts(own_server: PostgresSer
     for writer in writers:
         writer.start()
     for _ in range(3):
-        before = len(acknowledged)
-        while len(acknowledged) < before + 20:
-            pass
+        grown(acknowledged, len(acknowledged) + 20)
         own_server.restart()
     enough.set()
     for writer in writers:

@@ -9,7 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from trivet.client.problems import MEDIA_TYPE, PROBLEMS, TYPE_PREFIX, Problem, ProblemKind
-from trivet.errors import Conflict, InvalidInput, TooMany, TrivetError, Unauthorised
+from trivet.errors import Conflict, InvalidInput, Moved, Moving, TooMany, TrivetError, Unauthorised
 from trivet.serve.failures import told
 
 WHO = "Bearer"
@@ -60,7 +60,7 @@ class StillRunning(Conflict):
     """The same request is being worked on."""
 
 
-RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1}
+RETRY_SECONDS: Mapping[type[TrivetError], int] = {Busy: 1, StillRunning: 1, Moved: 1, Moving: 2}
 
 _OWN: Mapping[type[TrivetError], ProblemKind] = {
     Malformed: ProblemKind("malformed", 400, "The request cannot be read"),

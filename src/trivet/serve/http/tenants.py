@@ -13,11 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from trivet.errors import StoreError
+from trivet.errors import Moved, Moving, StoreError
 from trivet.memory.accounts import caller_of, check_still, make_key, tenant_of
 from trivet.memory.engine import Shared, open_engine
 from trivet.memory.tenants import check_tenant, tenant_file
+from trivet.serve.http.homes import Homes
 from trivet.settings import Settings
+from trivet.store.relational.viewer import MOVING_FOR_USERS
 from trivet.trivet import Trivet
 from trivet.types import Caller, Filter, Right, Role
 
@@ -30,6 +32,7 @@ class _Open(msgspec.Struct):
     trivet: Trivet
     used: float
     users: int = 0  # those who work with it now; it is not closed before they are done
+    left: bool = False  # the tenant lives elsewhere; nobody is given it any more
 
 
 class Tenants:
@@ -37,6 +40,7 @@ class Tenants:
         check_tenant(settings.tenant)
         self._settings = settings
         self._shared = Shared.of(settings)
+        self._homes = Homes(settings, self._shared.server) if self._shared.server else None
         self._tenants: dict[str, _Open] = {}
         self._turns: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -48,13 +52,17 @@ class Tenants:
         with self._without_places():
             if tenant is None or not self._is_here(tenant):
                 return caller_of(self._first().engine.store, self._settings.tenant, key, is_here=False)
-            with self._held(tenant) as trivet:
-                return caller_of(trivet.engine.store, tenant, key)
+            try:
+                with self._held(tenant) as trivet:
+                    return caller_of(trivet.engine.store, tenant, key)
+            except Moved:  # to where it is followed now
+                with self._held(tenant) as trivet:
+                    return caller_of(trivet.engine.store, tenant, key)
 
     @contextmanager
     def using(self, caller: Caller) -> Iterator[Trivet]:
         """The caller's memory, which stays open as long as they work with it."""
-        with self._held(caller.tenant) as trivet:
+        with self._without_places(), self._held(caller.tenant) as trivet:
             yield trivet.acting_as(caller)
 
     def trivet(self, caller: Caller) -> Trivet:
@@ -87,19 +95,22 @@ class Tenants:
             tenants, self._tenants = list(self._tenants.values()), {}
         for tenant in tenants:
             tenant.trivet.close()
+        if self._homes:
+            self._homes.close()
         self._shared.close()
 
     @contextmanager
     def _without_places(self) -> Iterator[None]:
-        """Where the stores are is not for those to know who have no key yet."""
+        """Where the stores are is not for callers to know."""
         try:
             yield
+        except (Moved, Moving) as error:
+            raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             told = str(error)
-            server = self._shared.server
-            for place in (server.name,) if server else (str(one) for one in self._files()):
+            for place in self._homes.names() if self._homes else (str(one) for one in self._files()):
                 told = told.replace(place, "the server's store")
-            raise StoreError(told) from error
+            raise type(error)(told) from error
 
     def _files(self) -> list[Path]:
         return [tenant_file(self._of(tenant)) for tenant in {*self._tenants, self._settings.tenant}]
@@ -112,8 +123,8 @@ class Tenants:
     def _is_here(self, tenant: str) -> bool:
         if tenant in self._tenants:
             return True
-        if self._shared.server:
-            return self._shared.server.has_tenant(tenant)
+        if self._homes:
+            return self._homes.of(tenant) is not None
         return tenant_file(self._of(tenant)).exists()
 
     def _of(self, tenant: str) -> Settings:
@@ -121,13 +132,23 @@ class Tenants:
 
     @contextmanager
     def _held(self, tenant: str) -> Iterator[Trivet]:
+        """Where the tenant turns out to have moved, this one is let go, and the next to come follow it."""
         one = self._taken(tenant)
         try:
             yield one.trivet
+        except Moved:
+            with self._lock:
+                one.left = True
+                if self._tenants.get(tenant) is one:
+                    del self._tenants[tenant]
+            raise
         finally:
             with self._lock:
                 one.users -= 1
                 one.used = time.monotonic()
+                last = one.left and not one.users
+            if last:
+                one.trivet.close()
             self._close_idle()
 
     def _taken(self, tenant: str) -> _Open:
@@ -148,10 +169,16 @@ class Tenants:
             return found
 
     def _take_in(self, tenant: str) -> _Open:
-        opened = _Open(Trivet.of(open_engine(self._of(tenant), self._shared)), time.monotonic(), users=1)
+        engine = open_engine(self._of(tenant), self._shared_at_home(tenant))
+        opened = _Open(Trivet.of(engine), time.monotonic(), users=1)
         with self._lock:
             self._tenants[tenant] = opened
         return opened
+
+    def _shared_at_home(self, tenant: str) -> Shared:
+        """With the database that the tenant lives in. The first tenant's may be new: it is made where the path says."""
+        home = self._homes.of(tenant) if self._homes else None
+        return self._shared if home is None else msgspec.structs.replace(self._shared, server=home)
 
     def _close_idle(self) -> None:
         with self._lock:

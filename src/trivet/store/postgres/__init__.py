@@ -13,6 +13,7 @@ def open_server(settings: Settings) -> Server:
         vector_bytes=settings.vector_memory_mb * 2**20,
         replica_urls=settings.replica_urls,
         replica_lag_seconds=settings.replica_lag_seconds,
+        directory_url=settings.directory,
     )
 
 

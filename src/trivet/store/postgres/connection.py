@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -20,6 +20,8 @@ from trivet.store.relational.database import Numbered, Parameters
 
 NONE: Parameters = {}
 SetUp = Callable[[Connection], None]
+# What a transaction is for, which decides whether a tenant that is being moved lets it in.
+Purpose = Literal["read", "queue", "write"]
 
 # Of one kind; more would only take memory.
 ROWS_AT_ONCE = 1_000

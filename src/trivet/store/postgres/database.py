@@ -19,7 +19,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from trivet.errors import InvalidInput, StoreError, UnknownFate
-from trivet.store.postgres.connection import Choice, Reader, Transaction, Writing, roll_back
+from trivet.store.postgres.connection import Choice, Purpose, Reader, Transaction, Writing, roll_back
 from trivet.store.postgres.connection_pool import Row
 from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
@@ -36,10 +36,8 @@ from trivet.store.scoring import Postings
 if TYPE_CHECKING:
     from trivet.store.postgres.maintenance import PostgresMaintenance
 
-_SETTINGS = """
-SELECT set_config('trivet.tenant', %s, true), set_config('trivet.viewer', %s, true),
-       set_config('lock_timeout', %s, true)
-"""
+# Refuses where the tenant is not at home here (migrations/0012.sql).
+_ENTER = "SELECT trivet_enter(%s, %s, %s, %s)"
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
@@ -70,8 +68,12 @@ class Database:
         self._closed = False
         self._written = 0  # how far the log was after the last write of this process
         self._reader = self.reader()
-        with self.take() as transaction:
-            transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
+        with self.errors():
+            is_new = self._reader.execute(self.sql("memories")["last_change"]).fetchone() is None
+        if is_new:
+            server.claim(tenant)
+            with self.take() as transaction:
+                transaction.execute(self.sql("memories")["make_tenant"], {"tenant": tenant})
 
     def read(self) -> Reader | Transaction:
         return self.current() or self._reader
@@ -88,13 +90,13 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Writing]:
         """One transaction, and one at a time for a tenant: its row is locked, so changes are numbered as committed."""
-        with self._transaction("BEGIN", Writing) as transaction:
+        with self._transaction("BEGIN", Writing, "write") as transaction:
             yield transaction
 
     @contextmanager
     def take(self) -> Iterator[Transaction]:
         """What only takes jobs or gives them back waits for no other writer."""
-        with self._transaction("BEGIN", Transaction) as transaction:
+        with self._transaction("BEGIN", Transaction, "queue") as transaction:
             yield transaction
 
     @contextmanager
@@ -127,7 +129,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction) as transaction:
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", Transaction, "read") as transaction:
             yield transaction
 
     @property
@@ -206,18 +208,18 @@ class Database:
     def close(self) -> None:
         self._closed = True
 
-    def set_up(self, connection: psycopg.Connection[Row], viewer: str = "") -> None:
+    def set_up(self, connection: psycopg.Connection[Row], viewer: str = "", purpose: Purpose = "read") -> None:
         limit = f"{round(self.server.patience * 1000)}ms"
-        connection.execute(_SETTINGS, (self.tenant, viewer, limit))
+        connection.execute(_ENTER, (self.tenant, viewer, limit, purpose))
 
     @contextmanager
-    def _transaction(self, begin: str, kind: type[T]) -> Iterator[T]:
+    def _transaction(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
         current = self.read()
         if isinstance(current, kind):  # a method that writes called another one: it is the same transaction
             yield current
             return
         assert not isinstance(current, Transaction), "a transaction on the queues cannot become one that writes"
-        with self.server.errors(), self._begun(begin, kind) as transaction:
+        with self.server.errors(), self._begun(begin, kind, purpose) as transaction:
             self._local.transaction = transaction
             try:
                 yield transaction
@@ -227,7 +229,7 @@ class Database:
             self._commit(transaction)
 
     @contextmanager
-    def _begun(self, begin: str, kind: type[T]) -> Iterator[T]:
+    def _begun(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
         """Nothing is written yet, so a connection that turns out to be lost is worth another try."""
         started = False
         for last in self.server.attempts():
@@ -235,7 +237,7 @@ class Database:
                 try:
                     with connection.pipeline() as pipeline:
                         connection.execute(begin)
-                        self.set_up(connection)
+                        self.set_up(connection, purpose=purpose)
                         transaction = kind(connection, pipeline)
                         pipeline.sync()
                         started = True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import psycopg
 from psycopg import errors
 
+from trivet.errors import Moved, Moving, StoreError
+
 # The server goes away, comes up, or cannot be reached: what was asked may be asked again.
 _AWAY = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, psycopg.InterfaceError)
 
@@ -19,6 +21,11 @@ def is_damage(error: psycopg.Error) -> bool:
     return isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted, errors.CharacterNotInRepertoire))
 
 
+def refusal(error: psycopg.Error) -> type[StoreError] | None:
+    """What trivet_enter refuses: Moving while the tenant is frozen, Moved where it is not, or not yet, at home."""
+    return {"TR001": Moved, "TR002": Moving, "TR003": Moved}.get(error.sqlstate or "")
+
+
 def reason(error: psycopg.Error) -> str:
     """What PostgreSQL says in its first line. Of a refused value only the kind of the error: it quotes the value."""
     first = str(error).strip().partition("\n")[0]
@@ -29,6 +36,13 @@ def reason(error: psycopg.Error) -> str:
 
 def explain(error: psycopg.Error, name: str, waited: float) -> str:
     text = reason(error)
+    home = error.diag.message_primary
+    if error.sqlstate == "TR001":
+        return f"The tenant lives at {home} now, no more in {name}. Nothing was written; ask there."
+    if error.sqlstate == "TR002":
+        return f"The tenant is just being moved to {home}. Nothing was written; try again in some seconds."
+    if error.sqlstate == "TR003":
+        return f"The tenant is being moved to {name} and still lives at {home}. Nothing was written; ask there."
     if isinstance(error, errors.LockNotAvailable):
         return f"Others have been writing to {name} for over {waited:g} s. Nothing was written; try again."
     if is_away(error):

@@ -30,6 +30,16 @@ def name_of(url: str) -> str:
     return f"postgresql://{parts.get('user', '')}@{parts.get('host') or 'localhost'}/{parts.get('dbname', '')}"
 
 
+def address_of(url: str) -> str:
+    """Where the database is, for people and for other servers: without a password or other options."""
+    parts = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
+    user, host, port = parts.get("user", ""), parts.get("host", ""), parts.get("port", "")
+    if host.startswith("/"):
+        options = f"?host={host}{port and f'&port={port}'}"
+        return f"postgresql://{user}@/{parts.get('dbname', '')}{options}"
+    return f"postgresql://{user}@{host or 'localhost'}{port and f':{port}'}/{parts.get('dbname', '')}"
+
+
 def role_above_the_rules(connection: psycopg.Connection[Any]) -> str | None:
     """Row-level security does not bind a superuser: with one, a mistake of ours would show a tenant another's."""
     row = connection.execute(_OUTSIDE).fetchone()

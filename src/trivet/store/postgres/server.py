@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import psycopg
 
-from trivet.errors import Damaged, StoreError
+from trivet.errors import Damaged, Moved, StoreError
+from trivet.store.postgres.cells.directory import Directory
 from trivet.store.postgres.connection_pool import Connection, make_pool
-from trivet.store.postgres.errors import explain, is_away, is_damage
+from trivet.store.postgres.dialect import QUERIES
+from trivet.store.postgres.errors import explain, is_away, is_damage, refusal
 from trivet.store.postgres.migrate import migrate
 from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
-from trivet.store.postgres.requirements import is_pooled, name_of, owner_of_tables, role_above_the_rules
+from trivet.store.postgres.requirements import (
+    address_of,
+    is_pooled,
+    name_of,
+    owner_of_tables,
+    role_above_the_rules,
+)
 from trivet.store.relational.vector_cache import MemoryLimit
+from trivet.store.servers import Standing, standing_of
 
 if TYPE_CHECKING:
     from trivet.store.postgres.store import PostgresStore
@@ -30,6 +40,11 @@ PAUSE = 0.05
 VECTOR_BYTES = 512 * 2**20
 # How old the answer of a standby may be.
 REPLICA_LAG_SECONDS = 5.0
+
+# Every database has one of this name, so that it says nothing of where it lives.
+FIRST_TENANT = "default"
+# Under this name, which no tenant can have, a database keeps what concerns all of it.
+WHOLE = "*"
 
 Pooler = Literal["auto", "yes", "no"]
 
@@ -49,9 +64,12 @@ class Server:
         vector_bytes: int = VECTOR_BYTES,
         replica_urls: Sequence[str] = (),
         replica_lag_seconds: float = REPLICA_LAG_SECONDS,
+        directory_url: str = "",
     ) -> None:
         self.patience = patience
         self.name = name_of(url)
+        self.address = address_of(url)
+        self._directory = Directory(directory_url, patience) if directory_url else None
         self.vector_memory = MemoryLimit(vector_bytes)
         self.age = 0
         self.timeline = ""
@@ -82,6 +100,63 @@ class Server:
             found = connection.execute("SELECT 1 FROM tenant WHERE tenant = %s", (name,))
         return found.fetchone() is not None
 
+    @cached_property
+    def cell(self) -> str:
+        """What this database is known by, wherever it is moved to and whatever it is called."""
+        with self.as_tenant(WHOLE) as connection:
+            row = connection.execute(QUERIES("cells")["cell"]).fetchone()
+            if row is None:
+                connection.execute(QUERIES("cells")["name_cell"])
+                row = connection.execute(QUERIES("cells")["cell"]).fetchone()
+        assert row is not None
+        return str(row[0])
+
+    @contextmanager
+    def as_tenant(self, tenant: str) -> Iterator[Connection]:
+        """A transaction for a tenant whatever its standing here."""
+        with self.errors(), self.connection() as connection, connection.transaction():
+            connection.execute(QUERIES("cells")["enter"], self.entering(tenant))
+            yield connection
+
+    def entering(self, tenant: str) -> Mapping[str, str]:
+        return {"tenant": tenant, "patience": f"{round(self.patience * 1000)}ms"}
+
+    def standing(self, tenant: str) -> Standing | None:
+        with self.as_tenant(tenant) as connection:
+            row = connection.execute(QUERIES("cells")["standing"]).fetchone()
+        return None if row is None else standing_of(row["standing"], row["move"])
+
+    def activate(self, tenant: str, move: str) -> None:
+        """Opens the new home after the old one has said that this move is done."""
+        with self.as_tenant(tenant) as connection:
+            row = connection.execute(QUERIES("cells")["lock"]).fetchone()
+            told = None if row is None else standing_of(row["standing"], row["move"])
+            if told is not None and told.standing == "arriving" and told.move == move:
+                connection.execute(QUERIES("cells")["activate"])
+
+    def listed(self, tenant: str) -> tuple[str, str] | None:
+        """The cell and address that the directory has for a tenant."""
+        with self._listing(tenant) as connection:
+            row = connection.execute(QUERIES("cells")["listed"]).fetchone()
+        return None if row is None else (str(row[0]), str(row[1]))
+
+    def list_home(self, tenant: str, cell: str, address: str) -> None:
+        with self._listing(tenant) as connection:
+            connection.execute(QUERIES("cells")["list"], {"cell": cell, "address": address})
+
+    def claim(self, tenant: str) -> None:
+        """Before a tenant is made here: raises where the directory knows it elsewhere."""
+        if self._directory is None or tenant == FIRST_TENANT:
+            return
+        with self._listing(tenant) as connection:
+            connection.execute(QUERIES("cells")["claim"], {"cell": self.cell, "address": self.address})
+            row = connection.execute(QUERIES("cells")["listed"]).fetchone()
+        if row is not None and row[0] != self.cell:
+            raise Moved(f"The tenant {tenant} lives at {row[1]}, as the directory has it. Nothing was made here.")
+
+    def _listing(self, tenant: str) -> AbstractContextManager[Connection]:
+        return self._directory.of(tenant) if self._directory else self.as_tenant(tenant)
+
     def attempts(self) -> Iterator[float]:
         """Yields as often as a lost connection is worth another try."""
         last = time.monotonic() + self.patience
@@ -95,10 +170,12 @@ class Server:
         try:
             yield
         except psycopg.Error as error:
-            kind = Damaged if is_damage(error) else StoreError
+            kind = refusal(error) or (Damaged if is_damage(error) else StoreError)
             raise kind(explain(error, self.name, self.patience)) from error
 
     def close(self) -> None:
+        if self._directory:
+            self._directory.close()
         self.replicas.close()
         self._pool.close()
 

@@ -8,9 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from trivet.errors import StoreError
+from trivet.errors import Moved, Moving, StoreError
 from trivet.store.relational.database import Connection, Database, Transaction, WriteTransaction
 from trivet.store.relational.queries import Queries
+
+MOVING_FOR_USERS = "The memories are being moved to another database. Nothing was written; try again in some seconds."
 
 
 class ViewerDatabase:
@@ -80,6 +82,8 @@ class ViewerDatabase:
     def _without_its_place(self) -> Iterator[None]:
         try:
             yield
+        except (Moved, Moving) as error:  # both homes are named in it
+            raise type(error)(MOVING_FOR_USERS) from error
         except StoreError as error:
             whole = self._whole.name
             text = str(error).replace(whole, self.name).replace(whole.partition(" (tenant ")[0], self.name)

@@ -1,0 +1,1 @@
+"""Cells: several databases, each with tenants of its own, between which a tenant can move while it is used."""
