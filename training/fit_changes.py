@@ -5,7 +5,7 @@
 
 The pairs are those of change_pairs.py, the scores those of score_changes.py: the reader that ships did not see them.
 Logistic regression with a ridge over the features of `trivet.memory.changes` gives the first sight, for each bundled
-embedder and without cosines; three more numbers weigh it with what the reader says. A new text is also set against its
+embedder and without vectors; three more numbers weigh it with what the reader says. A new text is also set against its
 nearest neighbours, in its own store and in others, which are no updates. Those of whole stores count in full, so that
 a probability means what it says where it is used: in a store, where most of what is compared is no update. The
 manifest tells what was noticed among pairs that neither saw: in five folds, twice, and among those of `check`; for
@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.memory.changes.compare import ONE_MATTER
-from trivet.memory.changes.verdict import READ, SEEN, Older, features_of, of_cosine
+from trivet.memory.changes.verdict import READ, SEEN, Older, features_of, of_vectors
 from trivet.models.embed.registry import load
+from trivet.search.embedding import UNMEASURED
 
 Numbers = NDArray[np.float64]
 
@@ -73,12 +74,13 @@ def contrasts(lines: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     return [features_of(line["new"], Older(line["old"]))[1] for line in lines]
 
 
-def cosines(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
+def nearness(lines: Sequence[dict[str, Any]], embedder: str) -> Numbers:
     model = load(embedder)
     assert model is not None
     texts = sorted({line[side] for line in lines for side in ("old", "new")})
     vectors = dict(zip(texts, np.asarray(model.embed_documents(texts)), strict=True))
-    return np.array([float(vectors[line["old"]] @ vectors[line["new"]]) for line in lines])
+    background = getattr(model, "background", None) or UNMEASURED
+    return np.array([background.nearness(float(vectors[line["old"]] @ vectors[line["new"]])) for line in lines])
 
 
 def rows_of(
@@ -87,9 +89,11 @@ def rows_of(
     alike: Numbers,
     near: NDArray[np.bool_],
 ) -> Rows:
-    """`alike` are the cosines."""
+    """`alike`: how near the vectors are."""
     numbers: dict[str, int] = {}
-    found = [{**features, **of_cosine(cosine)} for features, cosine in zip(contrasted, alike.tolist(), strict=True)]
+    found = [
+        {**features, **of_vectors(how_near)} for features, how_near in zip(contrasted, alike.tolist(), strict=True)
+    ]
     names = tuple(found[0])
     values = np.array([[features[name] for name in names] for features in found])
     label, written, store = (np.array([line[name] for line in lines]) for name in ("update", "written", "store"))
@@ -168,7 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--scores", type=Path, required=True, help="`check`: by the reader that ships")
-    parser.add_argument("--one-matter", type=float, default=ONE_MATTER, help="the least cosine that is compared")
+    parser.add_argument("--one-matter", type=float, default=ONE_MATTER, help="the least nearness that is compared")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     with lzma.open(options.pairs, "rt", encoding="utf-8") as file:
@@ -179,7 +183,7 @@ def main() -> None:
     unread: dict[str, Any] = {"embedders": {}}
     figures: dict[str, Any] = {}
     for embedder in EMBEDDERS:
-        alike = cosines([*train, *check], embedder)
+        alike = nearness([*train, *check], embedder)
         if embedder == EMBEDDERS[0]:
             near = alike >= options.one_matter
         rows = rows_of([*train, *check], contrasted, alike, near)
@@ -187,10 +191,10 @@ def main() -> None:
         identity = str(getattr(load(embedder), "identity", embedder)).partition("/")[0]
         unread["embedders"][identity], seen = _fitted(trained, checked, figures, identity)
         if embedder == EMBEDDERS[0]:
-            figures["cosines, bundled"] = _spread(rows, alike)
+            figures["nearness, bundled"] = _spread(rows, alike)
             read, told = _weighed(checked, seen, said, figures)
             read_from = _read_from(checked, seen)
-    words = "cosine"
+    words = "nearness"
     unread["words"], _ = _fitted(trained.without(words), checked.without(words), figures, "words alone")
     manifest = {
         "pairs": sum(line["written"] for line in train),
@@ -207,7 +211,7 @@ def main() -> None:
 
 
 def _spread(rows: Rows, alike: Numbers) -> dict[str, list[float]]:
-    """Where the cosines lie, to choose from which on two memories are compared: `compare.ONE_MATTER`."""
+    """How near they are, to choose from which on two memories are compared: `compare.ONE_MATTER`."""
     parts = {"updates": rows.label, "neighbours in one store": rows.inside & ~rows.written & ~rows.label}
     return {
         name: np.quantile(alike[part], (0.02, 0.05, 0.1, 0.5, 0.9)).round(2).tolist() for name, part in parts.items()

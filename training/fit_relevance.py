@@ -37,7 +37,7 @@ KEPT = 0.96
 STRONG = 0.8
 # Of a query of a question and passage set, against one to a store as people have them.
 PAIRS_WEIGHT = 0.3
-TUNED, STOCK = "trivet-embedder", "all-MiniLM-L6-v2"
+TUNED, STOCK = "trivet-embedder-2", "all-MiniLM-L6-v2"
 # Beyond these quantiles of the training data a feature is clipped.
 RANGE = (0.002, 0.998)
 # Few, and none about the place in the list: with ranks and gaps beside them the fit predicts first hits better and

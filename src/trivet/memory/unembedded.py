@@ -16,6 +16,7 @@ from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.background.worker import Cut, cut_job
 from trivet.memory.engine import Engine
+from trivet.models.embed.background import Background
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.legs.leg import LegQuery
 from trivet.search.relevance.wording import Wording
@@ -27,7 +28,7 @@ MOST_EMBEDDED = 4
 MOST_PASSAGES = 6
 # Only what another leg ranks so high is worth an estimate.
 MOST_ESTIMATED = 10
-# The cosine that a memory with these words has on average: least squares over the lexical hits of training/lives.
+# How near a memory with these words is on average: least squares over the lexical hits of training/lives.
 ESTIMATE = {"coverage": 0.25, "pairs": 0.2}
 ESTIMATE_WITHOUT_WORDS = 0.2
 
@@ -45,7 +46,8 @@ def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrie
         why = engine.error_for_caller(str(error))
         fresh, notes = [], (*notes, f"What was written last could not be embedded, so its place is estimated: {why}")
     ranking = _merged(dense, fresh)
-    ranking = _merged(ranking, list(_estimated(query, serving, ranking, found.rankings)))
+    background = engine.embedding.background(serving)
+    ranking = _merged(ranking, list(_estimated(query, serving, background, ranking, found.rankings)))
     rankings = [ranking if one is dense else one for one in found.rankings]
     return msgspec.structs.replace(found, rankings=rankings, notes=notes)
 
@@ -73,7 +75,9 @@ def _vectors(engine: Engine, serving: Model, id: str, job: Job, cut: Cut) -> np.
     return engine.embedding.document_vectors(serving, (id, job.revision), cut.texts)
 
 
-def _estimated(query: LegQuery, serving: Model, dense: Ranking, rankings: Sequence[Ranking]) -> Iterator[Candidate]:
+def _estimated(
+    query: LegQuery, serving: Model, background: Background, dense: Ranking, rankings: Sequence[Ranking]
+) -> Iterator[Candidate]:
     """Hits of the other legs that have no vector."""
     seen = {candidate.id for candidate in dense.candidates}
     unseen = [
@@ -93,7 +97,7 @@ def _estimated(query: LegQuery, serving: Model, dense: Ranking, rankings: Sequen
     for id, memory in store.memories.get_many(unknown).items():
         words = wording.of(memory)
         likely = ESTIMATE_WITHOUT_WORDS + sum(weight * words[name] for name, weight in ESTIMATE.items())
-        yield Candidate(id=id, score=likely, estimated=True)
+        yield Candidate(id=id, score=background.cosine(likely), estimated=True)
 
 
 def _merged(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:

@@ -10,6 +10,7 @@ import msgspec
 
 from trivet.bounded_cache import MIB, BoundedCache, cached
 from trivet.errors import EmbedderError
+from trivet.models.embed.background import Background
 from trivet.models.embed.batching import batched, start_anew
 from trivet.models.embed.registry import SHIPPED, shipped, succeeds
 from trivet.models.embed.spec import without_address
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trivet.breaker import Breaker
-    from trivet.models.embed.base import Background, Embedder
+    from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
 # `why_not` and a repeated recall ask for the same vector again.
@@ -29,9 +30,10 @@ QUERIES_BYTES = 4 * MIB
 DOCUMENTS_BYTES = 4 * MIB
 
 
-LEAST_COSINE = -1.0
 # How far -1 lies below the cosines of unrelated texts with the models that the fusion's weights were found for first.
 DEVIATIONS = 13.0
+# Of a model that nobody has measured: cosines are taken as they are, down to -1.
+UNMEASURED = Background(mean=0.0, deviation=1 / DEVIATIONS)
 
 # Names come out of a file that may be anybody's, and are shown in terminals.
 LONGEST_NAME = 200
@@ -174,12 +176,22 @@ class Embedding:
             return self._others[model.identity]
 
     def floor(self, model: Model) -> float:
-        """As low as cosines of the model count: as far below those of unrelated texts as -1 is for MiniLM's.
+        """As low as cosines of the model count: as far below those of unrelated texts as -1 is for MiniLM's."""
+        background = self.background(model)
+        return background.mean - DEVIATIONS * background.deviation
 
-        Where nobody has measured how near unrelated texts are to a model it is -1.
-        """
-        background: Background | None = getattr(self.embedder_of(model), "background", None)
-        return LEAST_COSINE if background is None else background.mean - DEVIATIONS * background.deviation
+    def background_now(self) -> Background:
+        """Of the vectors that answer now."""
+        serving = self.serving()
+        return self.background(serving) if serving else UNMEASURED
+
+    def background(self, model: Model) -> Background:
+        """How near unrelated texts are to the model. One whom nobody here can ask is not searched by either."""
+        try:
+            known: Background | None = getattr(self.embedder_of(model), "background", None)
+        except EmbedderError:  # the dense leg says so
+            return UNMEASURED
+        return known or UNMEASURED
 
     def resting(self, text: str) -> str | None:
         """Why no vector of this query can be had now; None if it can, or is known already."""

@@ -34,7 +34,7 @@ RECIPES_BYTES = 2 * MIB
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a recall retrieves, fuses and scores."""
 
-    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=0.7, dense=8, graph=8)")
+    fusion: Fusion = parse_fusion("convex(norm=spread, norm.graph=raw, lexical=0.7, dense=12, graph=12)")
     legs: tuple[str, ...] = DEFAULT_LEGS
     depth: int = 50
     match: Match = "all-then-any"

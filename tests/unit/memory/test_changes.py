@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
 from trivet.errors import RerankerError, StoreError
-from trivet.memory.changes import verdict
+from trivet.memory.changes import compare, verdict
 from trivet.memory.changes.verdict import Older, change_model, verdicts
+from trivet.search.embedding import UNMEASURED
 
 OLD = "Unlocking a bike costs CHF 1.00."
 NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
@@ -207,6 +210,35 @@ def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(
     bundled.remember(OLD, created_at=LAST_YEAR)
     assert bundled.remember(NEW).may_update
     assert bundled.stats().last_error == "its file is gone"
+
+
+@pytest.mark.parametrize("query", ["who is my dentist", "dentist"])
+def test_a_question_of_one_word_that_memories_are_found_by_is_a_question(bundled: Trivet, query: str) -> None:
+    old = bundled.remember("My dentist is Dr. Keller.", created_at=LAST_YEAR).id
+    new = bundled.remember("I changed dentists: Dr. Amato now.").id
+    bundled.drain()
+    first = bundled.recall(query).hits[0].id
+    assert first == (new if " " in query else old), "a lone word looks for a place and asks for no fact"
+
+
+def test_what_is_unrelated_is_not_compared_however_high_the_cosines_of_a_model_are(
+    bundled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def noted(new: str, olds: Sequence[Older], *_: object) -> list[verdict.Verdict]:
+        compared.extend(old.text for old in olds)
+        return verdict.at_first_sight(new, olds)
+
+    monkeypatch.setattr(compare, "verdicts", noted)
+    bundled.remember("The office plants are watered on Mondays.")
+    bundled.drain()
+    bundled.remember("Ines files the quarterly VAT return.")
+    assert not compared
+    embedding = bundled.engine.embedding
+    monkeypatch.setattr(embedding, "background", lambda _: UNMEASURED)
+    bundled.remember("The museum closes at six.")
+    assert compared, "taken as they are, cosines of .5 seem near"
 
 
 def test_it_can_be_left_to_words_or_be_switched_off(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from support.opened import Opened
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError, breaker
-from trivet.models.embed.base import Background
+from trivet.models.embed.background import Background
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Caller

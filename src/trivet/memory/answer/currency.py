@@ -7,6 +7,7 @@ did not find at all comes along with the one it surely updates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
 from trivet.memory.answer.decision import Scored
 from trivet.memory.changes.verdict import change_model
+from trivet.models.embed.background import Background
+from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -29,13 +32,17 @@ BEHIND = 5
 COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-# From this verdict on the later takes the earlier's place, if it answers nearly as well by itself: directly behind it,
-# or with so much of its score. In a store most neighbours are no updates, and without that every eighth plain question
-# found another memory first (docs/decisions/0029).
-LIFTED = 0.3
+# From this verdict on the later takes the earlier's place, if it answers nearly as well by itself: directly behind it
+# or with so much of its score, and about as near to the query in meaning; the surer the update, the less near. In a
+# store most neighbours are no updates: without that every eighth plain question found another memory first
+# (docs/decisions/0029).
+LIFTED = 0.25
 NEARLY = 0.65
+AS_NEAR, LESS_WHERE_SURE = 1.0, 0.6
 # From this one on it takes it in any case, and comes along though no leg found it.
 BROUGHT = 0.85
+
+_quoted = re.compile(r'"[^"]*"')
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -56,17 +63,17 @@ def later_first(
     candidates: Sequence[Scored],
     request: Recall,
     filter: Filter,
+    background: Background,
     names_a_time: bool = False,
 ) -> Sequence[Scored]:
-    """The candidates in their new order, with what was found out about them."""
-    # The words of a time ("on Friday") are no longer among those of the question, but they were asked.
-    if len(analyse_query(question.text).words) < ASKED_WORDS:
+    """The candidates in their new order, with what was found out about them. `background` is that of the vectors."""
+    if _asked_words(question.text) < ASKED_WORDS:
         return candidates
     found = _pairs(store, candidates[: min(request.limit + BEHIND, COMPARED)], filter)
     if not found:
         return candidates
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
-    pairs = [pair for pair in found if _is_current(pair, candidates, places)]
+    pairs = [pair for pair in found if _is_current(pair, candidates, places, background)]
     candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
@@ -79,6 +86,14 @@ def later_first(
         for pair in sorted(pairs, key=lambda pair: pair.later.created_at):  # the latest has the last word
             marked = _moved(marked, pair.later.id, pair.earlier.id)
     return marked
+
+
+def _asked_words(text: str) -> int:
+    """Those that no memory is found by count too ("who is my dentist"), and so do those of scripts without spaces.
+
+    What is quoted is looked for as it stands.
+    """
+    return max(len(_quoted.sub(" ", text).split()), len(analyse_query(text).words))
 
 
 def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
@@ -103,7 +118,7 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
 
 
-def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -> bool:
+def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int], background: Background) -> bool:
     """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.earlier.id], places.get(pair.later.id)
     if lower is None:
@@ -113,8 +128,23 @@ def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -
     # What holds the query's words or identifiers as they stand keeps its place before what does not.
     if hits[upper].exactness > hits[lower].exactness:
         return False
+    if pair.probability >= BROUGHT:
+        return True
     nearly = lower == upper + 1 or hits[lower].score >= NEARLY * hits[upper].score
-    return pair.probability >= BROUGHT or (pair.probability >= LIFTED and nearly)
+    least = AS_NEAR - LESS_WHERE_SURE * pair.probability
+    return pair.probability >= LIFTED and nearly and _share_of_nearness(hits[lower], hits[upper], background) >= least
+
+
+def _share_of_nearness(later: Scored, earlier: Scored, background: Background) -> float:
+    """How near the later is to the query, as a share. Where one was not compared by vectors it counts as one."""
+    own, other = _cosine(later), _cosine(earlier)
+    if own is None or other is None or (nearness := background.nearness(other)) <= 0:
+        return 1.0
+    return background.nearness(own) / nearness
+
+
+def _cosine(hit: Scored) -> float | None:
+    return next((part.score for part in hit.fused.contributions if part.leg == DENSE and part.rank is not None), None)
 
 
 def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:

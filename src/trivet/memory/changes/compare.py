@@ -15,7 +15,7 @@ from trivet.memory.changes.reader import LONGEST_SECONDS
 from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
 from trivet.memory.likeness import fingerprint
 from trivet.search.embedding import Embedding
-from trivet.store.records import Uncompared
+from trivet.store.records import Model, Uncompared
 from trivet.types import LOCAL, Candidate, Filter, Memory
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The nearest are compared in full: what a fact replaces is among the first few.
 COMPARED = 5
 COMPARED_BY_WORDS = 3
-# By the bundled model one of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
+# One of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
 ONE_MATTER = 0.35
 # Less likely ones are not worth a row.
 KEPT_FROM = 0.1
@@ -99,8 +99,8 @@ class Comparison:
         """As (newer, older, verdict). `by_meaning`: the scores of `near` are cosines."""
         if len(memory.content) > LONGEST_CHARACTERS:
             return
-        cosines = {one.id: one.score for one in near} if by_meaning else {}
         serving = self._embedding.serving()
+        nearness = self._nearness(near, serving) if by_meaning and serving else {}
         identity = serving.identity if serving else None
         ids = [one.id for one in near if one.id != memory.id][:COMPARED]
         # What was stored a moment ago has no vector yet; nearly the same words find it.
@@ -109,19 +109,23 @@ class Comparison:
         known_embedder = (identity or "").partition("/")[0] in change_model().unread.embedders
         older, newer = [], []
         for other in others:
-            cosine = None if other.sensitive else cosines.get(other.id)
-            if known_embedder and cosine is not None and cosine < ONE_MATTER:
+            how_near = None if other.sensitive else nearness.get(other.id)
+            if known_embedder and how_near is not None and how_near < ONE_MATTER:
                 continue
             if is_comparable(memory, other):
-                older.append((other, cosine))
+                older.append((other, how_near))
             elif is_comparable(other, memory):
-                newer.append((other, cosine))
-        texts = [Older(other.content, cosine) for other, cosine in older]
+                newer.append((other, how_near))
+        texts = [Older(other.content, how_near) for other, how_near in older]
         for (other, _), verdict in zip(older, self._verdicts(memory.content, texts, identity), strict=True):
             yield memory, other, verdict
-        for other, cosine in newer:
-            [verdict] = self._verdicts(other.content, [Older(memory.content, cosine)], identity)
+        for other, how_near in newer:
+            [verdict] = self._verdicts(other.content, [Older(memory.content, how_near)], identity)
             yield other, memory, verdict
+
+    def _nearness(self, near: Sequence[Candidate], model: Model) -> dict[str, float]:
+        background = self._embedding.background(model)
+        return {one.id: background.nearness(one.score) for one in near}
 
     def _verdicts(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
         if self._how == "words":

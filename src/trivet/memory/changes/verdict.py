@@ -1,7 +1,7 @@
 """Whether a newer statement may update an older one, and the reason told.
 
-A first look goes over named features of the two texts (contrast.py) and, where both have vectors, their cosine. Where
-that leaves a chance, a small model reads both; a linear model weighs what it says together with the features.
+A first look goes over named features of the two texts (contrast.py) and, where both have vectors, how near they are.
+Where that leaves a chance, a small model reads both; a linear model weighs what it says together with the features.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Linear(msgspec.Struct, frozen=True):
 
 
 class Models(msgspec.Struct, frozen=True):
-    """`embedders` holds a model for each embedder whose cosines are known; `words` does without cosines."""
+    """`embedders` holds a model for each embedder whose vectors are known; `words` does without vectors."""
 
     embedders: Mapping[str, Linear]
     words: Linear
 
-    def of(self, cosine: float | None, embedder: str | None) -> Linear:
+    def of(self, nearness: float | None, embedder: str | None) -> Linear:
         known = self.embedders.get((embedder or "").partition("/")[0])
-        return self.words if cosine is None or known is None else known
+        return self.words if nearness is None or known is None else known
 
 
 class ChangeModel(msgspec.Struct, frozen=True):
@@ -71,10 +71,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Older(msgspec.Struct, frozen=True):
-    """What a new statement is compared with: a text and, if there are vectors, the cosine of the two."""
+    """What a new statement is compared with: a text and, if there are vectors, how near the two are: see Background."""
 
     text: str
-    cosine: float | None = None
+    nearness: float | None = None
 
 
 class _Look(msgspec.Struct, frozen=True):
@@ -126,12 +126,12 @@ def at_first_sight(new: str, olds: Sequence[Older], embedder: str | None = None)
 
 def features_of(new: str, old: Older) -> tuple[Contrast, dict[str, float]]:
     found = contrast(statement(new), statement(old.text))
-    return found, {**found.features, **(of_cosine(old.cosine) if old.cosine is not None else {})}
+    return found, {**found.features, **(of_vectors(old.nearness) if old.nearness is not None else {})}
 
 
 def _look(new: str, old: Older, embedder: str | None) -> _Look:
     found, features = features_of(new, old)
-    linear = change_model().unread.of(old.cosine, embedder)
+    linear = change_model().unread.of(old.nearness, embedder)
     return _Look(found, linear.logit(features))
 
 
@@ -139,12 +139,12 @@ def _verdict(look: _Look, chance: float) -> Verdict:
     return Verdict(round(chance, DIGITS), _why(look.found))
 
 
-# Below this cosine two texts are hardly on one matter; above it more means little: look-alikes are the most alike.
+# Farther apart two texts are hardly on one matter; nearer, more means little: look-alikes are the most alike.
 ONE_MATTER = 0.5
 
 
-def of_cosine(cosine: float) -> dict[str, float]:
-    return {"cosine": cosine, "cosine_short": max(0.0, ONE_MATTER - cosine)}
+def of_vectors(nearness: float) -> dict[str, float]:
+    return {"nearness": nearness, "nearness_short": max(0.0, ONE_MATTER - nearness)}
 
 
 def _why(found: Contrast) -> str:

@@ -42,7 +42,7 @@ def propose(engine: Engine, request: InboxPropose) -> Proposed:
     if known is not None:
         return _known(known, redacted)
     near_by = near(engine, content)
-    stored = next((one for one in near_by if says_the_same(content, one.memory.content, one.cosine)), None)
+    stored = next((one for one in near_by if says_the_same(content, one.memory.content, one.nearness)), None)
     if stored is not None:
         return Proposed(status="stored already", same_as=stored.memory.id, redacted=redacted)
     proposal = _proposal(engine, request, content, near_by, bool(redacted))
@@ -114,7 +114,7 @@ def _updated(engine: Engine, content: str, near_by: Sequence[NearMemory]) -> tup
     """The memory that the statement may update, and why: the one with most words in common, else the likeliest."""
     serving = engine.embedding.serving()
     identity = serving.identity if serving else None
-    olds = [Older(one.memory.content, one.cosine) for one in near_by]
+    olds = [Older(one.memory.content, one.nearness) for one in near_by]
     try:
         compared = verdicts if engine.settings.changes == "read" else at_first_sight
         said = compared(content, olds, identity)

@@ -18,8 +18,7 @@ from trivet.memory.recall import follow
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Memory
 
-# Cosine with the bundled model. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly
-# less than 0.8.
+# See Background. Of statements with the same particulars, paraphrases had 0.83 to 0.96, others mostly less than 0.8.
 SAME_MEANING = 0.86
 
 _negated = re.compile(r"\b(?:not|no|never|none|nothing|nobody|cannot|without|avoid|stop|\w+nt)\b")
@@ -31,8 +30,8 @@ _calendar = re.compile(
 )
 
 
-def says_the_same(new: str, old: str, cosine: float | None = None) -> bool:
-    """`cosine` is that of their vectors, if there are any. The speaker does not count."""
+def says_the_same(new: str, old: str, nearness: float | None = None) -> bool:
+    """`nearness` is that of their vectors, if there are any. The speaker does not count."""
     new, old = new.removeprefix(SPEAKER), old.removeprefix(SPEAKER)
     if essence(new) == essence(old):
         return True
@@ -42,7 +41,7 @@ def says_the_same(new: str, old: str, cosine: float | None = None) -> bool:
     common = set(ours) & set(theirs)
     if [term for term in ours if term in common] != [term for term in theirs if term in common]:
         return False  # "tabs over spaces" is not "spaces over tabs"
-    return set(ours) <= set(theirs) or (cosine is not None and cosine >= SAME_MEANING)
+    return set(ours) <= set(theirs) or (nearness is not None and nearness >= SAME_MEANING)
 
 
 def replaces(new: str, old: str) -> bool:
@@ -68,23 +67,24 @@ CANDIDATES = 8
 
 class NearMemory(msgspec.Struct, frozen=True):
     memory: Memory
-    cosine: float | None = None
+    nearness: float | None = None
 
 
 def near(engine: Engine, text: str) -> tuple[NearMemory, ...]:
     """Memories near a text, the likeliest first. Sensitive ones unmasked: they are compared here, not shown."""
     query = text.replace('"', " ")[:MAX_QUERY_CHARACTERS]
-    cosines: dict[str, float | None] = {}
+    found: dict[str, float | None] = {}
+    background = engine.embedding.background_now()
     if query.strip():
         answer, _ = follow(engine, Recall(query=query, limit=CANDIDATES, collapse=False, expand=False, rerank="off"))
         for hit in answer.hits:
             dense = hit.why.legs.get(DENSE)
-            cosines[hit.id] = dense.score if dense and dense.rank is not None else None
+            found[hit.id] = background.nearness(dense.score) if dense and dense.rank is not None else None
     for id in engine.store.lexical.similar("", fingerprint(text), CANDIDATES, engine.viewer):
-        cosines.setdefault(id, None)
-    memories = engine.store.memories.get_many(list(cosines))
+        found.setdefault(id, None)
+    memories = engine.store.memories.get_many(list(found))
     return tuple(
-        NearMemory(memories[id], cosine)
-        for id, cosine in cosines.items()
+        NearMemory(memories[id], how_near)
+        for id, how_near in found.items()
         if id in memories and memories[id].state in ("active", "archived")
     )

@@ -1,7 +1,6 @@
 """What an embedder is, and the checks that every vector passes before anyone may use it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,14 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from trivet.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """The cosines of questions and memories that have nothing to do with each other."""
-
-    mean: float
-    deviation: float
 
 
 class Embedder(Protocol):

@@ -20,7 +20,8 @@ import numpy as np
 
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
-from trivet.models.embed.base import Background, Vectors, checked, clean
+from trivet.models.embed.background import Background
+from trivet.models.embed.base import Vectors, checked, clean
 from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer, usable_cores
 
 Pooling = Literal["mean", "cls", "max", "last"]

@@ -14,7 +14,7 @@ DEFAULT = "bundled"
 SHIPPED = (DEFAULT, "stock")
 # The bundled models of earlier releases, oldest first. The first of them is still here, as `stock`. A release that
 # brings another bundled model adds the one before it.
-EARLIER = ("all-MiniLM-L6-v2/b7510b52f82d",)
+EARLIER = ("all-MiniLM-L6-v2/b7510b52f82d", "trivet-embedder/6f757c77ecc9")
 
 
 def load(spec: str | Spec = DEFAULT) -> "Embedder | None":

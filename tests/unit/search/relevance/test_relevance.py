@@ -131,7 +131,7 @@ def test_the_packaged_model_is_whole() -> None:
         for linear in (calibrated.unread, *calibrated.read.values()):
             assert set(linear.features) <= {*feature_names(), READ}
     assert "dense" not in model.other.unread.features, "a cosine of an unknown embedder means nothing"
-    evidence = {name: one.weight for name, one in model.embedders["trivet-embedder"].unread.features.items()}
+    evidence = {name: one.weight for name, one in model.embedders["trivet-embedder-2"].unread.features.items()}
     assert min(evidence.values()) >= 0, "no lack of evidence of one kind may outweigh another kind"
 
 
@@ -145,12 +145,12 @@ def test_an_unknown_embedder_is_judged_without_its_cosines() -> None:
 
 def test_what_a_bundled_reranker_thinks_counts_and_that_of_another_does_not() -> None:
     model = relevance_model()
-    tuned = model.embedders["trivet-embedder"]
+    tuned = model.embedders["trivet-embedder-2"]
     assert (
-        model.of("trivet-embedder/1", with_vectors=True, reader="trivet-reranker-4/2")
+        model.of("trivet-embedder-2/1", with_vectors=True, reader="trivet-reranker-4/2")
         is tuned.read["trivet-reranker-4"]
     )
-    assert model.of("trivet-embedder/1", with_vectors=True, reader="cohere:rerank-v4") is tuned.unread
+    assert model.of("trivet-embedder-2/1", with_vectors=True, reader="cohere:rerank-v4") is tuned.unread
 
 
 def test_a_second_look_is_taken_only_where_the_first_is_unsure(tmp_path: Path) -> None:

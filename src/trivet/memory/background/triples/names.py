@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from trivet.graph.canonical import canonical, form
 
-# Cosines of two names' vectors for the bundled model (benchmarks/studies/name_pairs.py, docs/results/name_pairs.json).
+# Cosines of two names' vectors for the stock model (benchmarks/studies/name_pairs.py, docs/results/name_pairs.json).
 # Vectors put names that differ in what matters close together, so they hardly ever decide. From SAME on, two names
 # that no rule tells apart are one: no pair of different names in the list comes so close.
 SAME = 0.97

@@ -1,0 +1,85 @@
+"""What a fresh install finds: the default recipe with the shipped embedder on every corpus, with intervals.
+
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
+
+Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
+compares models. Corpora that the output has already for the same embedder and recipe are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from embedder import add_embedder, identity
+
+from trivet.lab.bench import open_bench
+from trivet.lab.catalog import import_original
+from trivet.lab.dataset_files import house
+from trivet.lab.measures import measure
+from trivet.lab.run import environment
+from trivet.lab.significance import bootstrap_means
+from trivet.search.recipe import Recipe
+
+CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
+ARMS = {"default": "default", "vectors alone": "legs(dense)"}
+MEASURES = ("nDCG@10", "recall@5")
+DEEP = 20
+RESAMPLES = 2_000
+
+
+def main() -> None:
+    options = _options()
+    of_this = {"embedder": identity(options.embedder), "recipe": str(Recipe())}
+    known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
+    corpora = known["corpora"] if known.get("manifest", {}).get("of") == of_this else {}
+    for name in options.corpora:
+        if name not in corpora:
+            corpora[name] = measured(name, options)
+            manifest = environment() | {"of": of_this}
+            results = {"manifest": manifest, "corpora": corpora, "mean of seven": mean(corpora)}
+            options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            print(name, corpora[name], flush=True)
+    print("mean of seven:", mean(corpora))
+
+
+def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    dataset = house() if name == "house" else import_original(name)
+    found: dict[str, Any] = {}
+    with open_bench(dataset, options.cache, options.embedder) as bench:
+        for arm, recipe in ARMS.items():
+            run = {query.id: bench.ranked(query, recipe, DEEP) for query in dataset.queries}
+            lists = {query: [(one, -float(rank)) for rank, (one, _) in enumerate(hits)] for query, hits in run.items()}
+            per_query = measure(dataset, lists, MEASURES).per_query
+            found[arm] = {one: with_interval(list(per_query[one].values())) for one in MEASURES}
+            found["queries"] = len(per_query[MEASURES[0]])
+    return found
+
+
+def with_interval(values: list[float]) -> list[float]:
+    drawn = bootstrap_means(np.array(values)[:, None], RESAMPLES, 0)[:, 0]
+    return [round(float(value), 4) for value in (np.mean(values), *np.quantile(drawn, (0.025, 0.975)))]
+
+
+def mean(corpora: Mapping[str, Any]) -> dict[str, float]:
+    """Of nDCG@10 by arm, once all seven are there."""
+    if not all(name in corpora for name in CORPORA):
+        return {}
+    return {arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4) for arm in ARMS}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", nargs="+", default=["house", *CORPORA])
+    parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
+    parser.add_argument("--output", type=Path, default=Path("docs/results/shipped.json"))
+    add_embedder(parser)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
