@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -105,15 +106,14 @@ def test_a_model_that_the_user_has_named_too_is_asked_where_the_user_says(
 ) -> None:
     named = f"openai:theirs@{address(listener)}"
     tamper(Path(victim.settings.path), ("UPDATE embedding_model SET identity = ?, spec = ?", (named, named)))
-    with closing(socket.create_server(("127.0.0.1", 0))) as own:
-        trivet = open_trivet(
-            embedder="bundled", earlier_embedders=[f"openai:theirs@{address(own)}"], leg_time_limit_ms=50
-        )
-        trivet.recall(QUESTION)
-        own.setblocking(True)
+    with closing(socket.create_server(("127.0.0.1", 0))) as own, ThreadPoolExecutor(1) as asking:
+        trivet = open_trivet(embedder="bundled", earlier_embedders=[f"openai:theirs@{address(own)}"])
+        answer = asking.submit(trivet.recall, QUESTION)
         own.settimeout(30)
         connection, _ = own.accept()
         connection.close()
+        own.close()
+        answer.result()
     assert_nobody_came(listener)
 
 
