@@ -33,7 +33,7 @@ FOLDS = 2
 # Of each of the two: half of what the product reads.
 LONGEST_TOKENS = 158
 # A neighbour in another store is easy; one in the same store is what every save meets.
-NEIGHBOUR_WEIGHT, STORE_WEIGHT = 0.3, 1.0
+NEIGHBOUR_WEIGHT, STORE_WEIGHT = 0.3, 0.5
 # A contradiction has no direction: with the times swapped it is an update as well. The words of change are not swapped.
 SWAPPED, SWAPPED_WEIGHT = 0.5, 0.5
 DROPOUT = 0.1

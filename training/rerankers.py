@@ -54,7 +54,7 @@ LISTS, HARD, EASY, DEPTH_DECAY = 64, 7, 2, 0.9
 UNANSWERED = 0.1
 RATE_OF_TEACHER, RATE_OF_STUDENT = 6e-5, 2e-4
 # The teachers score so many rows a kind and candidates a row: more would cost time that the students need.
-TAUGHT_ROWS, TAUGHT_CANDIDATES = 3_500, 8
+TAUGHT_ROWS, TAUGHT_CANDIDATES = 6_000, 8
 DISTILLED = 0.8
 WORTH_PAIRS = 4_000
 JUDGED_QUERIES = 250
