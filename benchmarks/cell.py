@@ -11,13 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +25,7 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from manifest import manifest
 from support.postgres_server import PostgresServer
 from texts import memories
 from trivet import Trivet, TrivetError
@@ -144,17 +142,6 @@ def processor_seconds(*urls: str) -> float:
                 fields = Path(f"/proc/{pid}/stat").read_text().split()
                 used += (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
     return used
-
-
-def manifest() -> dict[str, Any]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    return {
-        "command": " ".join(["python benchmarks/cell.py", *sys.argv[1:]]),
-        "commit": commit,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, shared with other work",
-    }
 
 
 if __name__ == "__main__":

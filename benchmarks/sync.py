@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import resource
 import signal
@@ -27,13 +26,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from manifest import manifest
 from trivet import Trivet, TrivetError
 from trivet.memory.accounts import RIGHTS, make_key
 from trivet.serve.resident.syncing import Syncing
@@ -409,17 +410,6 @@ def _is_level(laptop: Trivet) -> bool:
 
 
 WHAT = {"first": first_sync, "latency": latency, "idle": idle, "many": many}
-
-
-def manifest() -> dict[str, str]:
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "commit": commit,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, shared",
-    }
 
 
 if __name__ == "__main__":

@@ -48,9 +48,13 @@ except TrivetError as error:
 
 def taken_out(version: int, folder: Path) -> Path | None:
     """Where the package of that version can be imported from; None where the history does not reach that far back."""
-    target = folder / f"version-{version}"
+    return of_commit(COMMITS[version], folder / f"version-{version}")
+
+
+def of_commit(commit: str, target: Path) -> Path | None:
+    """The package as it was at a commit, taken out into a folder."""
     target.mkdir()
-    archive = subprocess.run(["git", "archive", COMMITS[version], "src/trivet"], cwd=ROOT, capture_output=True)
+    archive = subprocess.run(["git", "archive", commit, "src/trivet"], cwd=ROOT, capture_output=True)
     if archive.returncode:
         return None
     subprocess.run(["tar", "-x", "-C", str(target)], input=archive.stdout, check=True)

@@ -25,6 +25,7 @@ from soak.syncing.world import World, make_team
 # A fault that so many histories do not show goes unnoticed.
 FAULT_SEEDS = 150
 SHOWN = 20
+SAID_EVERY = 250
 # Long histories and those with PostgreSQL have seeds of their own.
 LONG_FROM, POSTGRES_FROM = 10**6, 2 * 10**6
 
@@ -146,6 +147,8 @@ def _played(parts: Sequence[Part], place: Place, processes: int, minutes: float 
                 told.append(one.result())
                 if told[-1].violation:
                     print(told[-1].task.seed, told[-1].violation, flush=True)
+                if len(told) % SAID_EVERY == 0:
+                    print(f"{len(told)} histories played", file=sys.stderr, flush=True)
                 if time.monotonic() < until:
                     running |= {pool.submit(_play, task) for task in islice(tasks, 1)}
     return told
@@ -222,13 +225,17 @@ def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, 
 
 
 def _shrink(seed: int, steps: int) -> int:
+    violated: list[str] = []
+
     def fails(kept: Sequence[int]) -> bool:
         with TemporaryDirectory(dir=_place[0].folder) as folder:
             try:
                 _world(Task("", seed, steps), folder, kept).run()
             except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
-                print(len(kept), type(error).__name__, str(error)[:200], flush=True)
-                return True
+                said = f"{type(error).__name__} {error}"
+                violated.append(said)
+                print(len(kept), said[:200], flush=True)
+                return _kind(said) == _kind(violated[0])
         return False
 
     if not fails(range(steps)):
@@ -236,6 +243,11 @@ def _shrink(seed: int, steps: int) -> int:
         return 0
     print(f"Enough to fail are the steps {shrunk(range(steps), fails)} of seed {seed}.")
     return 1
+
+
+def _kind(violation: str) -> str:
+    """Which rule was broken, whatever memory it was: a small history must break the same one."""
+    return " ".join(word for word in violation.split() if not any(map(str.isdigit, word)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import msgspec
 
 from soak.syncing.world import World
 from trivet.store.relational.feed import Feed
-from trivet.sync import core, laptop, outbox, server
+from trivet.sync import applying, core, healing, laptop, outbox, replica, server
 from trivet.sync.messages import OtherEpoch, Page, Place
 
 Patch = tuple[Any, str, Any]
@@ -158,6 +158,12 @@ def _outside_is_deleted(self: Any, id: str) -> None:
         self._engine.store.all_memories.purge(id)
 
 
+def _settled_unasked(held: Any, branches: Any, waiting: Any) -> Any:
+    for rev in branches:
+        held = held if rev.rev in held.revs else core.branched(held, rev, waits=False)
+    return held
+
+
 def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
     return not isinstance(answer, OtherEpoch) or answer.epoch != standing.epoch
 
@@ -165,11 +171,11 @@ def _everything_counts(standing: Place, asked: Place, answer: Any) -> bool:
 FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a clash overwrites": lambda _: [(core, "clashes", lambda *_: False)],
     "the loser of a clash is dropped": lambda _: [(core, "branched", lambda held, rev, waits: held)],
-    "a repeated operation acts again": lambda _: [(server._Push, "_done", _nothing)],
+    "a repeated operation acts again": lambda _: [(applying.Applying, "_done", _nothing)],
     "who lost a memory is not told": _revocation_untold,
     "a purge leaves no tombstone": lambda _: [
-        (server._Push, "_is_buried", lambda *_: False),
-        (server._Push, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
+        (applying.Applying, "_is_buried", lambda *_: False),
+        (applying.Applying, "_is_anothers", lambda self, _, held: held is not None and held.owner != self.user),
         (laptop._Taking, "_is_buried", lambda *_: False),
     ],
     "an answer is told before it is committed": _answer_before_commit,
@@ -193,11 +199,12 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a link does not count as a change": _links_unseen,
     "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
     "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new: new)],
+    "a clash that is brought back is settled": lambda _: [(core, "_with_branches", _settled_unasked)],
     "a purge leaves bytes behind": _purge_half_done,
     "a server that was put back claims to know every mark": _nothing_was_lost,
     "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._Taking, "_let_go", _let_go_at_once)],
     "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._Taking, "_let_go", _outside_is_deleted)],
-    "feedback is not sent": lambda _: [(outbox, "prepare_feedback", _nothing), (laptop, "prepare_feedback", _nothing)],
+    "feedback is not sent": lambda _: [(module, "prepare_feedback", _nothing) for module in (outbox, replica, healing)],
     "redactions are not sent": lambda _: [(outbox, "_prepare_scrub", _nothing)],
     "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
 }  # fmt: skip

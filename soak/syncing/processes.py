@@ -1,7 +1,11 @@
 """Real processes: a server, laptops that write and exchange through a bad line, and kill -9 of all of them.
 
-With `--postgres` the server's store is PostgreSQL, which is killed too. With `--small-disk` the server's store lies on
-a disk of 24 MB (root must mount it), which is filled up now and then.
+With `--postgres` the server's store is PostgreSQL, which is killed too. With `--small-disk` the store of the server or
+of a laptop lies on a disk of 24 MB (root must mount it), which is filled up now and then. With `--older` the server or
+the laptops run this repository's code as it was at a commit, and are upgraded at the end.
+
+Nothing is killed before it has done something: a laptop has noted a word, the server has answered a push. Where that
+takes longer than a minute, all processes tell where they stand, and the run has failed.
 
 `python -m soak.syncing.processes --kills 200` ends with what must hold: every acknowledged word is on the server or was
 purged, every laptop equals what its user may read, doctor is clean.
@@ -17,30 +21,63 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
+from soak.older_code import of_commit
 from soak.syncing.manifest import manifest
+from soak.syncing.troubles import BadLine, SmallDisk
 from trivet import Trivet, TrivetError
 from trivet.sync import verbs
 
 LAPTOPS = (("a1", "ana"), ("a2", "ana"), ("b1", "bo"))
 USUAL: dict[str, Any] = {"embedder": "none", "changes": "off", "usage_counts": False, "secrets_keyring": False}
-# Of the line between laptops and server: how often a connection breaks, and how much it lets through before.
-BREAKS = 0.15
-MOST_BYTES = 20_000
-SMALL_DISK_MB = 24
 # What doctor finds that is no matter of sync, or is meant to be.
 UNRELATED = ("sync", "room on disk", "memory of postgresql", "standbys")
+PUSHED = '"route":"/v1/sync/push"'
+# The first commit whose laptops follow a server. It knows no feedback, scopes or vectors in sync.
+OLDER = "55a96fa"
+HANGS_SECONDS = 60.0
+# Between two writes, so that those who begin anew have a processor too.
+LONGEST_REST = 0.5
 
-WRITER = """
-import random, sys, time
+# Told by SIGUSR1, a process writes into its log where it stands.
+_TELLS = "import faulthandler, signal; faulthandler.register(signal.SIGUSR1, all_threads=True)\n"
+WRITER = (
+    _TELLS
+    + """
+import sys
 from soak.syncing.processes import write_for_ever
 write_for_ever(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+"""
+)
+SERVER = (
+    _TELLS
+    + """
+import sys
+from trivet.cli import main
+sys.exit(main())
+"""
+)
+# Run by the code that the server has, since an older one opens no store of a newer one.
+MAKES_USERS = """
+import json, sys
+from soak.syncing.processes import open_store
+from trivet.memory.accounts import make_key
+with open_store(sys.argv[1]) as server:
+    for user in ("ana", "bo"):
+        server.engine.store.accounts.add_user(user, "writer")
+    print(json.dumps({user: make_key(server.engine.store, "default", user).text for user in ("ana", "bo")}))
+"""
+JOINS = """
+import sys
+from soak.syncing.processes import open_store, until, verbs
+with open_store(sys.argv[1], key=sys.argv[2]) as laptop:
+    until(lambda: verbs.join(laptop.engine, sys.argv[3]))
 """
 
 
@@ -64,134 +101,110 @@ def write_for_ever(path: str, user: str, ledger: str, seed: int) -> None:
                 else:
                     id = chance.choice(memories).id
                     trivet.edit(id, content=f"{word} was edited.")
+                    trivet.feedback(id, verdict="useful", query=f"asked{seed}")
                 noted.write(f"{word}\n")
             except TrivetError:
                 pass  # not acknowledged, so not noted: nobody looks for it later
+            time.sleep(chance.uniform(0.0, LONGEST_REST))
             if chance.random() < 0.3:
                 try:
                     verbs.synced_now(trivet.engine)
                 except TrivetError:
-                    time.sleep(0.02)
+                    continue  # what waits is sent with the next
 
 
-class BadLine:
-    """A proxy that cuts connections in the middle of what they say."""
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What a team has around it. A package of older code is a folder to import it from."""
 
-    def __init__(self, target: int, seed: int) -> None:
-        self._target = target
-        self._random = random.Random(seed)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.cut = 0
-        self.good = False
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            client, _ = self._listener.accept()
-            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
-
-    def _carry(self, client: socket.socket) -> None:
-        try:
-            server = socket.create_connection(("127.0.0.1", self._target))
-        except OSError:
-            client.close()
-            return
-        breaks = not self.good and self._random.random() < BREAKS
-        left = [self._random.randrange(MOST_BYTES) if breaks else -1]
-        self.cut += breaks
-        ways = [threading.Thread(target=self._pipe, args=pair, daemon=True) for pair in (
-            (client, server, left), (server, client, left))]  # fmt: skip
-        for way in ways:
-            way.start()
-
-    def _pipe(self, source: socket.socket, target: socket.socket, left: list[int]) -> None:
-        try:
-            while data := source.recv(4096):
-                if left[0] >= 0:
-                    left[0] -= len(data)
-                    if left[0] <= 0:
-                        break
-                target.sendall(data)
-        except OSError:
-            pass  # the line broke, which is what this one is for; both ends are told below
-        finally:
-            for one in (source, target):
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-
-
-class SmallDisk:
-    """A disk of its own that can be filled to the last byte."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_MB}m", "tmpfs", str(folder)], check=True)
-
-    def full_for(self, seconds: float) -> None:
-        ballast = self.folder / "ballast"
-        try:
-            with ballast.open("wb", buffering=0) as file, suppress(OSError):
-                while True:
-                    file.write(b"\0" * 4096)
-            time.sleep(seconds)
-        finally:
-            ballast.unlink()
-
-    def remove(self) -> None:
-        subprocess.run(["umount", "-l", str(self.folder)], check=True)
+    disk: SmallDisk | None = None
+    full: str = ""  # whose store is on that disk
+    postgres: Any = None
+    server_code: Path | None = None
+    laptop_code: Path | None = None
 
 
 class Team:
-    def __init__(self, folder: Path, seed: int, disk: SmallDisk | None = None, postgres: Any = None) -> None:
+    def __init__(self, folder: Path, seed: int, around: Around) -> None:
         self.folder = folder
         self.random = random.Random(seed)
         self.seed = seed
-        self.disk, self.postgres = disk, postgres
-        self.store = postgres.database() if postgres else str((disk.folder if disk else folder) / "server.db")
-        with open_store(self.store) as server:
-            for user in ("ana", "bo"):
-                server.engine.store.accounts.add_user(user, "writer")
-            from trivet.memory.accounts import make_key
-
-            keys = {user: make_key(server.engine.store, "default", user).text for user in ("ana", "bo")}
+        self.around = around
+        self.store = around.postgres.database() if around.postgres else str(self.place("server"))
+        keys = json.loads(self.run(MAKES_USERS, around.server_code, self.store))
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.line = BadLine(self.port, seed)
-        self.server = self.start_server()
-        for name, user in LAPTOPS:
-            with open_store(self.path(name), key=keys[user]) as laptop:
-                until(lambda laptop=laptop: verbs.join(laptop.engine, f"http://127.0.0.1:{self.line.port}"))
+        self.waited = 0  # operations that an older server did not know
+        self.began: dict[str, int] = {}  # how much each had done when it was started
         for name, _ in LAPTOPS:
             (folder / f"{name}.words").touch()
+        self.server = self.start_server()
+        for name, user in LAPTOPS:
+            address = f"http://127.0.0.1:{self.line.port}"
+            self.run(JOINS, around.laptop_code, str(self.place(name)), keys[user], address)
         self.writers = {name: self.start_writer(name, user) for name, user in LAPTOPS}
 
-    def path(self, name: str) -> Path:
-        return self.folder / f"{name}.db"
+    def place(self, name: str) -> Path:
+        on_disk = self.around.disk is not None and name == self.around.full
+        return (self.around.disk.folder if on_disk and self.around.disk else self.folder) / f"{name}.db"
+
+    def run(self, code: str, package: Path | None, *words: str) -> str:
+        log = (self.folder / "made.log").open("ab")
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(
+            command, env=running(package), stdout=subprocess.PIPE, stderr=log, check=True
+        ).stdout.decode()
 
     def start_server(self) -> subprocess.Popen[bytes]:
-        words = [sys.executable, "-m", "trivet.cli", "--path", self.store, "serve"]
         log = (self.folder / "server.log").open("ab")
-        environment = {**os.environ, "TRIVET_EMBEDDER": "none", "TRIVET_CHANGES": "off",
+        self.began["server"] = self.done("server")
+        environment = {**running(self.around.server_code), "TRIVET_EMBEDDER": "none", "TRIVET_CHANGES": "off",
                        "TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}  # fmt: skip
-        return subprocess.Popen([*words, "--port", str(self.port)], env=environment, stdout=log, stderr=log)
+        words = [sys.executable, "-c", SERVER, "--path", self.store, "serve", "--port", str(self.port)]
+        return subprocess.Popen(words, env=environment, stdout=log, stderr=log)
 
     def start_writer(self, name: str, user: str) -> subprocess.Popen[bytes]:
         self.seed += 1
-        words = [sys.executable, "-c", WRITER, str(self.path(name)), user, str(self.folder / f"{name}.words")]
+        self.began[name] = self.done(name)
+        words = [sys.executable, "-c", WRITER, str(self.place(name)), user, str(self.folder / f"{name}.words")]
         log = (self.folder / f"{name}.log").open("ab")
-        return subprocess.Popen([*words, str(self.seed)], stdout=log, stderr=log)
+        return subprocess.Popen([*words, str(self.seed)], env=running(self.around.laptop_code), stdout=log, stderr=log)
+
+    def done(self, name: str) -> int:
+        """How much a laptop has written, or the server answered."""
+        if name == "server":
+            log = self.folder / "server.log"
+            return log.read_text().count(PUSHED) if log.exists() else 0
+        return (self.folder / f"{name}.words").stat().st_size
+
+    def wait_for_work(self, name: str) -> None:
+        limit = time.monotonic() + HANGS_SECONDS
+        while self.done(name) == self.began[name]:
+            if time.monotonic() > limit:
+                raise AssertionError(f"{name} does nothing.\n{self.stand()}")
+            time.sleep(0.02)
+
+    def stand(self) -> str:
+        """Where every process stands, and what it said last."""
+        for process in (self.server, *self.writers.values()):
+            if process.poll() is None:
+                process.send_signal(signal.SIGUSR1)
+        time.sleep(1)
+        logs = {name: (self.folder / f"{name}.log").read_text() for name in ("server", *self.writers)}
+        return "\n".join(f"---- {name}\n{log[-4000:]}" for name, log in logs.items())
 
     def kill_one(self) -> str:
-        others = [("server", "")] + [("disk", "")] * bool(self.disk) + [("database", "")] * bool(self.postgres)
+        disk, postgres = self.around.disk, self.around.postgres
+        others = [("server", "")] + [("disk", "")] * bool(disk) + [("database", "")] * bool(postgres)
         name, user = self.random.choice((*LAPTOPS, *others))
+        self.wait_for_work(name if name in self.began else "server")
         if name == "disk":
-            assert self.disk is not None
-            self.disk.full_for(self.random.uniform(0.5, 3.0))
+            assert disk is not None
+            disk.full_for(self.random.uniform(0.5, 3.0))
             return name
         if name == "database":
-            self.postgres.restart()  # without a word, as in a crash
+            postgres.restart()  # without a word, as in a crash
+            self.began["server"] = self.done("server")
             return name
         process = self.server if name == "server" else self.writers[name]
         process.send_signal(signal.SIGKILL)
@@ -203,13 +216,27 @@ class Team:
         return name
 
     def come_to_rest(self) -> None:
+        """Everybody stops writing, older code is upgraded, and all exchange on a good line."""
         for process in self.writers.values():
             process.kill()
             process.wait()
         self.line.good = True
-        for _ in range(4):
+        if self.around.server_code:
+            self.exchange(rounds=2)
+            self.waited = sum(self.outbox(name) for name, _ in LAPTOPS)
+            self.end()
+            self.around = msgspec.structs.replace(self.around, server_code=None)
+            self.server = self.start_server()
+        self.exchange(rounds=4)
+
+    def outbox(self, name: str) -> int:
+        with open_store(self.place(name)) as laptop:
+            return verbs.status(laptop.engine, ask=False).outbox
+
+    def exchange(self, rounds: int) -> None:
+        for _ in range(rounds):
             for name, _ in LAPTOPS:
-                with open_store(self.path(name)) as laptop:
+                with open_store(self.place(name)) as laptop:
                     until(lambda laptop=laptop: verbs.synced_now(laptop.engine))
 
     def check(self) -> dict[str, Any]:
@@ -222,12 +249,11 @@ class Team:
             trouble = [f.check for f in server.doctor() if not f.ok and f.check not in UNRELATED]
         parked, level = "", []
         for name, _ in LAPTOPS:
-            with open_store(self.path(name)) as laptop:
+            with open_store(self.place(name)) as laptop:
                 parked += "\n".join(str(one.said) for one in verbs.refused(laptop.engine))
                 level.append(verbs.verify(laptop.engine).level)
                 trouble += [f.check for f in laptop.doctor() if not f.ok and f.check not in UNRELATED]
         log = (self.folder / "server.log").read_text()
-        pushes = log.count('"route":"/v1/sync/push"')
         lost = [word for word in words if word not in served and word not in parked]
         return {
             "words": len(words),
@@ -235,13 +261,20 @@ class Team:
             "level": level,
             "doctor": trouble,
             "connections_cut": self.line.cut,
-            "pushes": pushes,
+            "pushes": log.count(PUSHED),
+            "waited_for_an_upgrade": self.waited,
             "refused_for_want_of_room": log.count('"status":507') + log.count('"status":503'),
         }
 
     def end(self) -> None:
-        self.server.kill()
-        self.server.wait()
+        for process in (*self.writers.values(), self.server):
+            process.kill()
+            process.wait()
+
+
+def running(package: Path | None) -> dict[str, str]:
+    """The environment of a process that runs this code, or older code."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*([package] if package else []), *sys.path]))}
 
 
 def until(act: Any, seconds: float = 60.0) -> Any:
@@ -264,40 +297,58 @@ def _postgres() -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m soak.syncing.processes", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=60.0, help="kill nothing after so long")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pause", type=float, default=3.0, help="the longest time between two kills, in seconds")
+    parser.add_argument("--pause", type=float, default=1.0, help="the longest time between two kills, in seconds")
     parser.add_argument("--postgres", action="store_true")
-    parser.add_argument("--small-disk", action="store_true")
+    parser.add_argument("--small-disk", choices=("server", "laptop"), help="whose disk is full now and then")
+    parser.add_argument("--older", choices=("server", "laptops"), help="who runs older code until the end")
+    parser.add_argument("--commit", default=OLDER, help="of the older code")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-        os.environ["TRIVET_CONFIG"] = f"{folder}/settings/trivet.toml"
-        disk = SmallDisk(Path(folder) / "disk") if given.small_disk else None
-        postgres = _postgres() if given.postgres else None
-        team = Team(Path(folder), given.seed, disk, postgres)
-        killed: dict[str, int] = {}
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as made:
+        os.environ["TRIVET_CONFIG"] = f"{made}/settings/trivet.toml"
+        around = _around(Path(made), given)
         try:
-            for _ in range(given.kills):
-                time.sleep(team.random.uniform(1.0, given.pause))  # a Python takes a second to begin
-                name = team.kill_one()
-                killed[name] = killed.get(name, 0) + 1
-            team.come_to_rest()
-            found = team.check()
+            killed, found = _played(Path(made), given, around)
         finally:
-            for process in (*team.writers.values(), team.server):
-                process.kill()
-                process.wait()
-            if disk:
-                disk.remove()
-            if postgres:
-                postgres.stop()
-                postgres.remove()
+            if around.disk:
+                around.disk.remove()
+            if around.postgres:
+                around.postgres.stop()
+                around.postgres.remove()
     held = not found["lost"] and all(found["level"]) and not found["doctor"]
     result = {**manifest("soak.syncing.processes"), "kills": killed, "held": held, **found}
     print(json.dumps(result))
     if given.out:
         given.out.write_text(json.dumps(result, indent=1) + "\n")
     return 0 if held else 1
+
+
+def _around(folder: Path, given: Any) -> Around:
+    older = of_commit(given.commit, folder / "older") if given.older else None
+    return Around(
+        disk=SmallDisk(folder / "disk") if given.small_disk else None,
+        full={"server": "server", "laptop": LAPTOPS[0][0], None: ""}[given.small_disk],
+        postgres=_postgres() if given.postgres else None,
+        server_code=older if given.older == "server" else None,
+        laptop_code=older if given.older == "laptops" else None,
+    )
+
+
+def _played(folder: Path, given: Any, around: Around) -> tuple[dict[str, int], dict[str, Any]]:
+    team = Team(folder, given.seed, around)
+    killed: dict[str, int] = {}
+    until_then = time.monotonic() + 60 * given.minutes
+    try:
+        while sum(killed.values()) < given.kills and time.monotonic() < until_then:
+            time.sleep(team.random.uniform(0.0, given.pause))
+            name = team.kill_one()
+            killed[name] = killed.get(name, 0) + 1
+        team.come_to_rest()
+        return killed, team.check()
+    finally:
+        team.end()
 
 
 if __name__ == "__main__":

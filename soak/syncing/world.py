@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_st
 from trivet import Trivet, TrivetError
 from trivet.memory.redact import redact_one
 from trivet.secrets.protect import Guard
+from trivet.sync import applying
 from trivet.sync import server as server_side
 from trivet.sync.join import join
 from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place
@@ -27,12 +29,18 @@ from trivet.types import LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"
 # How often a laptop pulls though something waits, as it does while the server cannot take what it sends.
-PULLS_FIRST = 0.2
+PULLS_FIRST = (0.2, 0.6)
+# How often the server is put back right after a laptop has sent something: what it then knew, only that laptop knows.
+TURMOIL = (0.0, 0.0, 0.1)
 SECRET = "secretcanary"
 # An invented token of a form that the guard knows.
 TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 # Another one, which is stored raw: on a server whose guard was off, until its owner redacts it.
 RAW = "xoxb-" + "123456789012-1234567890123-A1b2C3d4E5f6G7h8I9j0K1l2"
+# How often a link of a memory that has some is taken away, where else another is made.
+UNLINKED = 0.4
+# So many exchanges without fault bring a laptop level, or nearly.
+LEVEL = 3
 RAW_EVERY = 7  # of so many histories one begins with it
 YEARS = (2016, 2026, 2036)
 SCOPES = ("default", "work", "work/plans")
@@ -57,6 +65,7 @@ class Request(msgspec.Struct):
 class Reply(msgspec.Struct):
     request: Request
     answer: Answer
+    life: int  # of the server that said it
 
 
 class World:
@@ -80,6 +89,7 @@ class World:
         ]
         self.network: list[Request | Reply] = []
         self.edits: dict[str, tuple[Any, Any]] = {}  # what each edit that was sent changes, and what its writer saw
+        self.settled: set[str] = set()  # branches that somebody resolved
         self.counts: Counter[str] = Counter()
         self.count = 0
         self.life = 0  # of the server: it was put back so often
@@ -89,13 +99,15 @@ class World:
             self.words[row[2].split()[0]] = (row[1], row[0])
         self.count = len(self.words)
         self.purged: set[str] = set()
-        self.forgivable: set[str] = set()  # words that no store knew any more after a backup was put back
+        self.forgivable: set[str] = set()  # words that no machine could bring any more after a backup was put back
         self.seqs: dict[tuple[str, str], tuple[str, int]] = {}
         self.loss = random.choice((0.0, 0.1, 0.3))
         self.twice = random.choice((0.02, 0.12, 0.5))
         self.acting = random.choice((0.1, 0.3))
         self.crashes = random.choice((0.0, 0.04, 0.1))
-        self.mix = random.choice((MIXED, EDITS, SHARES))
+        self.mix = random.choice((MIXED, EDITS, SHARES, LINKS))
+        self.pulls_first = random.choice(PULLS_FIRST)
+        self.turmoil = random.choice(TURMOIL)
         self.asked: dict[str, str] = {}  # each word of a query that feedback named, and of which memory
         self.redacted: set[str] = set()  # memories whose raw secret was taken out
         self.looks_closely = 0.2  # how often recall and doctor are compared, which takes longest
@@ -144,22 +156,20 @@ class World:
             self.act(laptop)
         elif chance < self.acting + 0.3:
             self.ask(laptop)
-        elif chance < 0.93:
+        elif chance < 0.93 - self.turmoil:
             self.deliver_some()
+        elif chance < 0.93:
+            self.upset(laptop)
         elif chance < 0.945:
             self.server.back_up()
         elif chance < 0.955 and self.server.backups:
-            self.counts["server put back"] += 1
-            self.server.put_back(random.randrange(len(self.server.backups)))
-            self.life += 1
-            self.forgive()
+            self.put_server_back()
         elif chance < 0.965:
             laptop.back_up()
         elif chance < 0.972 and laptop.backups:
             self.counts["laptop put back"] += 1
-            laptop.put_back(random.randrange(len(laptop.backups)))
+            self.put_back(laptop)
             self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
-            self.forgive()
         elif chance < 0.98 and len(self.laptops) < 5:
             self.counts["laptop cloned"] += 1
             self.laptops.append(laptop.cloned(f"{laptop.name}c{len(self.laptops)}"))
@@ -172,6 +182,23 @@ class World:
             self.counts["a mark that never was"] += 1
             self.lie(laptop.user)
 
+    def put_server_back(self) -> None:
+        self.counts["server put back"] += 1
+        self.put_back(self.server)
+        self.life += 1
+
+    def upset(self, laptop: LaptopMachine) -> None:
+        """Someone writes and the server takes it, and then has never heard of it. The laptop may well pull first."""
+        self.server.back_up()
+        self.act(laptop)
+        for _ in range(LEVEL):
+            self.exchange(laptop)
+        if self.server.backups:
+            self.put_server_back()
+        if self.random.random() < self.pulls_first:
+            for _ in range(LEVEL):
+                self.exchange(laptop, most=0)
+
     def lie(self, user: str) -> None:
         """A laptop that claims to have seen what the server never said."""
         state = self.server.trivet.engine.store.feed.state()
@@ -179,9 +206,16 @@ class World:
             place = Place(epoch=state.epoch, seq=1, top=state.top + self.random.randint(0, 1), mark="never")
             server_side.pull(self.server.trivet.engine.acting_as(caller(user)), place, 1)
 
-    def forgive(self) -> None:
-        """What no store knows any more after a backup was put back is lost by whoever put it back."""
-        self.forgivable |= self.words.keys() - known_words(self)
+    def put_back(self, machine: Machine) -> None:
+        """To one of its backups. What some machine could bring before and none can after: lost by whoever did that."""
+        with self.forgiven():
+            machine.put_back(self.random.randrange(len(machine.backups)))
+
+    @contextmanager
+    def forgiven(self) -> Iterator[None]:
+        before = known_words(self)
+        yield
+        self.forgivable |= before - known_words(self)
 
     # ---- people
 
@@ -245,22 +279,37 @@ class World:
             tag = f"team{random.randrange(2)}"
             (trivet.share if random.random() < 0.6 else trivet.unshare)(tag=tag, user=other)
         elif kind == "feedback":
+            self.count += 1  # a word of this memory's alone
             query = f"asked{self.count}q" if random.random() < 0.5 else "the same"
             verdict: Usefulness = random.choice(("useful", "not-useful"))
             trivet.feedback(memory.id, verdict=verdict, query=query)
             self.asked[query] = memory.id
         elif kind == "redact":
-            raw = [one for one in memories if RAW in one.content and one.owner in ("local", user)]
-            for one in raw:
-                redact_one(trivet.engine, one)
-                self.redacted.add(one.id)
+            self.redact(trivet, user, memories)
         elif kind == "resolve" and trivet.engine.follows:
             branches = [one.rev for one in conflicts(trivet.engine) if one.id == memory.id]
             resolve(trivet.engine, memory.id, random.choice(["head", *branches]))
         elif kind == "link":
-            target = random.choice(sorted(memories, key=lambda one: one.id))
-            link: LinkKind = random.choice(("see-also", "supersedes"))
-            (trivet.link if random.random() < 0.7 else trivet.unlink)(memory.id, link, target.id)
+            self.link(trivet, memory, memories)
+
+    def redact(self, trivet: Any, user: str, memories: Any) -> None:
+        for one in memories:
+            if RAW in one.content and one.owner in ("local", user):
+                redact_one(trivet.engine, one)
+                self.redacted.add(one.id)
+
+    def link(self, trivet: Any, memory: Any, memories: Any) -> None:
+        """Made, or one that is there taken away."""
+        held = sorted(
+            trivet.engine.store.links.touching([memory.id]), key=lambda one: (one.source, one.kind, one.target)
+        )
+        if held and self.random.random() < UNLINKED:
+            link = self.random.choice(held)
+            trivet.unlink(link.source, link.kind, link.target)
+            return
+        target = self.random.choice(sorted(memories, key=lambda one: one.id))
+        kind: LinkKind = self.random.choice(("see-also", "supersedes"))
+        trivet.link(memory.id, kind, target.id)
 
     def edit(self, trivet: Any, user: str, memory: Any) -> None:
         random = self.random
@@ -284,7 +333,9 @@ class World:
     # ---- messages
 
     def ask(self, laptop: LaptopMachine) -> None:
-        most = self.random.randint(1, 4) if self.random.random() > PULLS_FIRST else 0
+        self.ask_for(laptop, self.random.randint(1, 4) if self.random.random() > self.pulls_first else 0)
+
+    def ask_for(self, laptop: LaptopMachine, most: int) -> None:
         with laptop.on_its_clock():
             place, ops = laptop.laptop.ask(most)
         check_message(self, laptop.user, ops)
@@ -321,12 +372,13 @@ class World:
         if chance < 2 * self.crashes:
             self.counts["server crashed after its commit"] += 1
         else:
-            self.network.append(Reply(request, answer))
+            self.network.append(Reply(request, answer, self.life))
 
     def answer(self, request: Request, dies: bool = False) -> Answer:
         """Asked within a transaction that a crash rolls back."""
         engine = self.server.trivet.engine.acting_as(caller(request.laptop.user))
         self.edits.update({op.rev: (op.fields, op.was) for op in request.ops if op.kind == "edit" and op.rev})
+        self.settled.update(rev for op in request.ops for rev in op.revs)
         writable = writable_ids(self.server, request.laptop.user) if request.ops else set()
         with self.server.on_its_clock():
             if request.ops:
@@ -357,6 +409,14 @@ class World:
         laptop: LaptopMachine = reply.request.laptop
         if laptop not in self.laptops:
             return
+        # Of a server that was put back since. A laptop of some scopes lets go what that one said it has; nothing
+        # could tell it otherwise in time, and those words are lost by whoever put the server back.
+        late = reply.life != self.life and bool(laptop.scopes)
+        with self.forgiven() if late else nullcontext():
+            self.take(laptop, reply)
+        self.check_forward(laptop)
+
+    def take(self, laptop: LaptopMachine, reply: Reply) -> None:
         try:
             with laptop.on_its_clock(), laptop.trivet.engine.store.feed.transaction():
                 laptop.laptop.receive(reply.request.place, reply.answer)
@@ -365,13 +425,13 @@ class World:
         except Crash:
             self.counts["laptop crashed before its commit"] += 1
             laptop.reopen()
-        self.check_forward(laptop)
 
     def check_forward(self, laptop: LaptopMachine) -> None:
         for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica"):
             before = self.seqs.get((laptop.name, id))
             assert before is None or before[0] != epoch or before[1] <= seq, f"{laptop.name} went back at {id}"
-            self.seqs[laptop.name, id] = (epoch, seq)
+            if epoch:  # none while everything is read anew
+                self.seqs[laptop.name, id] = (epoch, seq)
 
     def come_to_rest(self) -> None:
         self.network = []
@@ -381,10 +441,10 @@ class World:
                 return
         raise AssertionError("it does not come to rest")
 
-    def exchange(self, laptop: LaptopMachine) -> bool:
+    def exchange(self, laptop: LaptopMachine, most: int = 50) -> bool:
         """Whether anything moved."""
         with laptop.on_its_clock():
-            place, ops = laptop.laptop.ask(50)
+            place, ops = laptop.laptop.ask(most)
         request = Request(laptop, place, through_json(ops, list[Op]), 100)
         answer = self.answer(request)
         with laptop.on_its_clock():
@@ -394,11 +454,12 @@ class World:
         return True
 
 
-# What people do, and how often: all sorts, or mostly edits, or mostly changes of who may see what.
+# What people do, and how often: all sorts, or mostly edits, changes of who may see what, or links.
 _ACTS = ("create", "edit", "forget", "purge", "share", "unshare", "tag", "link", "resolve", "feedback", "redact")
 MIXED = dict(zip(_ACTS, (30, 30, 6, 6, 12, 6, 5, 10, 8, 8, 4), strict=True))
 EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25, 3, 3), strict=True))
 SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8, 3, 3), strict=True))
+LINKS = dict(zip(_ACTS, (12, 4, 4, 4, 6, 4, 2, 50, 3, 2, 2), strict=True))
 
 # How often each operation acted within the transaction that is now committed; counted by `watched_acts`.
 ACTED: dict[str, int] = {}
@@ -406,7 +467,7 @@ ACTED: dict[str, int] = {}
 
 def watch_acts() -> None:
     """Counts each act of the server, so that an operation that acts twice shows."""
-    push = server_side._Push
+    push = applying.Applying
     if getattr(push, "watched", False):
         return
     act = push._act

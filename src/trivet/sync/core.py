@@ -133,13 +133,13 @@ def heal(held: Bundle | None, brought: Bundle, user: str, shared: bool, healed: 
 
 def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
     """One who may write brings back what they wrote themselves, as the edits that these were."""
-    for rev in (*brought.trunk, *brought.branches):
+    for rev in brought.trunk:
         base = brought.revs.get(rev.base or "")
         if rev.author == user and base is not None:
             patch = changes_between(base.fields, rev.fields)
             allowed = {name: value for name, value in patch.items() if name not in OWNERS_FIELDS}
             held = replayed(held, rev, base, allowed)
-    return held
+    return _with_branches(held, [rev for rev in brought.branches if rev.author == user], brought.waiting)
 
 
 def _grown(held: Bundle, brought: Bundle) -> Bundle:
@@ -148,9 +148,14 @@ def _grown(held: Bundle, brought: Bundle) -> Bundle:
     for rev in brought.trunk:
         held = replayed(held, rev, before, changes_between(before.fields if before else {}, rev.fields))
         before = rev
-    for rev in brought.branches:
+    return _with_branches(held, brought.branches, brought.waiting)
+
+
+def _with_branches(held: Bundle, branches: Sequence[Rev], waiting: Sequence[str]) -> Bundle:
+    """What lay beside the history lies beside it again: nobody but its people decides a clash."""
+    for rev in branches:
         if rev.rev not in held.revs:
-            held = branched(held, rev, waits=rev.rev in brought.waiting)
+            held = branched(held, rev, waits=rev.rev in waiting)
     return held
 
 
@@ -245,7 +250,9 @@ def carried(old: Bundle | None, new: Bundle) -> Bundle:
     longer, other = (new, old) if old.head.rev in new.revs else (old, new)
     known = longer.revs
     missing = tuple(msgspec.structs.replace(rev, number=0) for rev in other.revs.values() if rev.rev not in known)
-    return msgspec.structs.replace(longer, branches=(*longer.branches, *missing))
+    settled = {rev.rev for rev in other.branches} - set(other.waiting)
+    waiting = (*longer.waiting, *(rev.rev for rev in missing if rev.rev not in settled))
+    return msgspec.structs.replace(longer, branches=(*longer.branches, *missing), waiting=waiting)
 
 
 def is_confirmed(brought: Bundle, bundle: Bundle) -> bool:

@@ -13,8 +13,8 @@ from trivet.settings.address import is_file
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import SYNC
 from trivet.sync.core import other_id
-from trivet.sync.laptop import rename
 from trivet.sync.messages import Place
+from trivet.sync.renaming import rename
 from trivet.sync.state import LaptopState, load, save
 from trivet.types import LOCAL
 

@@ -86,6 +86,18 @@ def test_a_server_that_was_put_back_gets_each_lost_edit_again() -> None:
     assert (decided[1].head.rev, decided[1].waiting) == ("r8", ("r2",))
 
 
+def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_there() -> None:
+    """r4 said what r3 had said. Where the server has gone on otherwise, r3's words wait beside and r4 says no more."""
+    twice = (rev("r3", "r2", 3, content="third"), rev("r4", "r2", 4, content="third"))
+    held = msgspec.structs.replace(HELD, trunk=(*HELD.trunk, rev("r5", "r2", 3, content="other")))
+    decided = core.heal(held, msgspec.structs.replace(HELD, trunk=(*HELD.trunk, *twice)), "ana", False, 0)
+    assert decided is not None
+    healed = decided[1]
+    assert (healed.head.fields["content"], healed.waiting) == ("other", ("r3",))
+    assert [one.fields["content"] for one in healed.branches] == ["third"]
+    assert healed.revs.keys() == {"r1", "r2", "r3", "r4", "r5"}
+
+
 def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone() -> None:
     assert core.heal(None, HELD, "bo", True, 0) is None
     assert core.heal(HELD, HELD, "cleo", False, 0) is None
@@ -107,6 +119,20 @@ def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
     assert core.carried(None, new) == new
     assert not core.is_confirmed(old, new)
     assert core.is_confirmed(new, old)
+
+
+def test_a_clash_that_is_brought_back_is_still_to_be_decided() -> None:
+    """Also where what it was made from reads otherwise since, so that it would seem to clash no longer."""
+    clashed = rev("r3", "r2", author="bo", content="other")
+    known = msgspec.structs.replace(HELD, branches=(clashed,), waiting=("r3",))
+    for user in ("ana", "bo"):
+        decided = core.heal(HELD, known, user, True, 0)
+        assert decided is not None
+        assert (decided[1].head, decided[1].waiting) == (HELD.head, ("r3",))
+    carried = core.carried(known, HELD)
+    assert (carried.trunk, carried.waiting) == (HELD.trunk, ("r3",))
+    settled = msgspec.structs.replace(known, waiting=())
+    assert core.carried(settled, HELD).waiting == ()
 
 
 def test_an_answer_counts_only_where_the_laptop_still_stands() -> None:

@@ -11,8 +11,7 @@ from trivet.cli.command import command
 from trivet.cli.failure import TROUBLED_STORE
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
-
-SHOWN_CHARACTERS = 100
+from trivet.cli.views.memories import preview
 
 UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The address of the server.", show_default=False)]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the memory.", show_default=False)]
@@ -111,9 +110,9 @@ def conflicts(session: Session) -> None:
 def _conflict(one: Any) -> list[Line]:
     return [
         line((one.id, "cyan"), f" {one.author} at {one.at}"),
-        *(line(f"  {name}: {_short(value)}") for name, value in one.head.items()),
+        *(line(f"  {name}: {preview(str(value))}") for name, value in one.head.items()),
         line("  or, by ", (one.rev, "cyan")),
-        *(line(f"  {name}: {_short(value)}") for name, value in one.branch.items()),
+        *(line(f"  {name}: {preview(str(value))}") for name, value in one.branch.items()),
     ]
 
 
@@ -156,7 +155,7 @@ def _refused(one: Any) -> list[Line]:
     said: Mapping[str, Any] = one.said
     return [
         line((one.op, "cyan"), f" {one.kind} of {one.id}: {one.reason}"),
-        *(line(f"  {name}: {_short(value)}") for name, value in said.items() if value not in (None, [], "")),
+        *(line(f"  {name}: {preview(str(value))}") for name, value in said.items() if value not in (None, [], "")),
     ]
 
 
@@ -186,8 +185,3 @@ def leave(session: Session) -> None:
 
     state = verbs.leave(session.memory.engine)
     session.show({"server": state.url, "status": "left"}, lambda: [line(f"This store follows {state.url} no longer.")])
-
-
-def _short(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"

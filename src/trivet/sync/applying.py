@@ -1,0 +1,263 @@
+"""What a server does with the operations of a laptop, within the transaction of their push."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trivet.clock import moment, now
+from trivet.contract import FeedbackRequest, ShareRequest, UnshareRequest
+from trivet.decoding import known_type
+from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
+from trivet.ids import check_id
+from trivet.memory.engine import Engine
+from trivet.memory.export_import import check_fields
+from trivet.memory.feedback import feedback
+from trivet.memory.remember import check_memory, document_of
+from trivet.memory.sharing import share, unshare
+from trivet.store.relational.audit import note_write
+from trivet.store.relational.bundles import memory_of, name_revisions, put_bundle, read_bundles
+from trivet.store.relational.database import WriteTransaction
+from trivet.store.relational.secrets import check_keys, insert_secrets
+from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Rev
+from trivet.sync import core
+from trivet.sync.check import check_op
+from trivet.sync.messages import OP_KINDS, Op, Result
+from trivet.types import Link, Sealed
+
+UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
+
+Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
+
+# What gets another id where somebody else's memory has its own.
+_GIVEN_ANEW = ("create", "purge", "heal")
+
+
+class Applying:
+    """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
+
+    def __init__(self, engine: Engine, connection: WriteTransaction) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._sql = connection.sql("sync")
+        user = engine.viewer
+        assert user is not None, "a laptop comes with a key"
+        self.user = user
+        self._named: dict[str, str] = {}
+        self.healed: dict[str, int] = {}
+
+    def take(self, op: Op) -> Outcome:
+        if op.kind not in OP_KINDS:
+            return "later", op.id, UNKNOWN_KIND.format(op.kind)
+        done = self._done(op)
+        if done is not None:
+            if op.kind in _GIVEN_ANEW and done[1] != op.id:
+                self._named[op.id] = done[1]
+            return done
+        op = msgspec.structs.replace(op, id=self._named.get(op.id, op.id))
+        try:
+            result, id = self._act(op)
+            reason = ""
+        except StoreError:
+            raise
+        except TrivetError as error:  # all of these come before anything is written
+            result, id, reason = "refused", op.id, str(error)
+        values = {"op": op.op, "result": result, "id": id, "reason": reason, "at": now()}
+        self._connection.execute(self._sql["put_applied"], values)
+        if result not in ("refused", "already") and id:
+            note_write(self._connection, self.user, f"sync {op.kind}", [id])
+        return result, id, reason
+
+    def _done(self, op: Op) -> Outcome | None:
+        """How it went when it came before."""
+        row = self._connection.execute(self._sql["applied"], {"op": op.op}).fetchone()
+        return None if row is None else (row["result"], row["id"], row["reason"])
+
+    def _act(self, op: Op) -> tuple[Result, str]:
+        check_op(op)
+        if op.kind in ("share_tag", "unshare_tag"):
+            return self._share_tag(op), ""
+        id = check_id(op.id)
+        key, held = self._held(id)
+        brought = op.bundle is None or op.bundle.owner == self.user
+        if op.kind in _GIVEN_ANEW and brought and self._is_anothers(id, held):
+            id = self._named[op.id] = core.other_id(id, self.user)
+            bundle = msgspec.structs.replace(op.bundle, id=id) if op.bundle else None
+            op = msgspec.structs.replace(op, id=id, bundle=bundle)
+            key, held = self._held(id)
+        if self._is_buried(id):
+            return ("already" if op.kind == "purge" else "purged"), id
+        reason = core.refusal(held, op, self.user, self._access(key))
+        if reason is not None:
+            raise InvalidInput(reason)
+        return self._perform(op, id, held), id
+
+    def _perform(self, op: Op, id: str, held: Bundle | None) -> Result:
+        if op.kind == "purge":
+            return self._purge(id, held)
+        if op.kind in ("share", "unshare"):
+            return self._share(op)
+        if op.kind in ("link", "unlink"):
+            return self._link(op)
+        if op.kind == "heal":
+            return self._heal(op, held)
+        if op.kind == "feedback":
+            return self._judge(op)
+        if op.kind == "create":
+            result, new = core.create(held, op, self.user)
+        else:
+            assert held is not None, "refused above"
+            if op.kind == "edit":
+                result, new = core.edit(held, op, self.user)
+            else:
+                result, new = core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
+        if new is not held:
+            self._write(held, new)
+        return result
+
+    def _held(self, id: str) -> tuple[int | None, Bundle | None]:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        if row is None:
+            return None, None
+        key = int(row["key"])
+        name_revisions(self._connection, [key])
+        return key, read_bundles(self._connection, [key])[key]
+
+    def _is_anothers(self, id: str, held: Bundle | None) -> bool:
+        """Somebody else's memory has the id, or had it, as far as this user was never told."""
+        if held is not None:
+            return held.owner != self.user
+        gone = self._connection.execute(self._sql["tombstone"], {"id": id}).fetchone() is not None
+        return gone and not self._is_buried(id)
+
+    def _is_buried(self, id: str) -> bool:
+        whom = {"id": id, "viewer": self.user}
+        return self._connection.execute(self._sql["tombstone_for"], whom).fetchone() is not None
+
+    def _access(self, key: int | None) -> str | None:
+        if key is None:
+            return None
+        listed = {"keys": f"[{key}]", "viewer": self.user}
+        if not self._connection.execute(self._sql["seen_keys"], listed).fetchone():
+            return None
+        return "write" if self._connection.execute(self._sql["writable_of"], listed).fetchone() else "read"
+
+    def _write(self, held: Bundle | None, new: Bundle) -> None:
+        """Every revision that is new here is checked and guarded as if a caller of the API had said it."""
+        known = held.revs if held else {}
+        sealed: list[Sealed] = []
+
+        def guarded(rev: Rev) -> Rev:
+            return rev if known.get(rev.rev) == rev else self._guarded(new, rev, sealed)
+
+        new = msgspec.structs.replace(
+            new, trunk=tuple(map(guarded, new.trunk)), branches=tuple(map(guarded, new.branches))
+        )
+        check_keys(self._connection, sealed)
+        key = put_bundle(self._connection, new, new.owner, document_of)
+        self._connection.note_change(key)
+        insert_secrets(self._connection, key, sealed)
+
+    def _guarded(self, new: Bundle, rev: Rev, sealed: list[Sealed]) -> Rev:
+        engine = self._engine
+        try:
+            memory = memory_of(new.id, new.owner, rev)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(str(error).replace("`", "")) from None
+        if memory.sensitive and rev.number <= 1 and not engine.settings.sync_sensitive:
+            raise InvalidInput("Sensitive memories stay on their machine: this server does not take them.")
+        check_fields(memory)
+        check_memory(engine, memory)
+        protected = engine.guard.protect(
+            memory, rev.number, lambda: [*engine.store.secrets.of(new.id), *sealed], recognise=new.owner == self.user
+        )
+        if protected.memory == memory:
+            return rev
+        sealed += protected.secrets
+        clean = msgspec.to_builtins(protected.memory)
+        return msgspec.structs.replace(
+            rev, fields={**rev.fields, **{name: clean[name] for name in KNOWN_FIELDS & clean.keys()}}
+        )
+
+    def _purge(self, id: str, held: Bundle | None) -> Result:
+        """Also of a memory that never came here: another machine of the user may still bring it."""
+        if held is None:
+            self._connection.execute(self._sql["put_tombstone"], {"id": id, "owner": self.user, "seq": None})
+        else:
+            self._engine.store.memories.purge(id)
+        return "applied"
+
+    def _share(self, op: Op) -> Result:
+        assert op.share is not None, "checked before"
+        self._engine.demand("share")
+        if op.kind == "share":
+            share(self._engine, ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission))
+            return "applied"
+        try:
+            unshare(self._engine, UnshareRequest(id=op.id, user=op.share.grantee))
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _share_tag(self, op: Op) -> Result:
+        assert op.share is not None, "checked before"
+        self._engine.demand("share")
+        if op.kind == "share_tag":
+            share(self._engine, ShareRequest(tag=op.share.tag, user=op.share.grantee, permission=op.share.permission))
+            return "applied"
+        try:
+            unshare(self._engine, UnshareRequest(tag=op.share.tag, user=op.share.grantee))
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _link(self, op: Op) -> Result:
+        assert op.link is not None, "checked before"
+        links = self._engine.store.links
+        source, target = (self._named.get(id, id) for id in (op.link.source, op.link.target))
+        if op.kind == "link":
+            made = Link(kind=op.link.kind, source=source, target=target, created_at=moment(op.link.created_at))
+            return "applied" if links.add(made) else "already"
+        try:
+            links.remove(source, op.link.kind, target)
+        except NotFound:
+            return "already"
+        return "applied"
+
+    def _judge(self, op: Op) -> Result:
+        """What the user said of the memory; what comes last counts."""
+        for one in op.feedback:
+            said = {"id": op.id, "verdict": one.verdict, "query": one.query or None}
+            try:
+                request = msgspec.convert(said, known_type(FeedbackRequest))
+            except msgspec.ValidationError as error:
+                raise InvalidInput(f"feedback: {error}") from None
+            feedback(self._engine, request)
+        return "applied"
+
+    def _heal(self, op: Op, held: Bundle | None) -> Result:
+        assert op.bundle is not None, "checked before"
+        healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
+        brought = op.bundle
+        shared = held is not None and self._shared_with(op.id)
+        decided = core.heal(held, brought, self.user, shared, healed)
+        if decided is None:
+            raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
+        result, new = decided
+        self._write(held, new)
+        self._set_shares(op.id, held, new)
+        if brought.owner == self.user:
+            self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
+        return result
+
+    def _shared_with(self, id: str) -> bool:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return row is not None and self._access(int(row["key"])) == "write"
+
+    def _set_shares(self, id: str, held: Bundle | None, new: Bundle) -> None:
+        before = {one.grantee: one.permission for one in (held.shares if held else ())}
+        after = {one.grantee: one.permission for one in new.shares}
+        for grantee in before.keys() - after.keys():
+            self._engine.store.shares.unshare_memory(id, grantee)
+        for grantee, permission in after.items():
+            if before.get(grantee) != permission and not new.head.fields.get("sensitive"):
+                self._engine.store.shares.share_memory(id, grantee, permission)

@@ -1,0 +1,87 @@
+"""What leaves a laptop: purged, taken from its user, outside of its scopes, or withheld as sensitive."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trivet.clock import now
+from trivet.memory.remember import document_of
+from trivet.store.relational.bundles import read_bundles
+from trivet.store.relational.memories import clear_derived, write_derived
+from trivet.sync.messages import Op, Withheld
+from trivet.sync.outbox import Pending, forget, spelled_out
+from trivet.sync.replica import Replica
+from trivet.sync.state import owner_here
+from trivet.types import LOCAL
+
+
+class Removing(Replica):
+    """Takes copies away. What only this laptop knows is parked first, or stays."""
+
+    def _bury(self, id: str, owner: str) -> None:
+        """Purge beats everything: the memory, what waits to be sent, what was refused."""
+        whose = owner_here(self._state, owner)
+        self._delete(id)
+        forget(self._connection, id)
+        self._connection.execute(self._connection.sql("sync")["forget_parked"], {"id": id})
+        values = {"id": id, "owner": whose, "seq": 0}
+        self._connection.execute(self._connection.sql("sync")["put_tombstone"], values)
+
+    def _remove(self, id: str, reason: str) -> None:
+        """It was taken from this user: row, vectors, graph and words go. One's own unsent words are parked first."""
+        for one in self._pending(id):
+            if one.kind in ("create", "edit"):
+                self._park(one, reason)
+        kept = [dict(row) for row in self._connection.execute(self._sql["parked_of"], {"id": id}).fetchall()]
+        self._delete(id)
+        forget(self._connection, id)
+        for row in kept:  # a purge by the user would take these too
+            self._connection.execute(self._sql["park"], row)
+
+    def _let_go(self, id: str) -> None:
+        """The server has it, and it is in none of the scopes that this laptop holds. What only this one knows stays."""
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        replica = self._replica(id)
+        if row is None or (replica is None and row["owner"] != LOCAL):
+            return
+        if self._pending(id) or (row["sensitive"] and not self._state.place.sensitive):
+            if replica is not None:
+                values = {"id": id, "epoch": self._state.place.epoch or "", "seq": replica["seq"]}
+                self._connection.execute(self._sql["set_place"], values)
+            return
+        self._remove(id, "")
+
+    def _delete(self, id: str) -> None:
+        """Also out of the files. Without the tombstone that a purge by the user would leave."""
+        if self._key(id) is not None:
+            self._engine.store.all_memories.purge(id)
+            self._connection.execute(self._sql["unbury"], {"id": id})
+
+    def _withhold(self, item: Withheld) -> None:
+        """Made sensitive elsewhere: what is here stays here, masked and without vectors, and is not synced."""
+        replica = self._replica(item.id)
+        if replica is None:
+            return
+        values = {"id": item.id, "epoch": self._state.place.epoch or "", "seq": item.seq}
+        self._connection.execute(self._sql["set_place"], values)
+        key = replica["memory"]
+        bundle = read_bundles(self._connection, [key])[key]
+        if not bundle.head.fields.get("sensitive"):
+            self._connection.execute("UPDATE memory SET sensitive = 1 WHERE key = :key", {"key": key})
+            memory = self._engine.store.all_memories.get(item.id)
+            clear_derived(self._connection, key)
+            write_derived(self._connection, key, memory, document_of(memory))
+
+    def _park(self, one: Pending, reason: str) -> None:
+        """Never dropped: what was refused waits with its words until the user decides."""
+        op = spelled_out(self._connection, self._state, one)
+        if one.kind == "heal" and op.bundle is not None:
+            for rev in op.bundle.revs.values():
+                if rev.author == self._user:
+                    self._put_parked(Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=rev.fields), reason)
+            return
+        self._put_parked(op, reason)
+
+    def _put_parked(self, op: Op, reason: str) -> None:
+        values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}
+        self._connection.execute(self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()})

@@ -1,0 +1,199 @@
+"""A laptop's copy of a memory: what the server told, with what still waits to be sent on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from trivet.clock import now
+from trivet.memory.engine import Engine
+from trivet.memory.remember import document_of
+from trivet.store.relational.bundles import put_bundle, read_bundles
+from trivet.store.relational.database import WriteTransaction
+from trivet.store.relational.memories import restate
+from trivet.store.sync_records import Bundle, Rev, ShareRecord
+from trivet.sync import core
+from trivet.sync.outbox import (
+    Ends,
+    Pending,
+    Shares,
+    digest_of_known,
+    patches,
+    pending,
+    prepare_feedback,
+    said,
+    told,
+    with_pending_links,
+    with_pending_shares,
+)
+from trivet.sync.state import LaptopState, owner_here
+from trivet.types import LOCAL, Permission
+
+
+class Replica:
+    """The copies of a laptop, within the transaction that takes in an answer."""
+
+    def __init__(self, engine: Engine, connection: WriteTransaction, state: LaptopState) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._state = state
+        self._user = state.user
+        self._sql = connection.sql("replica")
+        self._fresh: set[str] = set()  # memories of a page that nothing here has heard of: most of a first sync
+
+    def _settle(self, id: str) -> None:
+        """What the server last told, with the edits that still wait on top."""
+        replica = self._replica(id)
+        self._write(told(self._connection, self._state, replica))
+
+    def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
+        """`more` are further edits of one's own, which were made under another id."""
+        fresh = bundle.id in self._fresh
+        waiting = [] if fresh else self._pending(bundle.id)
+        known = bundle.revs
+        before = patches(self._connection, bundle.id) if waiting else []
+        edits = [one for one in (*before, *more) if one[0].rev not in known]
+        created = [said(self._connection, one) for one in waiting if one.kind == "create"]
+        settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
+        unsent = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
+        local = msgspec.structs.replace(
+            bundle,
+            trunk=core.stacked(bundle.trunk, edits),
+            branches=(*bundle.branches, *unsent),
+            waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
+        )
+        owner = owner_here(self._state, bundle.owner)
+        key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
+        self._connection.execute(
+            self._sql["put"],
+            {
+                "id": bundle.id,
+                "memory": key,
+                "epoch": bundle.epoch,
+                "seq": bundle.seq,
+                "head": bundle.head.rev,
+                "revision": bundle.head.number,
+                "access": bundle.access,
+                "digest": digest_of_known(bundle, bundle.head.number),
+            },
+        )
+        if bundle.shares or bundle.access != "own" or not fresh:
+            self._set_shares(key, bundle, waiting)
+        if bundle.links or not fresh:
+            self._set_links(key, bundle, waiting)
+        if bundle.feedback or not fresh:
+            self._set_feedback(key, bundle)
+
+    def _set_feedback(self, key: int, bundle: Bundle) -> None:
+        """As the server told it, under what was said here since."""
+        for one in bundle.feedback:
+            values = {"memory": key, "query": one.query, "verdict": one.verdict, "at": one.at or now()}
+            self._connection.execute(self._sql["put_told"], values)
+        prepare_feedback(self._connection, [key], self._state.place.sensitive)
+
+    def _set_shares(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
+        """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
+        self._connection.execute(self._sql["delete_shares"], {"id": bundle.id})
+        for one in bundle.shares:
+            values = {"id": bundle.id, "tag": "", "grantee": one.grantee, "permission": one.permission}
+            self._connection.execute(self._sql["put_share"], values)
+        known: Shares = {("", one.grantee): one.permission for one in bundle.shares}
+        wanted = {grantee: permission for (_, grantee), permission in with_pending_shares(known, waiting).items()}
+        if bundle.access != "own":
+            wanted = {} if self._state.hidden else {LOCAL: bundle.access}
+        self._share_with(key, wanted)
+
+    def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
+        sql = self._connection.sql("shares")
+        rows = self._connection.execute(self._connection.sql("sync")["shares_of"], {"keys": f"[{key}]"}).fetchall()
+        held = {row["grantee"]: row["permission"] for row in rows}
+        for grantee in held.keys() - wanted.keys():
+            self._connection.execute(sql["unshare_memory"], {"key": key, "user": grantee})
+        for grantee, permission in wanted.items():
+            if held.get(grantee) != permission:
+                named = {"user": grantee, "permission": permission, "created_at": now()}
+                self._connection.execute(sql["share_memory"], {"key": key, **named})
+        if held != wanted:
+            self._connection.note_change(key)
+
+    def _set_tag_shares(self, tags: Sequence[ShareRecord]) -> None:
+        told: Shares = {(one.tag, one.grantee): one.permission for one in tags}
+        wanted = with_pending_shares(told, self._pending(""))
+        known = self._connection.execute(self._sql["shares"], {"id": ""}).fetchall()
+        known += self._connection.execute(self._sql["ended_tag_shares"]).fetchall()
+        ended = {(row["tag"], row["grantee"]) for row in known} - told.keys()
+        rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
+        for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():
+            self._connection.execute(self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee})
+        self._connection.execute(self._sql["delete_shares"], {"id": ""})
+        for (tag, grantee), permission in told.items():
+            values = {"id": "", "tag": tag, "grantee": grantee, "permission": permission}
+            self._connection.execute(self._sql["put_share"], values)
+        for tag, grantee in sorted(ended):
+            values = {"id": "", "tag": tag, "grantee": grantee, "permission": "ended"}
+            self._connection.execute(self._sql["put_share"], values)
+        for (tag, grantee), permission in wanted.items():
+            values = {"tag": tag, "grantee": grantee, "permission": permission, "at": now()}
+            self._connection.execute(self._sql["put_tag_share"], values)
+
+    def _set_links(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
+        """The server's complete set and what waits to be sent, between memories that are here."""
+        told = {one.ends: one for one in bundle.links}
+        held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
+        ids = {bundle.id} | {id for ends in (*told, *held) for id in (ends[0], ends[2])}
+        queued = [one for id in sorted(ids) for one in (waiting if id == bundle.id else self._pending(id))]
+        wanted = {ends for ends in with_pending_links(told.keys(), queued) if bundle.id in (ends[0], ends[2])}
+        self._connection.execute(self._sql["delete_links"], {"id": bundle.id})
+        for ends in told:
+            if self._is_here(ends):
+                values = dict(zip(("source", "kind", "target"), ends, strict=True))
+                self._connection.execute(self._sql["put_link"], values)
+        for ends in held.keys() - wanted:
+            if self._takes_part(ends[0]) and self._takes_part(ends[2]):
+                self._unlink(ends)
+        for ends in wanted - held.keys():
+            if self._is_here(ends):
+                self._link(ends, told[ends].created_at if ends in told else "")
+
+    def _link(self, ends: Ends, at: str) -> None:
+        source, target = self._key(ends[0]), self._key(ends[2])
+        values = {"source": source, "kind": ends[1], "target": target, "created_at": at or now()}
+        self._connection.execute(self._connection.sql("links")["insert"], values)
+        self._after_link(source, target)
+
+    def _unlink(self, ends: Ends) -> None:
+        source, target = self._key(ends[0]), self._key(ends[2])
+        values = {"source": source, "kind": ends[1], "target": target}
+        self._connection.execute(self._connection.sql("links")["delete"], values)
+        self._after_link(source, target)
+
+    def _after_link(self, source: int | None, target: int | None) -> None:
+        for key in (source, target):
+            if key is not None:
+                restate(self._connection, key)
+                self._connection.note_change(key)
+
+    def _is_here(self, ends: Ends) -> bool:
+        return self._key(ends[0]) is not None and self._key(ends[2]) is not None
+
+    def _takes_part(self, id: str) -> bool:
+        return self._replica(id) is not None
+
+    def _replica(self, id: str) -> Any:
+        return self._connection.execute(self._sql["by_id"], {"id": id}).fetchone()
+
+    def _key(self, id: str) -> int | None:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return None if row is None else int(row["key"])
+
+    def _is_ours(self, id: str) -> bool:
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return row is not None and row["owner"] == LOCAL
+
+    def _pending(self, id: str) -> list[Pending]:
+        return pending(self._connection, id)
+
+    def _is_buried(self, id: str) -> bool:
+        return self._connection.execute(self._connection.sql("sync")["tombstone"], {"id": id}).fetchone() is not None
