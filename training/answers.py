@@ -1,6 +1,6 @@
 """Teach a shipped reranker whether a memory answers a question, and score stores with models that did not see them.
 
-    python training/answers.py --model reranker-6.npz --tokenizer tokenizer.json --lists answers.json.xz \
+    python training/answers.py --model reranker-12.npz --tokenizer tokenizer.json --lists answers.json.xz \
         --candidates dev.json.xz --output OUT [--relu] [--seconds 60] [--teacher teacher.whole.npz]
 
 Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise

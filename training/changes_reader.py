@@ -1,6 +1,6 @@
 """Teach a reader of two statements whether the newer updates the older, starting from a reranker.
 
-    python training/changes_reader.py --model reranker-6.npz --tokenizer tokenizer.json --pairs changes.json.xz \
+    python training/changes_reader.py --model reranker-12.npz --tokenizer tokenizer.json --pairs changes.json.xz \
         --output OUT [--relu] [--words other.npz] [--folds 2 --seeds 1] [--seconds 25]
 
 Several models of different seeds are averaged. Scores of trained pairs come from folds that did not see them, so that

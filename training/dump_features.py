@@ -119,7 +119,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stores", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--embedder", default="bundled", choices=("bundled", "stock"))
+    parser.add_argument("--embedder", default="bundled", help="as in the settings")
     parser.add_argument("--queries", type=int, default=150, help="most queries of a corpus and kind")
     parser.add_argument("--lives", type=Path, nargs="*", default=[], help="folders of small stores")
     parser.add_argument("--pairs", type=Path, help="the folder of the question and passage sets")

@@ -1,8 +1,8 @@
 """Export trained weights the way the bundled model was made: fused, 7-bit per channel, pooling and head inside.
 
     PYTHONPATH=scripts python export_onnx.py embedder student.npz FOLDER --tokenizer granite.tokenizer.json
-    PYTHONPATH=scripts python export_onnx.py reranker reranker-6.npz FOLDER
-    PYTHONPATH=scripts python export_onnx.py reranker reranker-4.npz FOLDER --relu
+    PYTHONPATH=scripts python export_onnx.py reranker reranker-12.npz FOLDER
+    PYTHONPATH=scripts python export_onnx.py reranker reranker-3.npz FOLDER --relu
 
 Needs the environment of scripts/make_model.py, whose steps it uses. A reranker's additions and layer norms stay apart:
 the fused operator takes three times as long on long batches. Whoever loads one must keep onnxruntime from joining them

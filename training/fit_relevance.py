@@ -1,7 +1,7 @@
 """Fit the models of relevance on dumped features and write them.
 
     python training/fit_relevance.py --fit lives.npz pairs.npz --stock lives-stock.npz --check dev.npz \
-        --scores trivet-reranker-4=scores-4.npz trivet-reranker-6=scores-6.npz --output relevance.json
+        --scores trivet-reranker-3=scores-3.npz trivet-reranker-12=scores-12.npz --output relevance.json
 
 Logistic regression over the first candidates of each query. Evidence can only speak for a candidate: its weights are
 held at zero or above, so that no lack of shared words outweighs a clear cosine. Small stores as people have them
@@ -126,17 +126,14 @@ def _load(path: Path, scores: Mapping[str, Path], recipe: str) -> Dump:
 
 
 def _read(file: Path, dump: Path, query: NDArray[np.int64], place: NDArray[np.int64]) -> Numbers:
-    """By the model that did not see the candidate's store; by the whole one for stores that none saw."""
+    """By the best of a candidate's texts; not a number where the reranker did not read it, or has seen its store."""
     with np.load(file) as arrays:
         stem = dump.stem
         if f"{stem}-query" not in arrays:
             return np.full(len(query), np.nan)
-        whole = arrays[f"{stem}-whole"]
-        fitted_on = stem.startswith("train")
-        unseen = np.where(arrays[f"{stem}-half"] == 0, arrays[f"{stem}-half1"], arrays[f"{stem}-half0"])
         best: dict[tuple[int, int], float] = {}
         rows = zip(arrays[f"{stem}-query"].tolist(), arrays[f"{stem}-place"].tolist(), strict=True)
-        for key, score in zip(rows, (unseen if fitted_on else whole).tolist(), strict=True):
+        for key, score in zip(rows, arrays[f"{stem}-whole"].tolist(), strict=True):
             best[key] = max(score, best.get(key, score))
     return np.array([best.get(key, np.nan) for key in zip(query.tolist(), place.tolist(), strict=True)])
 
@@ -301,15 +298,17 @@ def _write(
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fit", type=Path, nargs="+", required=True, help="files of dump_features.py")
-    parser.add_argument("--stock", type=Path, nargs="+", required=True, help="the same with --embedder stock")
+    parser.add_argument(
+        "--stock", type=Path, nargs="+", required=True, help="the same with --embedder folder:tests/models/minilm"
+    )
     parser.add_argument(
         "--check",
         type=Path,
         required=True,
         help="a file of stores that the rerankers did not see; it chooses the threshold",
     )
-    parser.add_argument("--scores", nargs="*", default=[], metavar="NAME=FILE", help="what rerankers think: answers.py")
-    parser.add_argument("--reader", default="trivet-reranker-6", help="the reranker at work where it is unsure")
+    parser.add_argument("--scores", nargs="*", default=[], metavar="NAME=FILE", help="of score_answers.py")
+    parser.add_argument("--reader", default="trivet-reranker-12", help="the reranker at work where it is unsure")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--results", type=Path)
     return parser.parse_args()

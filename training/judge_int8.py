@@ -63,7 +63,7 @@ def main() -> None:
             figures[f"product with the int8 embedder, {stock.name}"] = product(stock, tuned, arguments.lists)
     for name in CORPORA:
         corpus = read_corpus(arguments.eval / f"{name}.json.xz", arguments.tokenizer)
-        for model in ("reranker-6", "reranker-4"):
+        for model in ("reranker-12", "reranker-3"):
             run = session(arguments.models / model / "model.onnx")
             scores = kept_scores(arguments.scores / f"scores-{model}.npz", corpus)
             lists = kept_lists(arguments.lists, corpus)

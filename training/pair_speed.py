@@ -21,7 +21,7 @@ import onnxruntime
 THREADS, ROUNDS, EMBEDDINGS_A_ROUND = 2, 15, 20
 MEMORIES, MEMORY_TOKENS, QUERY_TOKENS = 20, 60, 12
 BATCHES = (20, 10, 5)
-RERANKERS = ("reranker-3", "reranker-6")
+RERANKERS = ("reranker-3", "reranker-12")
 
 
 def session(path: Path, apart: bool) -> onnxruntime.InferenceSession:

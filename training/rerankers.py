@@ -1,7 +1,6 @@
 """Train the rerankers: teachers of twelve layers, and small ones that their mean score teaches.
 
     python training/rerankers.py teacher --name teacher --base OUT/e5.npz --teach $R --seconds 200
-    python training/rerankers.py student --name reranker-6 --teachers teacher --kept 1 3 5 7 9 11 $R --seconds 180
     python training/rerankers.py student --name reranker-3 --teachers teacher --kept 3 7 11 --inner 768 --relu $R
     # R="--embedder OUT/e5.npz --tokenizer T --data KINDS --eval EVAL --output OUT --compile"; students side by side
 

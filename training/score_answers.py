@@ -18,7 +18,7 @@ import numpy as np
 
 from trivet.models.rerank.onnx import best, fast
 
-RERANKERS = {"4": fast, "6": best}
+RERANKERS = {"3": fast, "12": best}
 
 
 def main() -> None:
@@ -41,9 +41,8 @@ def main() -> None:
                 query += [reading["query"]] * len(scores)
                 place += reading["places"]
                 score += scores
-            columns = {"query": query, "place": place, "whole": score, "half": [0] * len(score)}
+            columns = {"query": query, "place": place, "whole": score}
             found |= {f"{stem}-{column}": np.array(values) for column, values in columns.items()}
-            found |= {f"{stem}-half{half}": np.array(score) for half in (0, 1)}
         np.savez_compressed(options.output / f"scores-{name}.npz", **found)
 
 

@@ -1,6 +1,6 @@
 """Turn a shipped int8 reranker or embedder back into weights that can be trained on, or judged on a GPU.
 
-    python training/unpack_onnx.py src/trivet/models/weights/reranker reranker-6.npz
+    python training/unpack_onnx.py src/trivet/models/weights/reranker reranker-12.npz
 
 Needs the environment of scripts/make_model.py. The weights are what the int8 file computes with, so training starts
 from the model that ships and not from one that is lost.

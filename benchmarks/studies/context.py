@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from arms import DEEP, MEASURES
 from embedder import add_embedder, identity
 
 from trivet.lab.bench import open_bench
@@ -26,6 +25,9 @@ from trivet.lab.compare import paired
 from trivet.lab.dataset import Dataset, Document
 from trivet.lab.measures import Measured
 from trivet.lab.run import environment, run_arm
+
+MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
+DEEP = 20
 
 Write = Callable[[Document, Document | None], str]
 

@@ -10,6 +10,8 @@ from typing import Any
 from trivet.models.embed.registry import load
 
 SHIPPED = "bundled"
+# all-MiniLM-L6-v2, which the first releases shipped: what came later is compared with it.
+MINILM = f"folder:{Path(__file__).parents[2] / 'tests' / 'models' / 'minilm'}"
 
 
 def add_embedder(parser: argparse.ArgumentParser) -> None:

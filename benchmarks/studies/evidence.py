@@ -1,9 +1,11 @@
-"""What the defaults rest on: every retrieval choice measured on public corpora, chosen on some and tested on the rest.
+"""What the defaults rest on: each retrieval choice made on some collections and tested on those left out.
 
-    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --output evidence.json [--embedder stock]
+    TRIVET_DATA=/path/to/originals python benchmarks/studies/evidence.py --kept KEPT --queries 250
+    python benchmarks/studies/evidence_report.py docs/results/evidence.json
 
-The figures are those of one embedder, the shipped one unless another is named. Stores are kept in the lab's cache; the
-first run embeds about 45,000 documents.
+Eleven collections: seven public ones and four of mixed length, as a user's store is; `house`, our own small set, is
+reported and chooses nothing. What was measured of a collection is kept in the folder KEPT, so that a run can be broken
+off and taken up again. The figures are those of one embedder, the shipped one unless another is named.
 """
 
 from __future__ import annotations
@@ -12,299 +14,225 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-from arms import DEEP, MEASURES, Vectors, as_int8, completed, fused, plain_bm25
-from embedder import add_embedder, check_same, identity
+import numpy as np
+from choosing import GROUPS, Measured, by_question, left_out, mean_of, row
+from embedder import add_embedder, identity
+from lengths import some
+from pools import DEEP, Pool, Values, dataset_named, features, measured, pools
+from stored_vectors import Vectors, as_int8
 
-from trivet.analyse import analyse_query
 from trivet.lab.bench import Bench, memory_id, open_bench
-from trivet.lab.catalog import import_original
-from trivet.lab.compare import paired
-from trivet.lab.dataset_files import house
-from trivet.lab.measures import Measured, measure
 from trivet.lab.run import environment, run_arm
-from trivet.search.fuse import fuse
 from trivet.search.prior import importance_prior
-from trivet.search.recipe import parse_recipe
-from trivet.types import Filter
+from trivet.search.recipe import DEFAULT
 
-CORPORA = ("locomo", "musique", "hotpotqa", "scifact", "lihua", "cranfield", "cosqa")
-PLAIN = "bonus(0) | prior(0)"
+CORPORA = (*GROUPS, "house")
+# Weights are written lexical/dense/graph. Only their ratios matter, so dense is 12 everywhere.
+SHIPPED = "spread {lexical:g}/{dense:g}/{graph:g}".format(**DEFAULT.fusion.weights)
+WITHOUT_GRAPH = SHIPPED.rpartition("/")[0] + "/0"
+LEXICAL = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1, 1.25, 1.5, 2, 3)
+GRAPH = (0, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32)
+SPREAD = [f"spread {lexical:g}/12/{graph:g}" for lexical, graph in product(LEXICAL, GRAPH)]
+SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
-METHODS = (
-    "rrf(k=60)",
-    "rrf(k=10)",
-    "convex(norm=minmax)",
-    "convex(norm=tmm)",
-    "convex(norm=zscore)",
-    "convex(norm=dbsf)",
-    "convex(norm=spread, lexical=1, dense=8)",
-    "convex(norm=zscore) | legs(lexical)",
-    "convex(norm=zscore) | legs(dense)",
-)
-WEIGHTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-JOINT = (
-    *(f"convex(norm={norm}, lexical={1 - w:g}, dense={w:g})" for norm in ("zscore", "minmax", "dbsf") for w in WEIGHTS),
-    *(f"rrf(k={k}, lexical={1 - w:g}, dense={w:g})" for k in (5, 10, 20, 60) for w in (0.3, 0.4, 0.5, 0.6, 0.7)),
-    *(f"rrf(k={k}, k.dense={d})" for k in (10, 60) for d in (5, 10, 30, 60, 120) if d != k),
-)
-# Where the default is looked for.
-CHOICE = tuple(
-    f"{fusion} | bm25({constants}) | depth({depth})"
-    for fusion in (
-        "rrf(k=60)",
-        *(f"convex(norm=zscore, lexical={1 - w:g}, dense={w:g})" for w in (0.4, 0.45, 0.5, 0.55)),
-        *(f"convex(norm=spread, lexical=1, dense={w:g})" for w in (5, 6, 7, 8, 9, 10, 12)),
-    )
-    for constants in ("k1=0.9, b=0.4", "k1=0.9, b=0.6", "k1=1.2, b=0.75")
-    for depth in (50, 100)
-)
-DEPTHS = (10, 20, 30, 50, 100)
-BM25 = tuple(f"bm25(k1={k1:g}, b={b:g})" for k1 in (0.9, 1.2, 1.6) for b in (0.3, 0.4, 0.5, 0.75))
-BONUSES = (0.0, 0.05, 0.1, 0.2, 0.4)
-PRIORS = (0.0, 0.1, 0.3)
 
-Table = dict[str, dict[str, float]]
+def _shared(method: str, shares: Sequence[float], graph: Sequence[float]) -> list[str]:
+    return [f"{method} {1 - share:g}/{share:g}/{weight:g}" for share, weight in product(shares, graph)]
+
+
+# The graph's weight depends on how large a norm's values are; each range holds its best.
+METHODS: Mapping[str, Sequence[str]] = {
+    "spread": SPREAD,
+    "zscore": _shared("zscore", SHARES, (0, 4, 8, 12, 16, 24)),
+    "minmax": _shared("minmax", SHARES, (0, 1, 2, 3, 4, 6)),
+    "dbsf": _shared("dbsf", SHARES, (0, 0.5, 1, 2, 3, 4)),
+    "tmm": _shared("tmm", (*SHARES, 0.9, 0.95), (0, 0.25, 0.5, 1, 2)),
+    "rrf": [one for k in (10, 60) for one in _shared(f"rrf{k}", SHARES, (0, 0.1, 0.25, 0.5, 1))],
+}
+EVERYTHING = [label for labels in METHODS.values() for label in labels]
+ALONE = ("spread 1/0/0", "spread 0/1/0")
+# Ways to retrieve; the first of each question is what ships.
+AS_SHIPPED = "as shipped"
+BM25 = [(k1, b) for k1, b in product((0.9, 1.2), (0.4, 0.6, 0.75, 1)) if (k1, b) != (0.9, 0.4)]
+WAYS: Mapping[str, Sequence[str]] = {
+    # k1 = 0.9 and b = 0.4 ship.
+    "bm25": [AS_SHIPPED, *(f"bm25(k1={k1}, b={b})" for k1, b in BM25)],
+    "depth": [AS_SHIPPED, "depth(20)", "depth(30)", "depth(100)"],
+    "chance": [AS_SHIPPED, "chance(0)", "chance(0.2)", "chance(0.5)"],
+}
+SEARCHES = ("vectors exact", "vectors of one byte a dimension", "vectors by the product's search")
+PRIOR_WEIGHTS = (0.1, 0.3, 0.5)
+PRIORS = [f"{kind} prior({weight})" for kind, weight in product(("honest", "random", "adversarial"), PRIOR_WEIGHTS)]
+# 0.05 ships.
+BONUSES = ("bonus(0)", "bonus(0.2)")
+OF_WORDS = "lexical weight and chance left out"
 
 
 def main() -> None:
     options = _options()
-    results: dict[str, Any] = {"manifest": environment() | {"embedder": identity(options.embedder), "datasets": {}}}
-    if options.output.exists():
-        results = json.loads(options.output.read_text(encoding="utf-8"))
-        check_same(results, options.embedder, options.output)
-    for name in options.corpora:
-        known = results.setdefault("corpora", {}).get(name, {})
-        wanted = [question for question in QUESTIONS if question not in known or question in options.again]
-        if not wanted:
-            continue
-        print(f"== {name}", file=sys.stderr, flush=True)
-        with _bench(name, options) as bench:
-            results["manifest"]["datasets"][name] = bench.dataset.fingerprint
-            # Corpora can be measured in separate runs, so each says which code measured it last.
-            results["manifest"].setdefault("measured_by", {})[name] = environment()["commit"]
-            for question in wanted:
-                known[question] = QUESTIONS[question](bench)
-                results["corpora"][name] = known
-                _write(options.output, results)
-                print(f"   {question}", file=sys.stderr, flush=True)
-    results["left_out"] = leave_one_out(results["corpora"])
-    _write(options.output, results)
+    options.kept.mkdir(parents=True, exist_ok=True)
+    corpora = {name: _kept(name, options, "fused", fused) for name in CORPORA}
+    results: dict[str, Any] = {"manifest": manifest(options, corpora), **conclusions(corpora)}
+    # What the fusion alone would choose is asked once more through whole recalls, and the bonus is measured there.
+    chosen = [results["methods"]["spread"]["setting"], results[OF_WORDS]["on all"]]
+    asked = {one: recipe_of(one) for one in (SHIPPED, WITHOUT_GRAPH, *chosen)} | {one: one for one in BONUSES}
+    whole = {name: _kept(name, options, _hash(asked), lambda bench: recalled(bench, asked)) for name in CORPORA}
+    results["whole recalls"] = {one: row(whole, one, SHIPPED) for one in asked}
+    options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def methods(bench: Bench) -> Table:
-    measured = {spec: fused(bench, f"{spec} | {PLAIN}") for spec in METHODS}
-    rows = {spec: _row(one, measured["rrf(k=60)"]) for spec, one in measured.items()}
-    rows["by stratum"] = {
-        f"{stratum} {spec}": round(values["nDCG@10"], 4)
-        for spec, one in measured.items()
-        for stratum, values in one.by_stratum.items()
-    }
-    return rows
-
-
-def joint(bench: Bench) -> Table:
-    return {spec: _means(fused(bench, f"{spec} | {PLAIN}")) for spec in JOINT}
-
-
-def choice(bench: Bench) -> Table:
-    """Each candidate for the default, against rrf(k=60) and against each leg alone with the same constants."""
-    rows: Table = {}
-    base = fused(bench, f"rrf(k=60) | {PLAIN}")
-    alone: dict[str, Measured] = {}
-    for spec in CHOICE:
-        measured = fused(bench, f"{spec} | {PLAIN}")
-        rows[spec] = _row(measured, base)
-        for leg in ("lexical", "dense"):
-            single = f"legs({leg}) | {spec.split(' | ', 1)[1]} | {PLAIN}"
-            if single not in alone:
-                alone[single] = fused(bench, single)
-            against = _row(measured, alone[single])
-            rows[spec] |= {f"{name} against {leg}": against[name] for name in ("difference", "low", "high")}
-    return rows
-
-
-def depth(bench: Bench) -> Table:
-    specs = ("rrf(k=60)", "rrf(k=10)", "convex(norm=zscore)", "convex(norm=minmax)")
-    return {
-        f"{spec} | depth({deep})": _means(fused(bench, f"{spec} | depth({deep}) | {PLAIN}"))
-        for spec in specs
-        for deep in DEPTHS
+def manifest(options: argparse.Namespace, corpora: Mapping[str, Measured]) -> dict[str, Any]:
+    return environment() | {
+        "command": f"python benchmarks/studies/evidence.py --queries {options.queries}",
+        "embedder": identity(options.embedder),
+        "recipe": str(DEFAULT),
+        "queries": {name: len(one.values) for name, one in corpora.items()},
+        "datasets": {name: dataset_named(name).fingerprint for name in CORPORA},
     }
 
 
-def bm25(bench: Bench) -> Table:
-    rows = {f"lexical {spec}": _means(fused(bench, f"legs(lexical) | {spec} | {PLAIN}")) for spec in BM25}
-    return rows | {f"fused {spec}": _means(fused(bench, f"{spec} | {PLAIN}")) for spec in BM25}
+def fused(bench: Bench) -> Measured:
+    """Every fusion by the shipped way of retrieving, every pair of weights by the others, and what lies beside."""
+    columns: dict[str, Values] = {}
+    for way in dict.fromkeys(way for ways in WAYS.values() for way in ways):
+        _say(f"   {way}")
+        found = pools(bench, "" if way == AS_SHIPPED else way)
+        labels = [*EVERYTHING, *ALONE] if way == AS_SHIPPED else SPREAD
+        table = measured(found, [recipe_of(label) for label in labels])
+        columns |= {_setting(label, way): table[:, place] for place, label in enumerate(labels)}
+        columns[f"words, {way}"] = words_of_hits(found)
+        if way == AS_SHIPPED:
+            columns |= prior(bench, found) | features(bench, found)
+    columns |= searched_otherwise(bench)
+    return Measured(list(columns), np.column_stack(list(columns.values())))
 
 
-def match(bench: Bench) -> Table:
-    rows = {}
-    for legs in ("legs(lexical)", "legs(lexical, dense)"):
-        base = fused(bench, f"{legs} | match(any) | {PLAIN}")
-        rows[f"{legs} any"] = _means(base)
-        rows[f"{legs} all-then-any"] = _row(fused(bench, f"{legs} | match(all-then-any) | {PLAIN}"), base)
-    return rows
+def recalled(bench: Bench, recipes: Mapping[str, str]) -> Measured:
+    """Through the whole read path, with bonus, prior, folding, links and what is later first."""
+    arms = [run_arm(bench, one, ("nDCG@10",), DEEP).measured.per_query["nDCG@10"] for one in recipes.values()]
+    rows = [[arm[query.id] for arm in arms] for query in bench.dataset.queries]
+    return Measured(list(recipes), np.array(rows))
 
 
-def bonus(bench: Bench) -> Table:
-    base: Measured | None = None
-    rows = {}
-    for value in BONUSES:
-        measured = run_arm(bench, f"bonus({value:g}) | prior(0)", MEASURES, DEEP, collapse=False).measured
-        base = base or measured
-        rows[f"bonus({value:g})"] = _row(measured, base)
-        for stratum, values in measured.by_stratum.items():
-            rows[f"bonus({value:g})"][f"nDCG@10 {stratum}"] = round(values["nDCG@10"], 4)
-    return rows
+def searched_otherwise(bench: Bench) -> dict[str, Values]:
+    """Vectors alone: exact, with one byte a dimension, and as the product searches (a shortlist by sign bits)."""
+    own = Vectors(bench)
+    small = as_int8(own.vectors)
+    found: dict[str, list[float]] = {name: [] for name in SEARCHES}
+    for pool in pools(bench, "legs(dense) | chance(0)"):
+        lists = (own.ranking(pool.query, DEEP), own.ranking(pool.query, DEEP, vectors=small), *pool.rankings)
+        for name, ranking in zip(SEARCHES, lists, strict=True):
+            found[name].append(pool.worth_of([one.id for one in ranking.candidates[:DEEP]]))
+    return {name: np.array(values) for name, values in found.items()}
 
 
-def prior(bench: Bench) -> Table:
+def prior(bench: Bench, found: Sequence[Pool]) -> dict[str, Values]:
     """Importances that are honest (what is asked for tends to be rated higher), random, or adversarial."""
     chance = random.Random(0)
-    wanted = {memory_id(row.document) for row in bench.dataset.judgements if row.grade > 0}
-    ids = [memory_id(document.id) for document in bench.dataset.documents]
-    kinds: dict[str, Callable[[str], float]] = {
+    wanted = {memory_id(one.document) for one in bench.dataset.judgements if one.grade > 0}
+    draws: Mapping[str, Callable[[str], float]] = {
         "honest": lambda id: chance.betavariate(4, 2) if id in wanted else chance.betavariate(2, 4),
         "random": lambda id: chance.random(),
         "adversarial": lambda id: chance.betavariate(2, 4) if id in wanted else chance.betavariate(4, 2),
     }
-    base = fused(bench, f"convex(norm=zscore) | {PLAIN}")
-    rows: Table = {}
-    for kind, draw in kinds.items():
-        importances = {id: draw(id) for id in ids}
-        for weight in PRIORS[1:]:
-            for spec in ("convex(norm=zscore)", "rrf(k=60)"):
-                rows[f"{kind} prior({weight:g}) {spec}"] = _row(_with_prior(bench, spec, weight, importances), base)
-    return rows
+    columns = {}
+    for kind, draw in draws.items():
+        importances = {memory_id(one.id): draw(memory_id(one.id)) for one in bench.dataset.documents}
+        for weight in PRIOR_WEIGHTS:
+            columns[f"{kind} prior({weight})"] = with_prior(found, importances, weight)
+    return columns
 
 
-def passages(bench: Bench) -> Table:
-    """A memory by its best passage, against by its first, which is what an embedder that truncates sees."""
-    vectors = Vectors(bench)
-    cut = {"dense": lambda query: vectors.ranking(query, 100, first_only=True)}
-    several = fmean(document_passages > 1 for document_passages in _passage_counts(vectors))
-    rows: Table = {"share of memories with several passages": {"share": round(several, 4)}}
-    for legs in ("legs(dense)", "legs(lexical, dense)"):
-        base = fused(bench, f"{legs} | {PLAIN}", cut)
-        rows[f"{legs} first passage"] = _means(base)
-        rows[f"{legs} best passage"] = _row(fused(bench, f"{legs} | {PLAIN}"), base)
-    return rows
+def with_prior(found: Sequence[Pool], importances: Mapping[str, float], weight: float) -> Values:
+    """As the product weighs: the fused score between 0 and 1, times the prior."""
+    values = []
+    for pool in found:
+        scores = pool.shipped_scores()
+        factors = np.array([importance_prior(importances[id], weight) for id in pool.ids])
+        stretched = (scores - scores.min()) / (np.ptp(scores) or 1.0) if len(scores) else scores
+        values.append(float(pool.worth(np.argsort(-stretched * factors, kind="stable")[:DEEP])))
+    return np.array(values)
 
 
-def vectors(bench: Bench) -> Table:
-    """Stored float16 against one byte a dimension, and the shortlist by sign bits against exact search."""
-    own = Vectors(bench)
-    small = as_int8(own.vectors)
-    exact = {"dense": lambda query: own.ranking(query, 100)}
-    byte = {"dense": lambda query: own.ranking(query, 100, vectors=small)}
-    rows: Table = {}
-    for legs in ("legs(dense)", "legs(lexical, dense)"):
-        base = fused(bench, f"{legs} | {PLAIN}", exact)
-        rows[f"{legs} exact"] = _means(base)
-        rows[f"{legs} as the product searches"] = _row(fused(bench, f"{legs} | {PLAIN}"), base)
-        rows[f"{legs} one byte a dimension"] = _row(fused(bench, f"{legs} | {PLAIN}", byte), base)
-    return rows
+def words_of_hits(found: Sequence[Pool]) -> Values:
+    """The median length of the first ten of each question, by the shipped weights."""
+    return np.array([np.median(pool.lengths[np.argsort(-pool.shipped_scores())[:DEEP]]) for pool in found])
 
 
-def baseline(bench: Bench) -> Table:
-    """Our lexical leg against plain bm25s, and the whole against dense alone."""
-    plain = {"lexical": plain_bm25(bench, 100)}
-    theirs = fused(bench, f"legs(lexical) | {PLAIN}", plain)
-    dense = fused(bench, f"legs(dense) | {PLAIN}")
+def conclusions(corpora: Mapping[str, Measured]) -> dict[str, Any]:
+    """For each question the settings with their intervals, and what the others would choose for each left out."""
+    of_words = [f"spread {lexical:g}/12/12" for lexical in LEXICAL]
+    some_way = {name: [_setting(label, way) for way in ways for label in SPREAD] for name, ways in WAYS.items()}
     return {
-        "bm25s": _means(theirs),
-        "lexical leg": _row(fused(bench, f"legs(lexical) | bm25(k1=0.9, b=0.4) | {PLAIN}"), theirs),
-        "dense": _means(dense),
-        "default": _row(run_arm(bench, "default", MEASURES, DEEP).measured, dense),
-        "zscore with bm25s as lexical leg": _means(fused(bench, f"convex(norm=zscore) | {PLAIN}", plain)),
+        "methods": {name: _best(corpora, labels) for name, labels in METHODS.items()},
+        "methods left out": {name: left_out(corpora, labels, SHIPPED) for name, labels in METHODS.items()},
+        "weights": {label: row(corpora, label, SHIPPED) for label in (*SPREAD, *ALONE)},
+        **{question: {way: _by(corpora, way) for way in ways} for question, ways in WAYS.items()},
+        **{f"weights and {name} left out": left_out(corpora, some_way[name], SHIPPED) for name in WAYS},
+        # The graph's weight as it ships: without Wikipedia nothing is left that speaks for any.
+        OF_WORDS: left_out(corpora, [_setting(one, way) for way in WAYS["chance"] for one in of_words], SHIPPED),
+        "prior": {label: row(corpora, label, SHIPPED) for label in PRIORS},
+        "vectors": {label: row(corpora, label, SEARCHES[0]) for label in SEARCHES},
+        "by question": by_question(corpora, of_words, SHIPPED),
     }
 
 
-QUESTIONS: Mapping[str, Callable[[Bench], Table]] = {
-    "methods": methods,
-    "joint": joint,
-    "choice": choice,
-    "depth": depth,
-    "bm25": bm25,
-    "match": match,
-    "bonus": bonus,
-    "prior": prior,
-    "passages": passages,
-    "vectors": vectors,
-    "baseline": baseline,
-}
+def _best(corpora: Mapping[str, Measured], labels: Sequence[str]) -> dict[str, Any]:
+    """The best of a method on all eleven: a look back, not a choice that was tested."""
+    best = max(labels, key=lambda label: mean_of(corpora, label))
+    return {"setting": best} | row(corpora, best, SHIPPED)
 
 
-def leave_one_out(corpora: Mapping[str, Mapping[str, Table]]) -> dict[str, Any]:
-    """For each corpus the recipe that did best on the others, and what it does on this one."""
-    rows: dict[str, Any] = {}
-    for name, results in corpora.items():
-        others = [other for other in corpora if other != name and other in CORPORA]
-        if len(others) < 2 or name not in CORPORA:
-            continue
-        table = results["choice"]
-        chosen = max(table, key=lambda spec: fmean(corpora[other]["choice"][spec]["nDCG@10"] for other in others))
-        best = max(table, key=lambda spec: table[spec]["nDCG@10"])
-        rows[name] = {
-            "chosen on the others": chosen,
-            "here": table[chosen],
-            "best here": best,
-            "best nDCG@10 here": table[best]["nDCG@10"],
-            "rrf(k=60)": results["methods"]["rrf(k=60)"]["nDCG@10"],
-        }
-    return rows
+def _by(corpora: Mapping[str, Measured], way: str) -> dict[str, Any]:
+    words = {name: float(np.median(one.of(f"words, {way}"))) for name, one in corpora.items()}
+    return row(corpora, _setting(SHIPPED, way), SHIPPED) | {"median words of the hits": words}
 
 
-def _with_prior(bench: Bench, spec: str, weight: float, importances: Mapping[str, float]) -> Measured:
-    recipe = parse_recipe(completed(f"{spec} | {PLAIN}"))
-    run = {}
-    for query in bench.dataset.queries:
-        filter = Filter(scope=query.scope)
-        retrieved = bench.legs.retrieve(bench.trivet.engine, analyse_query(query.text), filter, recipe)
-        scored = [
-            (one.id, one.score * importance_prior(importances[one.id], weight))
-            for one in fuse(recipe.fusion, retrieved.rankings)
-        ]
-        scored.sort(key=lambda pair: -pair[1])
-        run[query.id] = [(bench.name_of(id), -float(rank)) for rank, (id, _) in enumerate(scored[:DEEP])]
-    return measure(bench.dataset, run, MEASURES)
+def recipe_of(setting: str) -> str:
+    """`spread 0.7/12/12 | depth(100)` as a recipe."""
+    label, _, way = setting.partition(" | ")
+    method, _, weights = label.partition(" ")
+    lexical, dense, graph = weights.split("/")
+    legs = f"lexical={lexical}, dense={dense}, graph={graph}"
+    by_rank = method.startswith("rrf")
+    fusion = f"rrf(k={method[3:]}, {legs})" if by_rank else f"convex(norm={method}, norm.graph=raw, {legs})"
+    return f"{fusion} | {way}" if way else fusion
 
 
-def _passage_counts(vectors: Vectors) -> Iterable[int]:
-    counts: dict[int, int] = {}
-    for key in vectors.keys.tolist():
-        counts[key] = counts.get(key, 0) + 1
-    return counts.values()
+def _setting(label: str, way: str = AS_SHIPPED) -> str:
+    return label if way == AS_SHIPPED else f"{label} | {way}"
 
 
-def _means(measured: Measured) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in measured.overall.items()}
+def _kept(name: str, options: argparse.Namespace, what: str, ask: Callable[[Bench], Measured]) -> Measured:
+    model = identity(options.embedder).replace("/", "-")
+    file = options.kept / f"{name.replace('/', '-')}-{options.queries}-{what}-{model}.npz"
+    if not file.exists():
+        dataset = dataset_named(name)
+        _say(f"{name}: {what}")
+        with open_bench(dataset, options.cache, options.embedder) as opened:
+            ask(Bench(some(dataset, options.queries), opened.trivet)).save(file)
+    return Measured.load(file)
 
 
-def _row(measured: Measured, base: Measured) -> dict[str, float]:
-    (one,) = paired({"nDCG@10": base.per_query["nDCG@10"]}, {"nDCG@10": measured.per_query["nDCG@10"]}, resamples=2_000)
-    interval = {"difference": round(one.difference, 4), "low": round(one.low, 4), "high": round(one.high, 4)}
-    return _means(measured) | interval
+def _hash(recipes: Mapping[str, str]) -> str:
+    return f"whole-{zlib.crc32(' '.join(recipes.values()).encode()):x}"
 
 
-def _bench(name: str, options: argparse.Namespace) -> Bench:
-    return open_bench(house() if name == "house" else import_original(name), options.cache, options.embedder)
-
-
-def _write(path: Path, results: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", nargs="+", default=[*CORPORA, "house"])
-    parser.add_argument("--again", nargs="*", default=[], choices=list(QUESTIONS), help="questions to measure anew")
+    parser.add_argument("--queries", type=int, default=250, help="so many of each, drawn by a hash of their ids (250)")
+    parser.add_argument("--kept", type=Path, required=True, help="where what was measured of a collection is kept")
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--output", type=Path, default=Path("docs/results/evidence.json"))
     add_embedder(parser)

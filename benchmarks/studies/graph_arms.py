@@ -6,48 +6,40 @@ anew for each way of walking, through the read path's own function, and only the
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
-from arms import Vectors
+from stored_vectors import Vectors
 
-from trivet.analyse import Question, analyse_query
-from trivet.graph.canonical import canonical
-from trivet.graph.mentions import ROLES, Triple
+from trivet.analyse import Question
 from trivet.lab.bench import Bench, memory_id, open_bench
 from trivet.lab.compare import Comparison, correct, paired
 from trivet.lab.dataset import RELEVANT, Dataset, Query
 from trivet.lab.measures import Measured, measure
-from trivet.lab.read_files import content, existing
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.recall import search_on
+from trivet.search.asking import ask
 from trivet.search.fuse import fuse
-from trivet.search.legs import seeds as graph_seeds
 from trivet.search.legs.leg import LegQuery
-from trivet.search.recipe import Recipe, parse_recipe
+from trivet.search.recipe import DEFAULT, Recipe, parse_recipe
 from trivet.settings import Settings
-from trivet.store.records import Seeds
 from trivet.trivet import Trivet
 from trivet.types import Filter, Ranking
 
 MEASURES = ("nDCG@10", "recall@5", "recall@10", "all@10")
 COMPARED = ("nDCG@10", "recall@10")
 DEEP = 20
-STEPS = "bm25(k1=0.9, b=0.4) | match(all-then-any) | depth(50) | bonus(0) | prior(0)"
-TWO_LEGS = "convex(norm=spread, lexical=1, dense=8)"
+STEPS = "bonus(0) | prior(0)"
+SHIPPED = DEFAULT.fusion.weights
+TWO_LEGS = "convex(norm=spread, lexical={lexical:g}, dense={dense:g}, graph=0)".format(**SHIPPED)
 GRAPH_ONLY = "convex(norm=raw, lexical=0, dense=0, graph=1)"
-# The walk where the query names nothing too, which the product leaves alone.
-EVERYWHERE = "everywhere"
 
 Row = dict[str, Any]
-Reshape = Callable[[Ranking], Ranking]
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -70,24 +62,20 @@ class Arms:
     def two_legs(self, fusion: str = TWO_LEGS) -> Measured:
         return self._measured(fusion, [Ranking(leg="graph", floor=0.0)] * len(self._asked))
 
-    def three_legs(self, fusion: str, walk: str = "walk()", reshape: Reshape | None = None) -> Measured:
-        graphs = self.walks(walk)
-        return self._measured(fusion, [reshape(one) for one in graphs] if reshape else graphs)
+    def three_legs(self, fusion: str, walk: str = "walk()") -> Measured:
+        return self._measured(fusion, self.walks(walk))
 
     def walks(self, walk: str = "walk()") -> list[Ranking]:
         """The graph leg's ranking for every query."""
         if walk not in self._walks:
-            everywhere = walk == EVERYWHERE
-            recipe = parse_recipe(f"{TWO_LEGS} | {'walk(named=0)' if everywhere else walk} | {STEPS}")
-            self._walks = {walk: [self._walk(asked, recipe, everywhere) for asked in self._asked]}
+            recipe = parse_recipe(f"{TWO_LEGS} | {walk} | {STEPS}")
+            self._walks = {walk: [self._walk(asked, recipe) for asked in self._asked]}
         return self._walks[walk]
 
-    def silent(self, walk: str = "walk()") -> set[str]:
-        """The queries for which the graph leg has nothing to say."""
-        return {asked.query.id for asked, one in zip(self._asked, self.walks(walk), strict=True) if not one.candidates}
-
-    def spoke(self, walk: str = "walk()") -> float:
-        return 1 - len(self.silent(walk)) / len(self._asked)
+    def spoke(self) -> float:
+        """The share of queries for which the graph leg has something to say."""
+        walks = self.walks()
+        return sum(bool(one.candidates) for one in walks) / len(walks)
 
     def answers(self, fusion: str, walk: str | None = "walk()") -> dict[str, list[str]]:
         """The documents of each query in order, best first."""
@@ -107,25 +95,20 @@ class Arms:
         }
 
     def _ask(self, query: Query) -> Asked:
-        question, filter = analyse_query(query.text), Filter(scope=query.scope)
+        filter = Filter(scope=query.scope)
+        question = ask(self.bench.trivet.engine.store, query.text, filter, DEFAULT.bm25)
         recipe = parse_recipe(f"{TWO_LEGS} | legs(lexical, dense) | {STEPS}")
         return Asked(
             query, question, filter, self.bench.legs.retrieve(self.bench.trivet.engine, question, filter, recipe)
         )
 
-    def _walk(self, asked: Asked, recipe: Recipe, everywhere: bool) -> Ranking:
+    def _walk(self, asked: Asked, recipe: Recipe) -> Ranking:
         if asked.found.narrowed:
             return Ranking(leg="graph", floor=0.0)
         engine = self.bench.trivet.engine
         query = LegQuery(engine.store, engine.embedding, asked.question, asked.filter, recipe)
         walked = search_on(engine, query, asked.found)
-        ranking = next(one for one in walked.rankings if one.leg == "graph")
-        if everywhere and not ranking.candidates:
-            hits, standing_out = graph_seeds._hits(asked.found.rankings, recipe.walk)
-            seeds = Seeds({id: standing_out * recipe.walk.hits * share for id, share in hits.items()}, {})
-            found = engine.store.graph.walk(seeds, asked.filter, recipe.walk, recipe.depth)
-            return Ranking(leg="graph", floor=0.0, candidates=tuple(found))
-        return ranking
+        return next(one for one in walked.rankings if one.leg == "graph")
 
     def _measured(self, fusion: str, graphs: Sequence[Ranking]) -> Measured:
         return measure(self.bench.dataset, dict(self._run(fusion, graphs)), MEASURES)
@@ -138,7 +121,8 @@ class Arms:
 
 
 def three(weight: float, norm: str = "raw") -> str:
-    return f"convex(norm=spread, norm.graph={norm}, lexical=1, dense=8, graph={weight:g})"
+    legs = "lexical={lexical:g}, dense={dense:g}".format(**SHIPPED)
+    return f"convex(norm=spread, norm.graph={norm}, {legs}, graph={weight:g})"
 
 
 def rows(arms: Mapping[str, Measured], bases: Mapping[str, Measured]) -> dict[str, Row]:
@@ -163,112 +147,16 @@ def difference(one: Comparison) -> Row:
     return {name: round(value, 5) for name, value in figures.items()} | {"wins": one.wins, "losses": one.losses}
 
 
-def fewer(dataset: Dataset, queries: int) -> Dataset:
-    """The same corpus with the first queries alone: a trial, not a result."""
-    kept = dataset.queries[:queries]
-    ids = {query.id for query in kept}
-    judged = tuple(row for row in dataset.judgements if row.query in ids)
-    return Dataset(name=dataset.name, documents=dataset.documents, queries=kept, judgements=judged)
-
-
-Source = Literal["rules", "triples", "both"]
-
-FILES: Mapping[str, str] = {
-    "hotpotqa": "openie_hotpotqa_results_ner_gpt-3.5-turbo-1106_9221.json",
-    "musique": "openie_musique_results_ner_gpt-3.5-turbo-1106_11656.json",
-}
-LEASED = 500
-LEASE_SECONDS = 600.0
-
-
-def given_triples(name: str, data_folder: Path) -> dict[str, list[Any]]:
-    """What the model said of each passage, by the passage's text without its spaces."""
-    path = existing(data_folder / "multihop", FILES[name])
-    entries = json.loads(content(path))["docs"]  # the file has figures that are NaN, which strict readers refuse
-    return {squeezed(entry["passage"]): entry["extracted_triples"] for entry in entries}
-
-
-def squeezed(text: str) -> str:
-    return "".join(text.split())
-
-
-def usable(given: Sequence[Any]) -> tuple[list[Triple], Counter[str]]:
-    """The triples a graph can take, and how many were left out for which reason."""
-    kept: list[Triple] = []
-    counts: Counter[str] = Counter()
-    for one in given:
-        if not (isinstance(one, list) and len(one) == 3 and all(isinstance(part, str) for part in one)):
-            counts["not three texts"] += 1
-        elif not (canonical(one[0]) and canonical(one[2])):
-            counts["a name of nothing, or too long"] += 1
-        else:
-            counts["kept"] += 1
-            kept.append(Triple(subject=one[0], relation=one[1], object=one[2]))
-    return kept, counts
-
-
-def open_with(
-    source: Source, dataset: Dataset, cache: Path, folder: Path, data: Path, embedder: str
-) -> tuple[Bench, dict[str, int]]:
-    """A bench over a copy of the dataset's store with another graph, and what became of the triples."""
-    path = _copy(dataset, cache, folder, embedder)
-    if source == "triples":
-        keep_titles_only(path)
-    with open_bench(dataset, folder, embedder) as bench:
-        counts = _add_triples(bench, given_triples(dataset.name, data))
-    # Opened anew, so that the network in memory is that of the file.
-    return open_bench(dataset, folder, embedder), counts
-
-
 def open_without_links(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Trivet:
     """A copy of the dataset's store from which the links are gone. A bench would make them again, so it is none."""
-    path = _copy(dataset, cache, folder, embedder)
+    with open_bench(dataset, cache, embedder) as bench:
+        path = folder / Path(bench.trivet.settings.path).name
+        bench.trivet.engine.store.upkeep.backup(path)
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("DELETE FROM link")
     connection.close()
     return Trivet.open(settings=Settings(path=str(path), embedder=embedder, background=False))
-
-
-def keep_titles_only(path: Path) -> None:
-    """Of what the rules found, only what a memory is about stays: in these corpora, its title."""
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("DELETE FROM mention WHERE reader = 'rules' AND role < ?", (ROLES.index("about"),))
-        connection.execute("DELETE FROM concept WHERE concept NOT IN (SELECT concept FROM mention)")
-    connection.close()
-
-
-def size_of_graph(bench: Bench) -> dict[str, int]:
-    """Mentions, concepts, and concepts that lead anywhere, which are those that two memories mention."""
-    connection = sqlite3.connect(bench.trivet.settings.path)
-    counted = "SELECT count(DISTINCT memory) AS held FROM mention GROUP BY concept"
-    mentions = connection.execute("SELECT count(*) FROM (SELECT 1 FROM mention GROUP BY memory, concept)").fetchone()[0]
-    concepts, shared = connection.execute(f"SELECT count(*), sum(held > 1) FROM ({counted})").fetchone()
-    connection.close()
-    return {"mentions": mentions, "concepts": concepts, "shared concepts": int(shared or 0)}
-
-
-def _copy(dataset: Dataset, cache: Path, folder: Path, embedder: str) -> Path:
-    with open_bench(dataset, cache, embedder) as bench:
-        path = folder / Path(bench.trivet.settings.path).name
-        bench.trivet.engine.store.upkeep.backup(path)
-    return path
-
-
-def _add_triples(bench: Bench, given: Mapping[str, list[Any]]) -> dict[str, int]:
-    graph = bench.trivet.engine.store.graph
-    counts: Counter[str] = Counter()
-    graph.ask_for_triples()
-    while readings := graph.lease("triples", LEASED, LEASE_SECONDS):
-        done = []
-        for reading in readings:
-            said = given.get(squeezed(f"{reading.title or ''}{reading.content}"))
-            kept, counted = usable(said or [])
-            counts += counted + Counter({"passages without an entry": int(said is None)})
-            done.append((reading, kept))
-        graph.finish_triples(done)
-    return dict(counts)
 
 
 TOP = 10

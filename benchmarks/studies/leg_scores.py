@@ -67,6 +67,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     query: str
     lists: dict[str, list[Seen]]
+    floors: dict[str, float]
     firsts: dict[str, str]
     right: dict[str, bool]
     confidence: float
@@ -164,6 +165,7 @@ def ask(bench: Bench, query: Query, words: Mapping[str, int]) -> Asked:
     return Asked(
         query=query.id,
         lists=lists,
+        floors={one.leg: one.floor for one in retrieved.rankings},
         firsts=heads,
         right={name: bench.name_of(id) in answers for name, id in heads.items()},
         confidence=round(decided.best_relevance or 0.0, 4),
@@ -204,7 +206,7 @@ def scores(asked: Sequence[Asked]) -> Figures:
             "wrong p10 p50 p90": _quantiles(wrong),
             "area within a query": _mean(within),
             "area over all queries": round(area_between(right, wrong), 4),
-            "median variation": round(float(np.median([_variation(one.lists[leg]) for one in spoke])), 4),
+            "median variation": round(float(np.median([_variation(one, leg) for one in spoke])), 4),
         }
     return rows
 
@@ -256,8 +258,9 @@ def _area(ranking: Sequence[Seen]) -> float | None:
     return area_between(right, wrong) if len(right) and len(wrong) else None
 
 
-def _variation(ranking: Sequence[Seen]) -> float:
-    values = np.array([one.score for one in ranking])
+def _variation(asked: Asked, leg: str) -> float:
+    """The deviation relative to the mean's height above the leg's floor, as the fusion by spread takes it."""
+    values = np.array([one.score for one in asked.lists[leg]]) - asked.floors.get(leg, 0.0)
     return float(values.std() / abs(values.mean())) if values.mean() else 0.0
 
 

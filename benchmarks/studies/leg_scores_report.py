@@ -104,8 +104,8 @@ def separated(results: Figures) -> str:
     text = (
         "`area` is the chance that what answers scores above what does not: within the list of one question, and over "
         "all questions together, which tells whether a score means the same from one question to the next. "
-        "`variation` is the median over questions of the scores' deviation over their mean, on which `norm=spread` "
-        "rests. A reranker reads the first 20 of the fusion."
+        "`variation` is the median over questions of the scores' deviation over their mean above the "
+        "leg's floor, on which `norm=spread` rests. A reranker reads the first 20 of the fusion."
     )
     return f"## 3. What a score tells\n\n{text}\n\n{table(head, rows)}"
 

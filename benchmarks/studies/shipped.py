@@ -3,14 +3,14 @@
     TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
 
 Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
-compares models. Corpora that the output has already for the same embedder and recipe are not run again.
+compares models. What the output has already for the same embedder and recipe is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,13 @@ from trivet.lab.significance import bootstrap_means
 from trivet.search.recipe import Recipe
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
-ARMS = {"default": "default", "vectors alone": "legs(dense)"}
+ARMS = {
+    "default": "default",
+    "vectors alone": "legs(dense)",
+    "words alone": "legs(lexical)",
+    "both by rank": "rrf(k=60) | legs(lexical, dense)",
+    "without the graph": "legs(lexical, dense)",
+}
 MEASURES = ("nDCG@10", "recall@5")
 DEEP = 20
 RESAMPLES = 2_000
@@ -38,21 +44,22 @@ def main() -> None:
     known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
     corpora = known["corpora"] if known.get("manifest", {}).get("of") == of_this else {}
     for name in options.corpora:
-        if name not in corpora:
-            corpora[name] = measured(name, options)
-            manifest = environment() | {"of": of_this}
+        if missing := [arm for arm in ARMS if arm not in corpora.get(name, {})]:
+            corpora[name] = corpora.get(name, {}) | measured(name, missing, options)
+            commits = {known.get("manifest", {}).get("commit"), *known.get("manifest", {}).get("commits", [])} - {None}
+            manifest = environment() | {"of": of_this, "commits": sorted({*commits, environment()["commit"]})}
             results = {"manifest": manifest, "corpora": corpora, "mean of seven": mean(corpora)}
             options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             print(name, corpora[name], flush=True)
     print("mean of seven:", mean(corpora))
 
 
-def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def measured(name: str, arms: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
     dataset = house() if name == "house" else import_original(name)
     found: dict[str, Any] = {}
     with open_bench(dataset, options.cache, options.embedder) as bench:
-        for arm, recipe in ARMS.items():
-            run = {query.id: bench.ranked(query, recipe, DEEP) for query in dataset.queries}
+        for arm in arms:
+            run = {query.id: bench.ranked(query, ARMS[arm], DEEP) for query in dataset.queries}
             lists = {query: [(one, -float(rank)) for rank, (one, _) in enumerate(hits)] for query, hits in run.items()}
             per_query = measure(dataset, lists, MEASURES).per_query
             found[arm] = {one: with_interval(list(per_query[one].values())) for one in MEASURES}
@@ -67,7 +74,7 @@ def with_interval(values: list[float]) -> list[float]:
 
 def mean(corpora: Mapping[str, Any]) -> dict[str, float]:
     """Of nDCG@10 by arm, once all seven are there."""
-    if not all(name in corpora for name in CORPORA):
+    if not all(arm in corpora.get(name, {}) for name in CORPORA for arm in ARMS):
         return {}
     return {arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4) for arm in ARMS}
 

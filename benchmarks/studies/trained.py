@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from embedder import SHIPPED, add_embedder, identity
+from embedder import MINILM, SHIPPED, add_embedder, identity
 
 from trivet.lab.bench import open_bench
 from trivet.lab.catalog import import_original
@@ -54,9 +54,9 @@ class Arm(msgspec.Struct, frozen=True):
 
 BASE = "stock embedder"
 ARMS: Mapping[str, Arm] = {
-    BASE: Arm("stock"),
-    "stock embedder, z-scores of words and vectors": Arm("stock", "convex(norm=zscore) | legs(lexical, dense)"),
-    "stock embedder, dense alone": Arm("stock", "legs(dense)"),
+    BASE: Arm(MINILM),
+    "stock embedder, z-scores of words and vectors": Arm(MINILM, "convex(norm=zscore) | legs(lexical, dense)"),
+    "stock embedder, dense alone": Arm(MINILM, "legs(dense)"),
     "bundled embedder": Arm("bundled"),
     "bundled embedder, dense alone": Arm("bundled", "legs(dense)"),
     **{f"bundled embedder, rerank {name}": Arm("bundled", f"rerank({name})") for name in PRESETS},

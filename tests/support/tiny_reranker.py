@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from trivet.models.embed.onnx import STOCK
+from support.second_model import MINILM
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # What a text gains by holding the loved word, against one for each word of the query.
@@ -23,7 +23,7 @@ FIRST_WORD_NUMBER = 1000  # the vocabulary's special tokens come before
 def write_reranker(folder: Path, loved: str = "emerald", max_tokens: int = 320, answers: int = 1) -> Path:
     """A folder as Trivet describes its own rerankers."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(STOCK / "tokenizer.json", folder)
+    shutil.copy(MINILM / "tokenizer.json", folder)
     _write_model(folder / "model.onnx", _number_of(loved), answers)
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
     description = {"name": "tiny-reranker", "kind": "reranker", "max_tokens": max_tokens, "sha256": sums}
@@ -33,7 +33,7 @@ def write_reranker(folder: Path, loved: str = "emerald", max_tokens: int = 320, 
 
 @functools.cache
 def _number_of(word: str) -> int:
-    number = Tokenizer.from_file(str(STOCK / "tokenizer.json")).token_to_id(word)
+    number = Tokenizer.from_file(str(MINILM / "tokenizer.json")).token_to_id(word)
     assert number is not None
     return int(number)
 

@@ -13,7 +13,7 @@ from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.background.worker import Worker
 from trivet.memory.open_store import open_store
 from trivet.models.embed.base import Embedder
-from trivet.models.embed.registry import load
+from trivet.models.embed.registry import DEFAULT, load
 from trivet.models.rerank.registry import Rerankers
 from trivet.models.rerank.spec import RerankSpec
 from trivet.search.embedding import Embedding
@@ -151,7 +151,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = UsageCounter(store.usage, settings.usage_counts)
-    worker = Worker(store, embedding, _triples(settings, store, embedder, chat), tally, settings.changes)
+    worker = Worker(store, embedding, _triples(settings, store, chat), tally, settings.changes)
     legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(
         settings,
@@ -214,14 +214,12 @@ def _language_model(settings: Settings) -> Chat | None:
         raise InvalidInput(f"The setting graph_llm: {error}") from None
 
 
-def _triples(settings: Settings, store: Store, embedder: Embedder | None, chat: Chat | None) -> Triples | None:
+def _triples(settings: Settings, store: Store, chat: Chat | None) -> Triples | None:
     if chat is None:
         return None
     from trivet.memory.background.triples.reader import Triples
 
-    # Names are compared by the stock model whatever the embedder is: the thresholds were measured with it.
-    names = load("stock")
-    assert names is not None, "the stock model is always there"
-    if embedder is not None and embedder.identity == names.identity:
-        names = embedder  # one of them in memory is enough
+    # Names are compared by the bundled model whatever the embedder is: the thresholds were measured with it.
+    names = load(DEFAULT)
+    assert names is not None, "the bundled model is always there"
     return Triples(store, chat, settings.graph_llm_tokens_a_day, names)

@@ -130,8 +130,7 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
         if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
             scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
             candidates, dropped = choose(store, scored, request, filter)
-        background = engine.embedding.background_now()
-        ordered = later_first(store, question, candidates, request, filter, background, names_a_time=asked is not None)
+        ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     with watch.stage("judge"):
         decision = Decision(

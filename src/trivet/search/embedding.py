@@ -10,9 +10,9 @@ import msgspec
 
 from trivet.bounded_cache import MIB, BoundedCache, cached
 from trivet.errors import EmbedderError
-from trivet.models.embed.background import Background
+from trivet.models.embed.background import DEVIATIONS, UNMEASURED, Background, background_of
 from trivet.models.embed.batching import batched, start_anew
-from trivet.models.embed.registry import SHIPPED, shipped, succeeds
+from trivet.models.embed.registry import DEFAULT, shipped, succeeds
 from trivet.models.embed.spec import without_address
 from trivet.store.records import Model
 
@@ -29,12 +29,6 @@ QUERIES_BYTES = 4 * MIB
 # Memories that were just written and are recalled before the worker has stored their vectors.
 DOCUMENTS_BYTES = 4 * MIB
 
-
-# How far -1 lies below the cosines of unrelated texts with the models that the fusion's weights were found for first.
-DEVIATIONS = 13.0
-# Of a model that nobody has measured: cosines are taken as they are, down to -1.
-UNMEASURED = Background(mean=0.0, deviation=1 / DEVIATIONS)
-
 # Names come out of a file that may be anybody's, and are shown in terminals.
 LONGEST_NAME = 200
 
@@ -43,7 +37,7 @@ class Embedding:
     """The store's vectors and the embedders of the settings.
 
     A store names the model of its vectors. Whom this process asks comes from its settings alone: the configured
-    embedder, the earlier ones that the user lists, and the models that come with Trivet. A store whose model is none of
+    embedder, the earlier ones that the user lists, and the model that comes with Trivet. A store whose model is none of
     these is read by words, and nothing is sent anywhere.
 
     A process whose embedder is another than the store's writes no vectors of its own into it; the owner moves a store
@@ -160,7 +154,7 @@ class Embedding:
         return tuple(_as_shown(model) for model in self._store.vectors.models())
 
     def embedder_of(self, model: Model) -> Embedder:
-        """Who makes a model's vectors: an embedder of the settings or one that comes with Trivet, and nobody else."""
+        """Who makes a model's vectors: an embedder of the settings or the one that Trivet brings, and nobody else."""
         if self._configured is not None and model.identity == self._configured.identity:
             return self._configured
         with self._lock:
@@ -188,10 +182,9 @@ class Embedding:
     def background(self, model: Model) -> Background:
         """How near unrelated texts are to the model. One whom nobody here can ask is not searched by either."""
         try:
-            known: Background | None = getattr(self.embedder_of(model), "background", None)
+            return background_of(self.embedder_of(model))
         except EmbedderError:  # the dense leg says so
             return UNMEASURED
-        return known or UNMEASURED
 
     def resting(self, text: str) -> str | None:
         """Why no vector of this query can be had now; None if it can, or is known already."""
@@ -246,7 +239,7 @@ class Embedding:
     def _enter(self) -> None:
         assert self._configured is not None
         identity = self._configured.identity
-        name = self._spec if self._spec in SHIPPED else identity  # never an address or a path
+        name = DEFAULT if self._spec == DEFAULT else identity  # never an address or a path
         self._store.vectors.adopt(identity, name, self._configured.dimension)
 
 

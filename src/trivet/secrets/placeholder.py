@@ -29,6 +29,16 @@ def filled(text: str, values: Mapping[Name, str]) -> str:
     return PLACEHOLDER.sub(lambda match: values.get(_name(match), match[0]), text)
 
 
+def renumbered(text: str, by: int) -> str:
+    """The text with numbers of its own: those of two memories mean nothing beside each other."""
+
+    def moved(match: re.Match[str]) -> str:
+        kind, number = _name(match)
+        return placeholder(kind, number + by)
+
+    return PLACEHOLDER.sub(moved, text) if "[" in text else text
+
+
 def without_placeholders(text: str) -> str:
     """For models and the graph: a placeholder is no name or term of the text."""
     return PLACEHOLDER.sub(" ", text) if "[" in text else text

@@ -53,9 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     categories: Annotated[tuple[str, ...], Meta(min_length=1, description="The categories a memory may have.")] = (
         CATEGORIES
     )
-    embedder: Annotated[str, Meta(description="Who makes the vectors, such as bundled, stock or openai:MODEL@URL.")] = (
-        "bundled"
-    )
+    embedder: Annotated[
+        str, Meta(description="Who makes the vectors, such as bundled, folder:/path or openai:MODEL@URL.")
+    ] = "bundled"
     earlier_embedders: Annotated[
         tuple[str, ...],
         Meta(description="Embedders that made a store's vectors before, which answer while it moves to another."),

@@ -273,7 +273,7 @@ def refused(url: str) -> list[str]:
 
 def live(url: str) -> str:
     """Does what a server does, and gives what doctor says of the roles."""
-    with Trivet.open(url, embedder="stock", background=False) as trivet:
+    with Trivet.open(url, background=False) as trivet:
         id = trivet.remember("the heron nests behind Clara's boathouse", tags=["birds"]).id
         trivet.drain()
         assert [hit.id for hit in trivet.recall("heron boathouse").hits] == [id]

@@ -16,14 +16,14 @@ FOREIGN = "supersonic flow over a blunt body at high mach numbers"
 
 
 def store(path: Path) -> None:
-    with Trivet.open(path, embedder="stock", background=False) as trivet:
+    with Trivet.open(path, background=False) as trivet:
         trivet.remember_many({"content": note} for note in NOTES)
         trivet.drain()
 
 
 def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_the_top(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
-    with agent(tmp_path / "m.db", TRIVET_EMBEDDER="stock") as memory:
+    with agent(tmp_path / "m.db", TRIVET_EMBEDDER="bundled") as memory:
         weak = memory.call("memory_recall", query=FOREIGN)
         assert weak.structured_content["nothing_relevant"] is True
         assert {hit["strength"] for hit in weak.structured_content["hits"]} == {"weak"}
@@ -41,5 +41,5 @@ def test_the_best_candidates_come_with_a_word_and_nothing_relevant_is_said_at_th
 
 def test_the_setting_shows_every_candidate(tmp_path: Path) -> None:
     store(tmp_path / "m.db")
-    with agent(tmp_path / "m.db", TRIVET_EMBEDDER="stock", TRIVET_RELEVANCE_AT_LEAST="0") as memory:
+    with agent(tmp_path / "m.db", TRIVET_EMBEDDER="bundled", TRIVET_RELEVANCE_AT_LEAST="0") as memory:
         assert len(memory.call("memory_recall", query=FOREIGN).structured_content["hits"]) == len(NOTES)

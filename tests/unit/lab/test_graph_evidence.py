@@ -1,10 +1,7 @@
-"""The helpers of the graph's evidence: the rule of choice, what counts as moved, and triples that enter a store."""
+"""The helpers of the evidence: choices tested on what is left out, what counts as moved, how figures are written."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,10 +10,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "studies"))
 
-import arms
-from embedder import check_same
-from graph_arms import FILES, Farthest, by_nearness, moved, open_with, size_of_graph, usable
-from graph_evidence import chosen_on, is_unsure, leave_one_out, over_corpora, verdict
+import numpy as np
+from choosing import GROUPS, Measured, left_out
+from embedder import MINILM, check_same
+from graph_arms import Farthest, by_nearness, moved
+from graph_evidence import over_corpora, verdict
+from stored_vectors import Vectors
 from tables import chance, interval, marked, signed
 
 from trivet.analyse import analyse_query
@@ -32,33 +31,14 @@ def row(difference: float, reach: float = 0.001, p: float = 0.5) -> dict[str, An
     return {"nDCG@10": figures}
 
 
-def test_an_arm_that_harms_one_corpus_is_not_chosen_however_much_it_gains() -> None:
-    sweep = {"a": {"strong": row(0.2), "mild": row(0.01)}, "b": {"strong": row(-0.02), "mild": row(0.0)}}
-    assert chosen_on(sweep, ["a", "b"], ["strong", "mild"]) == "mild"
-    assert chosen_on(sweep, ["a"], ["strong", "mild"]) == "strong"
-
-
-def test_a_loss_that_chance_may_explain_does_not_bar_an_arm() -> None:
-    sweep = {"a": {"unsure": row(-0.02, reach=0.03), "none": row(-0.05, reach=0.2)}}
-    assert chosen_on(sweep, ["a"], ["unsure", "none"]) == "unsure"
-    assert chosen_on(sweep, ["a"], ["unsure", "none"], is_unsure) is None
-
-
-def test_where_every_arm_harms_nothing_is_chosen() -> None:
-    sweep = {"a": {"one": row(-0.1)}, "b": {"one": row(-0.1)}}
-    assert chosen_on(sweep, ["a", "b"], ["one"]) is None
-    assert leave_one_out(sweep, ["one"])["a"] == {"chosen": None}
-
-
-def test_a_corpus_has_no_say_in_what_is_tested_on_it() -> None:
-    sweep = {
-        "a": {"x": row(0.5), "y": row(0.0)},
-        "b": {"x": row(0.0), "y": row(0.1)},
-        "c": {"x": row(0.0), "y": row(0.1)},
-    }
-    folds = leave_one_out(sweep, ["x", "y"])
-    assert (folds["a"]["chosen"], folds["a"]["best here"]) == ("y", "x")
-    assert folds["b"]["chosen"] == folds["c"]["chosen"] == "x"
+def test_a_collection_and_those_of_the_same_originals_have_no_say_in_what_is_tested_on_it() -> None:
+    """Dialogue alone prefers `y`, by so much that it decides for all the others."""
+    values = {name: [[0.0, 0.0, 1.0]] if group == "dialogue" else [[0.0, 0.1, 0.0]] for name, group in GROUPS.items()}
+    corpora = {name: Measured(["shipped", "x", "y"], np.array(rows)) for name, rows in values.items()}
+    folds = left_out(corpora, ["x", "y"], "shipped")["corpora"]
+    assert {folds[name]["chosen"] for name, group in GROUPS.items() if group == "dialogue"} == {"x"}
+    assert {folds[name]["chosen"] for name, group in GROUPS.items() if group != "dialogue"} == {"y"}
+    assert folds["locomo"]["difference"] == [0.0, 0.0, 0.0], "what the others chose is worth nothing here"
 
 
 def test_tests_are_corrected_over_the_corpora() -> None:
@@ -110,44 +90,15 @@ def test_nearness_puts_every_query_into_one_third_and_one_range_of_ranks() -> No
     assert strata["farthest hop below dense rank 50"] == ("q5", "q6", "q7")
 
 
-def test_triples_that_no_graph_can_take_are_counted_not_kept() -> None:
-    given = [["Ada", "wrote", "Notes"], ["Ada", "wrote"], ["Ada", "is", ["x"]], "Ada", ["!!!", "is", "Ada"]]
-    kept, counts = usable(given)
-    assert [(one.subject, one.object) for one in kept] == [("Ada", "Notes")]
-    assert counts == {"kept": 1, "not three texts": 3, "a name of nothing, or too long": 1}
-
-
-def test_given_triples_replace_what_the_rules_found_but_for_titles(tmp_path: Path) -> None:
-    """`Oslo` stands in both texts for the rules; the triples speak of ships, in lower case, which no rule would see."""
-    documents = (
-        Document(id="p0", title="Ada Berg", text="She left Oslo. It was a small boat."),
-        Document(id="p1", title="Carl Dahl", text="He came from Oslo by a large boat."),
-    )
+def test_the_vectors_of_the_study_are_searched_as_the_product_searches(tmp_path: Path) -> None:
     dataset = Dataset(
-        name="hotpotqa",
-        documents=documents,
-        queries=(Query(id="q", text="Who is Ada Berg?"),),
+        name="two",
+        documents=(Document(id="p0", text="She left Oslo."), Document(id="p1", text="A large boat.")),
+        queries=(Query(id="q", text="Who left Oslo?"),),
         judgements=(Judgement(query="q", document="p0", grade=1),),
     )
-    entries = [
-        {"passage": f"{one.title}\n{one.text}", "extracted_triples": [[one.title, "has", "boat"], ["broken"]]}
-        for one in documents
-    ]
-    (tmp_path / "data" / "multihop").mkdir(parents=True)
-    file = tmp_path / "data" / "multihop" / f"{FILES['hotpotqa']}.gz"
-    file.write_bytes(gzip.compress(json.dumps({"docs": entries, "cost": float("nan")}).encode()))
-    cache, folder = tmp_path / "cache", tmp_path / "copy"
-    folder.mkdir()
-    with open_bench(dataset, cache, "stock") as bench:
-        before = concepts_of(bench)
-        assert ids_of(arms.Vectors(bench).ranking(dataset.queries[0], 2)) == ids_of(dense_leg(bench))
-    opened, counts = open_with("triples", dataset, cache, folder, tmp_path / "data", "stock")
-    with opened:
-        assert concepts_of(opened) == {"adaberg", "carldahl", "boat"}
-        assert size_of_graph(opened) == {"mentions": 4, "concepts": 3, "shared concepts": 1}
-    assert counts == {"kept": 2, "not three texts": 2}
-    with open_bench(dataset, cache, "stock") as bench:
-        assert concepts_of(bench) == before == {"adaberg", "berg", "carldahl", "dahl", "oslo"}
+    with open_bench(dataset, tmp_path, "bundled") as bench:
+        assert ids_of(Vectors(bench).ranking(dataset.queries[0], 2)) == ids_of(dense_leg(bench))
 
 
 def dense_leg(bench: Bench) -> Ranking:
@@ -160,16 +111,9 @@ def ids_of(ranking: Ranking) -> list[str]:
 
 
 def test_figures_of_two_embedders_never_share_a_file(tmp_path: Path) -> None:
-    check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, "stock", tmp_path)
+    check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, MINILM, tmp_path)
     with pytest.raises(SystemExit, match="was measured with all-MiniLM-L6-v2"):
         check_same({"manifest": {"embedder": "all-MiniLM-L6-v2/b7510b52f82d"}}, "bundled", tmp_path)
-
-
-def concepts_of(bench: Bench) -> set[str]:
-    connection = sqlite3.connect(bench.trivet.settings.path)
-    names = {name for (name,) in connection.execute("SELECT name FROM concept")}
-    connection.close()
-    return names
 
 
 def test_figures_are_written_with_sign_and_interval() -> None:

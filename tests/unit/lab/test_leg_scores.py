@@ -40,7 +40,7 @@ def test_agreement_is_told_apart_from_being_right() -> None:
         firsts = {"fusion": fusion, "rerank best": reranked}
         right = {name: id == "right" for name, id in firsts.items()}
         lists = {"dense": [Seen(0.9, True, 10), Seen(0.1, False, 400)]}
-        return Asked("q", lists, firsts, right, 0.5, 1, [10])
+        return Asked("q", lists, {}, firsts, right, 0.5, 1, [10])
 
     found = [asked("right", "right"), asked("wrong", "wrong"), asked("right", "wrong"), asked("wrong", "right")]
     row = agreement(found)["fusion and rerank best"]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from support.opened import Opened
+from support.second_model import MINILM
 from trivet import StoreError, Trivet
-from trivet.models.embed import onnx
 from trivet.settings import Settings
 from unit.models.embed.test_folder import token_model
 
@@ -45,7 +45,7 @@ def victim(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> Trivet:
     """A store with two memories and their vectors, before a stranger has had it; and the keys of whoever opens it."""
     for name in KEYS:
         monkeypatch.setenv(name, "key-of-the-user")
-    trivet = open_trivet(embedder="stock")
+    trivet = open_trivet(embedder="bundled")
     trivet.remember("The staging database listens on port 6543.", source="https://example.com/a")
     trivet.remember("The cat sleeps on the radiator.")
     trivet.drain()
@@ -121,7 +121,7 @@ def test_a_folder_that_only_the_file_names_is_not_opened(victim: Trivet, open_tr
     """The stranger sends a model along with the store. Some formats of models run code when they are opened."""
     folder = tmp_path / "model"
     folder.mkdir()
-    shutil.copy(onnx.STOCK / "tokenizer.json", folder)
+    shutil.copy(MINILM / "tokenizer.json", folder)
     token_model(folder / "model.onnx")
     from trivet.models.embed.folder import open_folder
 

@@ -1,20 +1,23 @@
-"""A store made with the stock model moves to the one of our own when that is there, while recalls go on."""
+"""A store moves to another bundled model when that is there, while recalls go on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from support.opened import Opened
+from support.second_model import MINILM, SECOND_EMBEDDER
 from support.waiting import ended
 from trivet import Trivet
-from trivet.models.embed import onnx, registry
+from trivet.models.embed import onnx
 from trivet.types import Answer
 from unit.models.embed.test_folder import token_model
 
@@ -27,8 +30,8 @@ Arrive = Callable[[], Path]
 
 @pytest.fixture
 def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
-    """Until it is called, `bundled` is the stock model, as in the first releases; then another one has its place."""
-    monkeypatch.setattr(onnx, "OURS", onnx.STOCK)
+    """Until it is called, `bundled` is all-MiniLM-L6-v2, as in the first releases; then another one has its place."""
+    monkeypatch.setattr(onnx, "OURS", MINILM)
 
     def next_release() -> Path:
         make_model(tmp_path / "embedder")
@@ -41,7 +44,7 @@ def arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arrive:
 def make_model(folder: Path) -> None:
     """Its vectors are of another width: to mix them up is an error, not a bad answer."""
     folder.mkdir()
-    shutil.copy(onnx.STOCK / "tokenizer.json", folder)
+    shutil.copy(MINILM / "tokenizer.json", folder)
     token_model(folder / "model.onnx")
     sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("model.onnx", "tokenizer.json")}
     description = {"name": "trivet-embedder", "kind": "embedder", "dimension": 2, "max_tokens": 256, "sha256": sums}
@@ -60,11 +63,11 @@ def test_bundled_becomes_the_model_of_the_next_release(open_trivet: Opened, arri
     trivet = open_trivet(embedder="bundled")
     trivet.drain()
     assert (trivet.stats().embedder or "").startswith("trivet-embedder/")
-    stock = open_trivet(embedder="stock")
-    assert stock.drain() == 0, "never back again by itself"
-    assert (stock.stats().embedder or "").startswith("trivet-embedder/")
-    assert stock.reindex() == len(NOTES)
-    assert "MiniLM" in (stock.stats().embedder or "")
+    chosen = open_trivet(embedder=SECOND_EMBEDDER)
+    assert chosen.drain() == 0, "never back again by itself"
+    assert (chosen.stats().embedder or "").startswith("trivet-embedder/")
+    assert chosen.reindex() == len(NOTES)
+    assert "MiniLM" in (chosen.stats().embedder or "")
     assert trivet.drain() == 0
     assert "MiniLM" in (trivet.stats().embedder or ""), "nor forward again, where the owner has chosen it by name"
 
@@ -74,7 +77,7 @@ def test_the_old_vectors_answer_with_their_own_model_until_the_new_are_there(
 ) -> None:
     filled(open_trivet(embedder="bundled"))
     arrive()
-    trivet = open_trivet(embedder="bundled")
+    trivet = open_trivet(embedder="bundled", earlier_embedders=[SECOND_EMBEDDER])
     answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")
     assert answer.hits[0].content == NOTES[1]
     assert not answer.health.degraded
@@ -92,7 +95,7 @@ def test_recalls_go_on_while_a_store_moves(open_trivet: Opened, arrive: Arrive) 
     first.remember_many({"content": f"Note {number} about gardens and rivers."} for number in range(80))
     first.drain()
     arrive()
-    trivet = open_trivet(embedder="bundled")
+    trivet = open_trivet(embedder="bundled", earlier_embedders=[SECOND_EMBEDDER])
     answers: list[Answer] = []
     begun, over = threading.Event(), threading.Event()
 
@@ -133,17 +136,22 @@ def test_vectors_whose_model_is_gone_are_told_of_and_words_still_find(open_trive
     assert not trivet.recall("staging port").health.degraded
 
 
-def test_a_store_leaves_a_bundled_model_that_is_gone_at_once(
-    open_trivet: Opened, arrive: Arrive, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("named", ["bundled", "stock"])
+def test_a_store_of_minilm_moves_to_the_model_that_ships_and_words_find_until_then(
+    open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
-    arrive()
-    before = filled(open_trivet(embedder="bundled")).stats().embedder or ""
-    monkeypatch.setattr(onnx, "OURS", onnx.STOCK)
-    monkeypatch.setattr(registry, "EARLIER", (before,))
+    with monkeypatch.context() as first_releases:
+        first_releases.setattr(onnx, "OURS", MINILM)
+        before = filled(open_trivet(embedder="bundled"))
+        before.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE embedding_model SET spec = ?", (named,))
     trivet = open_trivet(embedder="bundled")
-    trivet.engine.embedding.adopt()
-    health = trivet.recall(PARAPHRASE).health
-    assert "MiniLM" in (health.embedder or ""), "nothing can ask the old vectors"
-    assert not health.degraded
+    answer = trivet.recall("staging port")
+    assert answer.hits[0].content == NOTES[0]
+    assert answer.health.embedder == onnx.bundled().identity, "nothing can ask the old vectors"
+    assert trivet.stats().not_embedded == len(NOTES)
     trivet.drain()
-    assert trivet.recall(PARAPHRASE, recipe="legs(dense)").hits[0].content == NOTES[1]
+    answer = trivet.recall(PARAPHRASE, recipe="legs(dense)")
+    assert answer.hits[0].content == NOTES[1]
+    assert not answer.health.degraded

@@ -20,8 +20,6 @@ from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
 from trivet.memory.answer.decision import Scored
 from trivet.memory.changes.verdict import change_model
-from trivet.models.embed.background import Background
-from trivet.search.legs.dense import NAME as DENSE
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -32,15 +30,13 @@ BEHIND = 5
 COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
-# From this verdict on the later takes the earlier's place, if it answers nearly as well by itself: directly behind it
-# or with so much of its score, and about as near to the query in meaning; the surer the update, the less near. In a
-# store most neighbours are no updates: without that every eighth plain question found another memory first
-# (docs/decisions/0029).
-LIFTED = 0.25
-NEARLY = 0.65
-AS_NEAR, LESS_WHERE_SURE = 1.0, 0.6
-# From this one on it takes it in any case, and comes along though no leg found it.
-BROUGHT = 0.85
+# The later takes the earlier's place if it answers nearly as well by itself: it lacks at most so much of the earlier's
+# score, the less the less likely the update is; or it stands directly behind it, since among few memories scores lie
+# far apart. In a store most neighbours are no updates: without that every eighth plain question found another memory
+# first (docs/decisions/0029, 0034).
+LACKING_WHERE_SURE = 0.5
+# From this verdict on it takes it in any case, and comes along though no leg found it.
+BROUGHT = 0.9
 
 _quoted = re.compile(r'"[^"]*"')
 
@@ -63,17 +59,16 @@ def later_first(
     candidates: Sequence[Scored],
     request: Recall,
     filter: Filter,
-    background: Background,
     names_a_time: bool = False,
 ) -> Sequence[Scored]:
-    """The candidates in their new order, with what was found out about them. `background` is that of the vectors."""
+    """The candidates in their new order, with what was found out about them."""
     if _asked_words(question.text) < ASKED_WORDS:
         return candidates
     found = _pairs(store, candidates[: min(request.limit + BEHIND, COMPARED)], filter)
     if not found:
         return candidates
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
-    pairs = [pair for pair in found if _is_current(pair, candidates, places, background)]
+    pairs = [pair for pair in found if _is_current(pair, candidates, places)]
     candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
@@ -118,7 +113,7 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
 
 
-def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int], background: Background) -> bool:
+def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -> bool:
     """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.earlier.id], places.get(pair.later.id)
     if lower is None:
@@ -128,23 +123,9 @@ def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int], b
     # What holds the query's words or identifiers as they stand keeps its place before what does not.
     if hits[upper].exactness > hits[lower].exactness:
         return False
-    if pair.probability >= BROUGHT:
+    if pair.probability >= BROUGHT or (pair.sure and lower == upper + 1):
         return True
-    nearly = lower == upper + 1 or hits[lower].score >= NEARLY * hits[upper].score
-    least = AS_NEAR - LESS_WHERE_SURE * pair.probability
-    return pair.probability >= LIFTED and nearly and _share_of_nearness(hits[lower], hits[upper], background) >= least
-
-
-def _share_of_nearness(later: Scored, earlier: Scored, background: Background) -> float:
-    """How near the later is to the query, as a share. Where one was not compared by vectors it counts as one."""
-    own, other = _cosine(later), _cosine(earlier)
-    if own is None or other is None or (nearness := background.nearness(other)) <= 0:
-        return 1.0
-    return background.nearness(own) / nearness
-
-
-def _cosine(hit: Scored) -> float | None:
-    return next((part.score for part in hit.fused.contributions if part.leg == DENSE and part.rank is not None), None)
+    return hits[lower].score >= (1 - LACKING_WHERE_SURE * pair.probability) * hits[upper].score
 
 
 def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:

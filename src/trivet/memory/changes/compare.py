@@ -15,6 +15,7 @@ from trivet.memory.changes.reader import LONGEST_SECONDS
 from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
 from trivet.memory.likeness import fingerprint
 from trivet.search.embedding import Embedding
+from trivet.secrets.placeholder import renumbered
 from trivet.store.records import Model, Uncompared
 from trivet.types import LOCAL, Candidate, Filter, Memory
 
@@ -31,6 +32,9 @@ KEPT_FROM = 0.1
 AT_ONCE = 16
 # A fact that changes is short; a document is not compared whole.
 LONGEST_CHARACTERS = 2_000
+# Every memory numbers its secrets from one: the first of a new memory is not the first of an older one.
+OTHER_SECRETS = 1_000
+OTHER_SECRET = "another secret on the same matter"
 
 Judged = tuple[Memory, Verdict]
 How = Literal["read", "words"]
@@ -128,6 +132,11 @@ class Comparison:
         return {one.id: background.nearness(one.score) for one in near}
 
     def _verdicts(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
+        read = renumbered(new, OTHER_SECRETS)
+        found = self._read(read, olds, identity)
+        return found if read == new else [Verdict(one.probability, OTHER_SECRET) for one in found]
+
+    def _read(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
         if self._how == "words":
             return at_first_sight(new, olds, identity)
         try:

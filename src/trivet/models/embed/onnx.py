@@ -31,7 +31,6 @@ POOLED_OUTPUTS = ("sentence_embedding", "embedding")
 # Below this the cost of waking threads inside one text eats what they gain (bundled model: 2.0 ms on one thread and
 # 1.7 ms on two); above it a single query is slow enough to deserve every core.
 SINGLE_THREAD_BYTES = 64 * 2**20
-STOCK = WEIGHTS / "minilm"
 OURS = WEIGHTS / "embedder"
 
 
@@ -132,11 +131,6 @@ def described(folder: Path) -> OnnxFiles:
 def bundled() -> OnnxEmbedder:
     """Our own model, which comes with Trivet."""
     return _shared(described(OURS))
-
-
-def stock() -> OnnxEmbedder:
-    """all-MiniLM-L6-v2 as its authors trained it."""
-    return _shared(described(STOCK))
 
 
 @cache

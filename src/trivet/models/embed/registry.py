@@ -3,17 +3,14 @@
 from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
-from trivet.models.embed.spec import KINDS, Spec
+from trivet.models.embed.spec import KINDS, STOCK, Spec
 from trivet.models.kinds import known
 
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
 
 DEFAULT = "bundled"
-# The models that come with Trivet: to ask them tells nobody anything, so a store may name them.
-SHIPPED = (DEFAULT, "stock")
-# The bundled models of earlier releases, oldest first. The first of them is still here, as `stock`. A release that
-# brings another bundled model adds the one before it.
+# The bundled models of earlier releases, oldest first. A release that brings another bundled model adds the one before.
 EARLIER = ("all-MiniLM-L6-v2/b7510b52f82d", "trivet-embedder/6f757c77ecc9")
 
 
@@ -31,15 +28,15 @@ def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
 
 
 def shipped(identity: str) -> "Embedder | None":
-    """The model of this installation that makes vectors of that identity, if one of them does."""
-    found = (load(name) for name in SHIPPED)
-    return next((one for one in found if one is not None and one.identity == identity), None)
+    """The model that comes with Trivet, if it makes vectors of that identity: to ask it tells nobody anything."""
+    bundled = load(DEFAULT)
+    return bundled if bundled is not None and bundled.identity == identity else None
 
 
 def succeeds(spec: str, stored_spec: str, identity: str) -> bool:
     """Whether the embedder named `spec` is what a later release has in the place of the model of that identity.
 
-    Only the bundled model has a successor, and only later releases know of it: two releases that share a store move it
-    forward once, never to and fro.
+    Only what came with Trivet has a successor, and only later releases know of it: two releases that share a store move
+    it forward once, never to and fro.
     """
-    return spec == stored_spec == DEFAULT and identity in EARLIER
+    return spec == DEFAULT and stored_spec in (DEFAULT, STOCK) and identity in EARLIER

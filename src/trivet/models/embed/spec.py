@@ -1,7 +1,6 @@
 """The name of an embedder as one small value: parses from a string and prints back to it.
 
     bundled                                     the model that comes with Trivet
-    stock                                       all-MiniLM-L6-v2, from which that was trained
     none                                        no dense leg
     folder:/path/to/model                       an ONNX or sentence-transformers folder
     openai:MODEL[@BASE_URL][#OPTIONS]           OpenAI, or any server that speaks its API
@@ -22,13 +21,14 @@ _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 
 KINDS: Mapping[str, Kind] = {
     "bundled": Kind("bundled", "trivet.models.embed.onnx:bundled"),
-    "stock": Kind("stock", "trivet.models.embed.onnx:stock"),
     "none": Kind("none"),
     "folder": Kind("folder:/path", "trivet.models.embed.folder:open_folder", "path"),
     "openai": Kind("openai:MODEL[@URL][#dimensions=N&window=N]", "trivet.models.embed.hosted:OpenAIEmbedder", "model"),
     "voyage": Kind("voyage:MODEL", "trivet.models.embed.hosted:VoyageEmbedder", "model"),
     "cohere": Kind("cohere:MODEL", "trivet.models.embed.hosted:CohereEmbedder", "model"),
 }
+# What earlier releases had beside `bundled`: all-MiniLM-L6-v2.
+STOCK = "stock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,12 @@ class Spec:
     @classmethod
     def parse(cls, text: str) -> "Spec":
         kind, _, rest = text.strip().partition(":")
+        if kind == STOCK and not rest:
+            raise InvalidInput(
+                "the embedder stock (all-MiniLM-L6-v2) is no longer shipped. Leave it out: then the bundled one is "
+                "used, and a store of its vectors moves. Or name a folder of your own that has a model's model.onnx "
+                "beside tokenizer.json: folder:/path/to/model"
+            )
         follows = KINDS[kind].follows if kind in KINDS else None
         if follows == "nothing" and not rest:
             return cls(kind)

@@ -39,7 +39,7 @@ NAMED_UP_TO = 1_000
 MOST_DIMENSIONS = 4_000
 # All scores of a query deviate by about so many times as much as the best hundred or two of them.
 OF_THE_BEST = 2.0
-# Finds .99 of the first ten of an exact search where neighbours hardly differ, and nearly all elsewhere; less than the
+# Finds .98 of the first ten of an exact search where neighbours hardly differ, and nearly all elsewhere; less than the
 # rows asked for saves nothing, since the scan goes on until it has them (docs/results/hnsw.md).
 EF_SEARCH = 200
 EF_CONSTRUCTION = 128

@@ -9,7 +9,8 @@ import numpy as np
 
 from trivet.graph.canonical import canonical
 from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one
-from trivet.models.embed import load
+from trivet.models.embed.background import background_of
+from trivet.models.embed.registry import DEFAULT, load
 
 PAIRS = Path(__file__).with_name("name_pairs.tsv")
 
@@ -28,11 +29,11 @@ def test_the_list_is_sound() -> None:
 
 def test_no_different_pair_merges_unasked_and_some_same_pairs_do() -> None:
     rows = [row for row in pairs() if could_be_one(row["a"], row["b"])]
-    embedder = load("stock")  # whatever the store's is: see memory/engine.py
+    embedder = load(DEFAULT)  # whatever the store's is: see memory/engine.py
     assert embedder is not None
     first, second = (embedder.embed_documents([row[end] for row in rows]) for end in ("a", "b"))
-    cosines = np.sum(first * second, axis=1)
-    merged = [row["label"] for row, cosine in zip(rows, cosines, strict=True) if cosine >= SAME]
-    asked = [row["label"] for row, cosine in zip(rows, cosines, strict=True) if DIFFERENT <= cosine < SAME]
+    near = [background_of(embedder).nearness(float(cosine)) for cosine in np.sum(first * second, axis=1)]
+    merged = [row["label"] for row, nearness in zip(rows, near, strict=True) if nearness >= SAME]
+    asked = [row["label"] for row, nearness in zip(rows, near, strict=True) if DIFFERENT <= nearness < SAME]
     assert set(merged) == {"same"}
     assert asked.count("same") > asked.count("different"), "asking must be worth it"

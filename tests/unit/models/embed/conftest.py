@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from support.endpoint import Endpoint, Reply, endpoint
-from trivet.models.embed.onnx import OnnxEmbedder, stock
+from support.second_model import MINILM
+from trivet.models.embed.onnx import OnnxEmbedder, described
 
 __all__ = ["Endpoint", "Reply", "endpoint"]
 
 
 @pytest.fixture(scope="session")
 def minilm() -> OnnxEmbedder:
-    return stock()
+    return OnnxEmbedder(described(MINILM))

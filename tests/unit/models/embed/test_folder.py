@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.second_model import MINILM
 from trivet.errors import EmbedderError
 from trivet.models.embed import load
 from trivet.models.embed.base import Embedder
-from trivet.models.embed.onnx import STOCK, OnnxEmbedder
+from trivet.models.embed.onnx import OnnxEmbedder
 
 SIMPLE = ["Transformer", "Pooling", "Normalize"]
-# The bundled tokenizer's numbers for [CLS], "cats" and [SEP].
+# Its tokenizer's numbers for [CLS], "cats" and [SEP].
 CATS = np.array([101, 8870, 102])
 
 
@@ -30,8 +31,8 @@ def write(path: Path, value: Any) -> None:
 
 def copy_model(folder: Path, name: str = "model.onnx") -> Path:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(STOCK / "model.onnx", folder / name)
-    shutil.copy(STOCK / "tokenizer.json", folder)
+    shutil.copy(MINILM / "model.onnx", folder / name)
+    shutil.copy(MINILM / "tokenizer.json", folder)
     return folder
 
 
@@ -81,7 +82,7 @@ def test_plain_onnx(tmp_path: Path, minilm: OnnxEmbedder, name: str) -> None:
 
 
 def test_the_bundled_layout(tmp_path: Path, minilm: OnnxEmbedder) -> None:
-    shutil.copytree(STOCK, tmp_path / "copy")
+    shutil.copytree(MINILM, tmp_path / "copy")
     embedder = loaded(tmp_path / "copy")
     assert embedder.identity == minilm.identity
     assert embedder.window == minilm.window

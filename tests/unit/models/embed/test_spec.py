@@ -11,7 +11,6 @@ from trivet.models.embed.spec import KINDS
     ("text", "spec"),
     [
         ("bundled", Spec("bundled")),
-        ("stock", Spec("stock")),
         ("none", Spec("none")),
         ("folder:/models/bge#1", Spec("folder", "/models/bge#1")),
         ("openai:text-embedding-3-small", Spec("openai", "text-embedding-3-small")),
@@ -43,8 +42,13 @@ def test_every_hosted_spec_round_trips(
 
 @pytest.mark.parametrize("text", ["", "openai", "openai:", "folder:", "bundled:x", "gemini:x", "Bundled"])
 def test_an_unknown_spec_lists_the_known(text: str) -> None:
-    with pytest.raises(InvalidInput, match="bundled, stock, none, folder:"):
+    with pytest.raises(InvalidInput, match="bundled, none, folder:"):
         load(text)
+
+
+def test_whoever_names_the_model_that_is_no_longer_shipped_is_told_what_to_do() -> None:
+    with pytest.raises(InvalidInput, match=r"no longer shipped\. Leave it out: .* folder:/path/to/model"):
+        load("stock")
 
 
 @pytest.mark.parametrize("options", ["dimension=5", "dimensions=0", "dimensions=x", "window=-1", "window"])
@@ -65,7 +69,7 @@ def test_none_is_no_embedder() -> None:
 
 
 def test_a_kind_that_is_not_in_the_table_is_an_error_that_names_those_that_are() -> None:
-    with pytest.raises(InvalidInput, match="unknown embedder 'mine'; known are: bundled, stock, none, folder"):
+    with pytest.raises(InvalidInput, match="unknown embedder 'mine'; known are: bundled, none, folder"):
         load(Spec("mine", "model"))
 
 

@@ -175,8 +175,8 @@ def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> 
     trivet = open_trivet(rerank="best")
     trivet.remember_many({"content": f"zebra number{number}"} for number in range(40))
     best, fast = trivet.recall("zebra"), trivet.recall("zebra", rerank="fast")
-    assert best.health.legs[-1].candidates == 30
-    assert best.recipe.endswith("rerank(best, top=30, blend=0.5)")
+    assert best.health.legs[-1].candidates == 20
+    assert best.recipe.endswith("rerank(best, top=20, blend=0.5)")
     assert fast.health.legs[-1].candidates == 20
     assert fast.recipe.endswith("rerank(fast, top=20, blend=0.5)")
 

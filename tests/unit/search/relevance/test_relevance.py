@@ -147,8 +147,8 @@ def test_what_a_bundled_reranker_thinks_counts_and_that_of_another_does_not() ->
     model = relevance_model()
     tuned = model.embedders["trivet-embedder-2"]
     assert (
-        model.of("trivet-embedder-2/1", with_vectors=True, reader="trivet-reranker-4/2")
-        is tuned.read["trivet-reranker-4"]
+        model.of("trivet-embedder-2/1", with_vectors=True, reader="trivet-reranker-3/2")
+        is tuned.read["trivet-reranker-3"]
     )
     assert model.of("trivet-embedder-2/1", with_vectors=True, reader="cohere:rerank-v4") is tuned.unread
 

@@ -13,6 +13,7 @@ from trivet.errors import EmbedderError
 from trivet.graph.canonical import canonical, form, singular
 from trivet.graph.mentions import Triple
 from trivet.memory.background.triples.names import DIFFERENT, SAME, could_be_one, spelled_out, words_of
+from trivet.models.embed.background import background_of
 from trivet.models.embed.base import Embedder
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class NearestName(msgspec.Struct, frozen=True):
     label: str
     other: str
     concept: str
-    cosine: float
+    nearness: float
 
 
 def resolve(
@@ -80,13 +81,14 @@ def _neighbours(graph: GraphIndex, embedder: Embedder, labels: Sequence[str]) ->
         vectors = dict(zip(written, embedder.embed_documents(written), strict=True))
     except EmbedderError:  # without vectors no name is near another
         return []
+    nearness = background_of(embedder).nearness
     return [
         max(
             (
-                NearestName(label, other, concept, float(np.dot(vectors[label], vectors[other])))
+                NearestName(label, other, concept, nearness(float(np.dot(vectors[label], vectors[other]))))
                 for other, concept in candidates
             ),
-            key=lambda one: (one.cosine, one.concept),
+            key=lambda one: (one.nearness, one.concept),
         )
         for label, candidates in compared.items()
     ]
@@ -109,12 +111,12 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _decided(near: Sequence[NearestName], texts: Mapping[str, str], ask: Ask) -> dict[str, str]:
     """Concepts by name. A name that another one was found to mean stays itself, so that no two swap."""
-    doubtful = sorted((one for one in near if DIFFERENT <= one.cosine < SAME), key=lambda one: (-one.cosine, one.label))
-    doubtful = doubtful[:MOST_ASKED]
+    nearest_first = sorted(near, key=lambda one: (-one.nearness, one.label))
+    doubtful = [one for one in nearest_first if DIFFERENT <= one.nearness < SAME][:MOST_ASKED]
     yes = ask([(one.label, one.other, _around(texts[one.label], one.label)) for one in doubtful]) if doubtful else ()
-    same = [one for one in near if one.cosine >= SAME] + [doubtful[place] for place in sorted(yes)]
+    same = [one for one in nearest_first if one.nearness >= SAME] + [doubtful[place] for place in sorted(yes)]
     decided: dict[str, str] = {}
-    for one in sorted(same, key=lambda one: (-one.cosine, one.label)):
+    for one in same:
         if canonical(one.label) not in decided.values():
             decided[one.label] = decided.get(one.other, one.concept)
     return decided
