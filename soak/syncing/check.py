@@ -43,6 +43,15 @@ def check_message(world: World, user: str, message: Sequence[Op] | Answer) -> No
                 assert item.id in readable, f"{user} is sent {item.id}, which is not theirs to read"
 
 
+def check_taken(laptop: LaptopMachine, answer: Answer) -> None:
+    """An answer that counts tells how memories stand now: the laptop claims to know none of them as of later."""
+    if isinstance(answer, Acks | Page):
+        items = [ack.item for ack in answer.acks] if isinstance(answer, Acks) else answer.items
+        told = {(item.id, item.epoch): item.seq for item in items if isinstance(item, Bundle)}
+        for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica") if told else ():
+            assert seq <= told.get((id, epoch), seq), f"{laptop.name} does not take what it is told of {id}"
+
+
 WRITABLE = """
 SELECT m.id FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
   m.key IN (SELECT memory FROM share WHERE grantee = '{user}' AND permission = 'write')

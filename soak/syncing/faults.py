@@ -87,7 +87,8 @@ def _unreadable_sent(world: World) -> list[Patch]:
 
 def _own_rows_deleted(world: World) -> list[Patch]:
     def finish(self: Any, epoch: str) -> None:
-        for row in self._connection.execute(self._sql["other_epoch"], {"epoch": epoch}).fetchall():
+        heard = {"epoch": epoch, "outside": core.outside(epoch)}
+        for row in self._connection.execute(self._sql["other_epoch"], heard).fetchall():
             self._remove(row["id"], "")
 
     return [(laptop._Taking, "_finish_full_pull", finish), (laptop._Taking, "_heal", _nothing)]
@@ -147,6 +148,20 @@ def _nothing_was_lost(world: World) -> list[Patch]:
     return [(server, "_standing", known)]
 
 
+def _lost_numbers_count(world: World) -> list[Patch]:
+    other_epoch = healing.Healing.other_epoch
+
+    def undoubted(self: Any, epoch: str) -> Any:
+        numbers = self._connection.execute(self._sql["all"]).fetchall()
+        state = other_epoch(self, epoch)
+        for row in numbers:
+            values = {"id": row["id"], "epoch": row["epoch"], "seq": row["seq"]}
+            self._connection.execute(self._sql["set_place"], values)
+        return state
+
+    return [(healing.Healing, "other_epoch", undoubted), (core, "outside", lambda epoch: epoch or "")]
+
+
 def _let_go_at_once(self: Any, id: str) -> None:
     if self._key(id) is not None:
         self._delete(id)
@@ -198,10 +213,11 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "what was taken from a user stays": _gone_ignored,
     "a link does not count as a change": _links_unseen,
     "two users' memories of one id are one": lambda _: [(core, "other_id", lambda id, user: id)],
-    "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new: new)],
+    "what older epochs told is not carried": lambda _: [(core, "carried", lambda old, new, waits: new)],
     "a clash that is brought back is settled": lambda _: [(core, "_with_branches", _settled_unasked)],
     "a purge leaves bytes behind": _purge_half_done,
     "a server that was put back claims to know every mark": _nothing_was_lost,
+    "numbers of a server that was lost still count": _lost_numbers_count,
     "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._Taking, "_let_go", _let_go_at_once)],
     "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._Taking, "_let_go", _outside_is_deleted)],
     "feedback is not sent": lambda _: [(module, "prepare_feedback", _nothing) for module in (outbox, replica, healing)],

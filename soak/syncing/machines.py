@@ -16,6 +16,7 @@ from trivet import Trivet
 from trivet.clock import clock_set_to
 from trivet.sync.join import join
 from trivet.sync.laptop import Laptop
+from trivet.sync.messages import Place
 from trivet.sync.state import load
 from trivet.types import Caller
 
@@ -111,10 +112,14 @@ class LaptopMachine(Machine):
         return Laptop(self.trivet.engine)
 
     @property
-    def scopes(self) -> tuple[str, ...]:
+    def place(self) -> Place:
         state = load(self.trivet.engine.store.feed.database.read())
         assert state is not None, "it joined"
-        return state.place.scopes
+        return state.place
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return self.place.scopes
 
     def cloned(self, name: str) -> LaptopMachine:
         copy = self.folder.parent / f"{name}.clone"

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from soak.syncing.check import check_at_rest, check_message, check_rights, known_words, writable_ids
+from soak.syncing.check import check_at_rest, check_message, check_rights, check_taken, known_words, writable_ids
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
 from trivet import Trivet, TrivetError
 from trivet.memory.redact import redact_one
@@ -39,6 +39,9 @@ TOKEN = "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 RAW = "xoxb-" + "123456789012-1234567890123-A1b2C3d4E5f6G7h8I9j0K1l2"
 # How often a link of a memory that has some is taken away, where else another is made.
 UNLINKED = 0.4
+# How often the server is put back from the same backup again, after a laptop could only pull: it has all that the
+# laptop has seen since, and counts the same numbers once more.
+AGAIN = 0.5
 # So many exchanges without fault bring a laptop level, or nearly.
 LEVEL = 3
 RAW_EVERY = 7  # of so many histories one begins with it
@@ -182,9 +185,9 @@ class World:
             self.counts["a mark that never was"] += 1
             self.lie(laptop.user)
 
-    def put_server_back(self) -> None:
+    def put_server_back(self, number: int | None = None) -> None:
         self.counts["server put back"] += 1
-        self.put_back(self.server)
+        self.put_back(self.server, number)
         self.life += 1
 
     def upset(self, laptop: LaptopMachine) -> None:
@@ -193,11 +196,14 @@ class World:
         self.act(laptop)
         for _ in range(LEVEL):
             self.exchange(laptop)
-        if self.server.backups:
-            self.put_server_back()
+        number = self.random.randrange(len(self.server.backups)) if self.server.backups else None
+        if number is not None:
+            self.put_server_back(number)
         if self.random.random() < self.pulls_first:
             for _ in range(LEVEL):
                 self.exchange(laptop, most=0)
+            if number is not None and self.random.random() < AGAIN:
+                self.put_server_back(number)
 
     def lie(self, user: str) -> None:
         """A laptop that claims to have seen what the server never said."""
@@ -206,10 +212,10 @@ class World:
             place = Place(epoch=state.epoch, seq=1, top=state.top + self.random.randint(0, 1), mark="never")
             server_side.pull(self.server.trivet.engine.acting_as(caller(user)), place, 1)
 
-    def put_back(self, machine: Machine) -> None:
-        """To one of its backups. What some machine could bring before and none can after: lost by whoever did that."""
+    def put_back(self, machine: Machine, number: int | None = None) -> None:
+        """To one of its backups, or to any. What some machine could bring before and none after is lost by that."""
         with self.forgiven():
-            machine.put_back(self.random.randrange(len(machine.backups)))
+            machine.put_back(self.random.randrange(len(machine.backups)) if number is None else number)
 
     @contextmanager
     def forgiven(self) -> Iterator[None]:
@@ -419,18 +425,29 @@ class World:
     def take(self, laptop: LaptopMachine, reply: Reply) -> None:
         try:
             with laptop.on_its_clock(), laptop.trivet.engine.store.feed.transaction():
-                laptop.laptop.receive(reply.request.place, reply.answer)
+                counted = laptop.laptop.receive(reply.request.place, reply.answer)
                 if self.random.random() < self.crashes:
                     raise Crash
         except Crash:
             self.counts["laptop crashed before its commit"] += 1
             laptop.reopen()
+            return
+        if counted:
+            check_taken(laptop, reply.answer)
 
     def check_forward(self, laptop: LaptopMachine) -> None:
+        """A laptop never goes back to an earlier state of a memory than it had.
+
+        Numbers of an epoch do not compare over the moment (`top` is 0 then) in which it was told that the server was
+        put back: put back once more, to before the epoch that it began then, it counts the old one's numbers again.
+        """
+        place = laptop.place
+        if not place.top:
+            self.seqs = {key: seq for key, seq in self.seqs.items() if key[0] != laptop.name}
         for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica"):
             before = self.seqs.get((laptop.name, id))
             assert before is None or before[0] != epoch or before[1] <= seq, f"{laptop.name} went back at {id}"
-            if epoch:  # none while everything is read anew
+            if epoch == place.epoch:  # none while everything is read anew
                 self.seqs[laptop.name, id] = (epoch, seq)
 
     def come_to_rest(self) -> None:
@@ -449,6 +466,8 @@ class World:
         answer = self.answer(request)
         with laptop.on_its_clock():
             laptop.laptop.receive(place, answer)
+        check_taken(laptop, answer)
+        self.check_forward(laptop)
         if isinstance(answer, Page):
             return bool(answer.items) or answer.more or answer.place.seq != place.seq
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 import msgspec
@@ -132,10 +133,14 @@ def heal(held: Bundle | None, brought: Bundle, user: str, shared: bool, healed: 
 
 
 def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
-    """One who may write brings back what they wrote themselves, as the edits that these were."""
-    for rev in brought.trunk:
-        base = brought.revs.get(rev.base or "")
-        if rev.author == user and base is not None:
+    """One who may write brings back what they wrote themselves, as the edits that these were.
+
+    What an edit was made from may have another name since, if the server was put back before: then it is what it
+    followed on.
+    """
+    for before, rev in pairwise(brought.trunk):
+        if rev.author == user:
+            base = brought.revs.get(rev.base or "", before)
             patch = changes_between(base.fields, rev.fields)
             allowed = {name: value for name, value in patch.items() if name not in OWNERS_FIELDS}
             held = replayed(held, rev, base, allowed)
@@ -215,6 +220,15 @@ def is_news(epoch: str | None, seq: int, bundle: Bundle) -> bool:
     return bundle.epoch != epoch or bundle.seq > seq
 
 
+def outside(epoch: str | None) -> str:
+    """Noted for the epoch of a copy that is outside of the laptop's scopes and stays until what waits is sent.
+
+    The server has it, so a full pull leaves it alone. But no number came with that, and the one that is known may be of
+    a server that was lost: as if of another epoch, it keeps back nothing that comes.
+    """
+    return f"outside {epoch or ''}"
+
+
 def moved_on(standing: Place, answer: Acks | Page) -> Place:
     """Acks tell how far the server is, and only a page how far the laptop has read."""
     seq = answer.place.seq if isinstance(answer, Page) else standing.seq
@@ -243,10 +257,16 @@ def stacked(trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]) -> tupl
     return tuple(revs)
 
 
-def carried(old: Bundle | None, new: Bundle) -> Bundle:
-    """What must be brought back to a server that was put back: the history of older epochs too, until it has it."""
+def carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
+    """What must be brought back to a server that was put back: the history of older epochs too, until it has it.
+
+    While the old `waits` to be brought, so do its shares, by the rule of `heal`: what was pulled since is the backup's.
+    """
     if old is None:
         return new
+    if waits:
+        shares = old.shares if _begins(old.trunk, new.trunk) else _less(new.shares, old.shares)
+        new = msgspec.structs.replace(new, shares=shares, seq=max(old.seq, new.seq))
     longer, other = (new, old) if old.head.rev in new.revs else (old, new)
     known = longer.revs
     missing = tuple(msgspec.structs.replace(rev, number=0) for rev in other.revs.values() if rev.rev not in known)

@@ -38,6 +38,8 @@ class Healing(Renaming):
                 self._heal(row)
         for row in self._connection.execute(self._sql["all_links"]).fetchall():
             self._resend_link(row)
+        # The server may be put back once more, to before this epoch, and count numbers again that the laptop has seen.
+        self._connection.execute(self._sql["doubt_all"])
         self._connection.execute(self._sql["unbury_others"], {"me": LOCAL})
         for row in self._connection.execute(self._sql["tombstones"]).fetchall():
             if not any(one.kind == "purge" for one in self._pending(row["id"])):
@@ -59,7 +61,8 @@ class Healing(Renaming):
                 enqueue(self._connection, "unshare_tag", "", None, Detail(share=share), first=True)
 
     def _finish_full_pull(self, epoch: str) -> None:
-        for row in self._connection.execute(self._sql["other_epoch"], {"epoch": epoch}).fetchall():
+        heard = {"epoch": epoch, "outside": core.outside(epoch)}
+        for row in self._connection.execute(self._sql["other_epoch"], heard).fetchall():
             if row["access"] == "own":
                 self._heal(self._replica(row["id"]))
             else:

@@ -320,7 +320,8 @@ def brought(connection: Connection, state: LaptopState, id: str) -> Bundle:
     replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
     known = told(connection, state, replica)
     row = connection.execute(connection.sql("replica")["carried"], {"key": replica["memory"]}).fetchone()
-    return core.carried(msgspec.json.decode(row[0], type=Bundle) if row else None, known)
+    waits = any(one.kind == "heal" for one in pending(connection, id))
+    return core.carried(msgspec.json.decode(row[0], type=Bundle) if row else None, known, waits)
 
 
 def told(connection: Connection, state: LaptopState, replica: Any) -> Bundle:

@@ -8,6 +8,7 @@ from trivet.clock import now
 from trivet.memory.remember import document_of
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.memories import clear_derived, write_derived
+from trivet.sync import core
 from trivet.sync.messages import Op, Withheld
 from trivet.sync.outbox import Pending, forget, spelled_out
 from trivet.sync.replica import Replica
@@ -46,7 +47,7 @@ class Removing(Replica):
             return
         if self._pending(id) or (row["sensitive"] and not self._state.place.sensitive):
             if replica is not None:
-                values = {"id": id, "epoch": self._state.place.epoch or "", "seq": replica["seq"]}
+                values = {"id": id, "epoch": core.outside(self._state.place.epoch), "seq": replica["seq"]}
                 self._connection.execute(self._sql["set_place"], values)
             return
         self._remove(id, "")

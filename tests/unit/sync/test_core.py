@@ -112,6 +112,13 @@ def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone(
     assert decided[1].head.fields["state"] == "active"
 
 
+def test_a_writer_brings_back_an_edit_of_what_has_another_name_since() -> None:
+    edited = rev("r4", "named otherwise by a server before", 3, "bo", content="by bo")
+    decided = core.heal(HELD, Bundle(id=ID, owner="ana", trunk=(*HELD.trunk, edited), seq=9), "bo", True, 0)
+    assert decided is not None
+    assert (decided[1].head.rev, decided[1].head.fields["content"]) == ("r4", "by bo")
+
+
 def test_what_older_epochs_told_is_carried_until_it_is_confirmed() -> None:
     old = Bundle(id=ID, owner="ana", trunk=HELD.trunk)
     new = Bundle(id=ID, owner="ana", trunk=HELD.trunk[:1])

@@ -11,8 +11,8 @@ import pytest
 
 from soak.syncing.check import check_at_rest, words_on_server
 from soak.syncing.faults import FAULTS, planted
-from soak.syncing.machines import seeded
-from soak.syncing.world import RAW, World, make_team
+from soak.syncing.machines import LaptopMachine, seeded
+from soak.syncing.world import LEVEL, RAW, World, make_team
 from trivet.sync.join import join
 
 STEPS = 70
@@ -99,6 +99,80 @@ def test_an_answer_of_a_server_that_was_put_back_since(
         check_at_rest(world)
         assert (word in words_on_server(world)) == (not scopes)
         assert (word in world.forgivable) == bool(scopes)
+
+
+def test_numbers_that_are_counted_again_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
+    """The server is put back twice, and the laptop could not send it anything in between."""
+    with history(folder, team) as world:
+        other, laptop = world.laptops[:2]
+        world.server.back_up()
+        id = edited_often(world, laptop, laptop.trivet.remember("was said.").id)
+        for _ in range(2):  # the second time the server has all that the laptop has pulled since, and not what it knew
+            world.put_server_back()
+            level(world, laptop)
+        edited_at_last(world, other, id)
+
+
+def test_numbers_of_what_is_outside_for_a_while_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
+    """As far as the backup knows, what waits to be brought back is in none of the laptop's scopes."""
+    with history(folder, team) as world:
+        other, laptop = world.laptops[:2]
+        id = laptop.trivet.remember("was said.").id
+        world.come_to_rest()
+        world.server.back_up()
+        laptop.trivet.edit(id, scope="work")
+        world.come_to_rest()
+        join(laptop.trivet.engine, "http://server", "ana", scopes=("work",))
+        world.come_to_rest()
+        edited_often(world, laptop, id)
+        world.put_server_back()
+        level(world, laptop)
+        edited_at_last(world, other, id)
+
+
+@pytest.mark.parametrize("pulls_first", [True, False])
+def test_shares_are_brought_back_as_their_owner_left_them(
+    pulls_first: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """Also by a laptop that has pulled, since, how the backup has them."""
+    with history(folder, team) as world:
+        laptop = world.laptops[0]
+        ended, begun = (laptop.trivet.remember(f"{number} was said.").id for number in range(2))
+        laptop.trivet.share(id=ended, user="bo", permission="read")
+        world.come_to_rest()
+        world.server.back_up()
+        laptop.trivet.unshare(id=ended, user="bo")
+        laptop.trivet.share(id=begun, user="bo", permission="read")
+        world.come_to_rest()
+        world.put_server_back()
+        if pulls_first:
+            level(world, laptop)
+        world.come_to_rest()
+        check_at_rest(world)
+        held = {row[0] for row in world.laptops[2].rows("SELECT id FROM memory")}
+        assert (ended in held, begun in held) == (False, True)
+
+
+def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:
+    """Each edit with a number of its own."""
+    for number in range(4):
+        laptop.trivet.edit(id, title=f"{number}")
+        world.exchange(laptop)
+    return id
+
+
+def level(world: World, laptop: LaptopMachine) -> None:
+    """It pulls, and what it has to send waits."""
+    for _ in range(LEVEL):
+        world.exchange(laptop, most=0)
+
+
+def edited_at_last(world: World, other: LaptopMachine, id: str) -> None:
+    """What another laptop says then must come, though the server has given higher numbers in its life before."""
+    world.come_to_rest()
+    other.trivet.edit(id, content=f"{world.word('ana', id)} is said now.")
+    world.come_to_rest()
+    check_at_rest(world)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ ON CONFLICT (id) DO UPDATE SET memory = excluded.memory, epoch = excluded.epoch,
 UPDATE replica SET epoch = :epoch, seq = :seq WHERE id = :id;
 
 -- name: doubt_all
+-- Whatever is told next of a memory is news.
 UPDATE replica SET epoch = '';
 
 -- name: set_digest
@@ -33,7 +34,7 @@ UPDATE replica SET digest = :digest WHERE id = :id;
 DELETE FROM replica WHERE id = :id;
 
 -- name: other_epoch
-SELECT id, access FROM replica WHERE epoch != :epoch ORDER BY memory;
+SELECT id, access FROM replica WHERE epoch NOT IN (:epoch, :outside) ORDER BY memory;
 
 -- name: absent
 SELECT r.id FROM replica AS r WHERE NOT EXISTS (SELECT 1 FROM memory AS m WHERE m.key = r.memory);
