@@ -34,8 +34,9 @@ def test_synonyms_never_have_the_stem_of_the_word() -> None:
 
 
 def test_too_few_memories_is_a_lesson_and_not_a_result(tmp_path: Path) -> None:
-    with Trivet.open(tmp_path / "few.db", embedder="none") as few:
+    with Trivet.open(tmp_path / "few.db", embedder="none", background=False) as few:
         few.remember("The only one.")
+        few.drain()
         with pytest.raises(InvalidInput, match="tuning needs 50"):
             Tuning(few.engine)
 
