@@ -22,8 +22,8 @@ from trivet.search.relevance.model import probability
 DIGITS = 3
 # Words named on each side of a reason.
 NAMED = 3
-# Some milliseconds each, on the time of a save; what a fact replaces is among the likeliest at first sight.
-READ_AT_MOST = 4
+# Some 70 milliseconds each, on the time of a save; what a fact replaces is among the likeliest at first sight.
+READ_AT_MOST = 2
 SEEN, READ = "seen", "read"
 
 
