@@ -16,7 +16,7 @@ from trivet.lab.delivery import SURFACES, Delivered, Outcome, Share, Surface, de
 from trivet.lab.gate import LENGTH_RATIO
 
 # Small ones, of which every user's store is one at first, and one in another language.
-STORES = ("s1-beekeeper", "s2-novelist", "s3-farmhouse", "s9-de-schreinerei")
+STORES = ("s1-beekeeper", "s2-novelist", "s9-de-schreinerei")
 
 
 @pytest.fixture(scope="module")
