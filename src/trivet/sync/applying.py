@@ -44,6 +44,7 @@ class Applying:
         self.user = user
         self._named: dict[str, str] = {}
         self.healed: dict[str, int] = {}
+        self._others: dict[str, str] | None = None  # the user's ids, by what each is called where it is another's
 
     def take(self, op: Op) -> Outcome:
         if op.kind not in OP_KINDS:
@@ -79,8 +80,9 @@ class Applying:
         id = check_id(op.id)
         key, held = self._held(id)
         brought = op.bundle is None or op.bundle.owner == self.user
-        if op.kind in _GIVEN_ANEW and brought and self._is_anothers(id, held):
-            id = self._named[op.id] = core.other_id(id, self.user)
+        name = self._other_name(op, id, held) if op.kind in _GIVEN_ANEW and brought else None
+        if name is not None:
+            id = self._named[op.id] = name
             bundle = msgspec.structs.replace(op.bundle, id=id) if op.bundle else None
             op = msgspec.structs.replace(op, id=id, bundle=bundle)
             key, held = self._held(id)
@@ -121,6 +123,33 @@ class Applying:
         key = int(row["key"])
         name_revisions(self._connection, [key])
         return key, read_bundles(self._connection, [key])[key]
+
+    def _other_name(self, op: Op, id: str, held: Bundle | None) -> str | None:
+        """What the user's memory is called here, if not by its id.
+
+        In a life of the server its id may have been somebody else's, and in the next nobody's: of two machines of the
+        user each then knows it by another name, and what the second brings is what the first has brought.
+        """
+        if self._is_anothers(id, held):
+            return core.other_id(id, self.user)
+        if held is not None or self._is_buried(id) or not core.is_made_of_a_name(id):
+            return None
+        revs = op.bundle.revs.keys() if op.bundle else {op.rev}
+        for name in (core.other_id(id, self.user), *self._former_names(op.kind, id)):
+            other = self._held(name)[1]
+            if other is not None and other.owner == self.user and other.revs.keys() & revs:
+                return name
+        return None
+
+    def _former_names(self, kind: str, id: str) -> list[str]:
+        """Those of the user's ids that would have become this one. Only who heals may have been given it before."""
+        if kind != "heal":
+            return []
+        if self._others is None:
+            rows = self._connection.execute(self._sql["ids_of"], {"owner": self.user}).fetchall()
+            ids = [row[0] for row in rows if core.is_made_of_a_name(row[0])]
+            self._others = {core.other_id(one, self.user): one for one in ids}
+        return [self._others[id]] if id in self._others else []
 
     def _is_anothers(self, id: str, held: Bundle | None) -> bool:
         """Somebody else's memory has the id, or had it, as far as this user was never told."""
@@ -244,6 +273,8 @@ class Applying:
             raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
         result, new = decided
         self._write(held, new)
+        if self._others is not None:
+            self._others[core.other_id(op.id, self.user)] = op.id
         self._set_shares(op.id, held, new)
         if brought.owner == self.user:
             self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)

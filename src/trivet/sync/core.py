@@ -22,11 +22,18 @@ Decision = tuple[Result, Bundle]
 NOTHING: Mapping[str, str] = MappingProxyType({})
 # When a memory was made is not what it says.
 _WHEN = "created_at"
+# The version of ids that were made from names, such as a vault's files.
+_FROM_NAMES = 5
 
 
 def other_id(id: str, user: str) -> str:
     """What a user's memory is called where its id is somebody else's, or was made from what others may have too."""
     return str(uuid.uuid5(uuid.UUID(id), user))
+
+
+def is_made_of_a_name(id: str) -> bool:
+    """Another user may have made the same."""
+    return uuid.UUID(id).version == _FROM_NAMES
 
 
 # ---- what a server decides
@@ -282,6 +289,14 @@ def is_confirmed(brought: Bundle, bundle: Bundle) -> bool:
 def must_heal(bundle: Bundle, user: str) -> bool:
     """Owners and authors bring back what a server may lack; a reader's copy heals nothing."""
     return bundle.owner == user or any(rev.author == user for rev in bundle.revs.values())
+
+
+def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
+    """What a user wrote in a memory, each edit with what it changes and no word of anybody else's that is known."""
+    before = {rev.rev: last for last, rev in pairwise(bundle.trunk)}
+    before |= {rev.rev: bundle.revs.get(rev.base or "", bundle.trunk[0]) for rev in bundle.branches}
+    own = [rev for rev in bundle.revs.values() if rev.author == user]
+    return [(rev, changes_between(before[rev.rev].fields if rev.rev in before else {}, rev.fields)) for rev in own]
 
 
 def buckets(heads: Iterable[tuple[str, str]]) -> dict[str, str]:

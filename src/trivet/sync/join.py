@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 
 import msgspec
@@ -12,14 +11,11 @@ from trivet.memory.engine import Engine
 from trivet.settings.address import is_file
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import SYNC
-from trivet.sync.core import other_id
+from trivet.sync.core import is_made_of_a_name, other_id
 from trivet.sync.messages import Place
 from trivet.sync.renaming import rename
 from trivet.sync.state import LaptopState, load, save
 from trivet.types import LOCAL
-
-# Ids that were made from names, such as a vault's files: another user may have made the same.
-_FROM_NAMES = 5
 
 
 def join(
@@ -62,7 +58,7 @@ def _held_from_now_on(connection: WriteTransaction, known: LaptopState, scopes: 
 def _rename_made_ids(engine: Engine, connection: WriteTransaction, user: str) -> None:
     for (id,) in connection.execute(connection.sql("replica")["ids"]).fetchall():
         row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-        if row["owner"] == LOCAL and uuid.UUID(id).version == _FROM_NAMES:
+        if row["owner"] == LOCAL and is_made_of_a_name(id):
             rename(engine, connection, id, other_id(id, user))
 
 

@@ -29,9 +29,12 @@ class Removing(Replica):
         self._connection.execute(self._connection.sql("sync")["put_tombstone"], values)
 
     def _remove(self, id: str, reason: str) -> None:
-        """It was taken from this user: row, vectors, graph and words go. One's own unsent words are parked first."""
+        """It was taken from this user: row, vectors, graph and words go. One's own unsent words are parked first.
+
+        So are those that a server which was put back has lost, until they were brought back.
+        """
         for one in self._pending(id):
-            if one.kind in ("create", "edit"):
+            if one.kind in ("create", "edit", "heal"):
                 self._park(one, reason)
         kept = [dict(row) for row in self._connection.execute(self._sql["parked_of"], {"id": id}).fetchall()]
         self._delete(id)
@@ -77,9 +80,8 @@ class Removing(Replica):
         """Never dropped: what was refused waits with its words until the user decides."""
         op = spelled_out(self._connection, self._state, one)
         if one.kind == "heal" and op.bundle is not None:
-            for rev in op.bundle.revs.values():
-                if rev.author == self._user:
-                    self._put_parked(Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=rev.fields), reason)
+            for rev, fields in core.edits_of(op.bundle, self._user):
+                self._put_parked(Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=fields), reason)
             return
         self._put_parked(op, reason)
 

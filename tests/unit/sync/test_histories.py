@@ -12,7 +12,8 @@ import pytest
 from soak.syncing.check import check_at_rest, words_on_server
 from soak.syncing.faults import FAULTS, planted
 from soak.syncing.machines import LaptopMachine, seeded
-from soak.syncing.world import LEVEL, RAW, World, make_team
+from soak.syncing.world import LEVEL, RAW, SHARED_IDS, World, make_team
+from trivet.sync.core import other_id
 from trivet.sync.join import join
 
 STEPS = 70
@@ -151,6 +152,53 @@ def test_shares_are_brought_back_as_their_owner_left_them(
         check_at_rest(world)
         held = {row[0] for row in world.laptops[2].rows("SELECT id FROM memory")}
         assert (ended in held, begun in held) == (False, True)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_names_of_one_memory_are_one_memory(order: tuple[int, int], folder: Path, team: dict[str, Path]) -> None:
+    """In one life of the server its id was another user's, so that one of two laptops knows it by another name."""
+    with history(folder, team) as world:
+        first, second, others = world.laptops[:3]
+        world.server.back_up()
+        first.trivet.remember(f"{world.word('ana', SHARED_IDS[0])} was said.", id=SHARED_IDS[0])
+        for laptop in (first, second):
+            world.exchange(laptop)
+            world.exchange(laptop)
+        world.put_server_back(0)
+        others.trivet.remember(f"{world.word('bo', SHARED_IDS[0])} was said.", id=SHARED_IDS[0])
+        for laptop in (others, others, second, second):
+            world.exchange(laptop)
+        assert (other_id(SHARED_IDS[0], "ana"),) in second.rows("SELECT id FROM memory")
+        world.put_server_back(0)
+        for place in order * 2:
+            world.exchange(world.laptops[place])
+        world.come_to_rest()
+        check_at_rest(world)
+        assert len(world.server.rows("SELECT 1 FROM memory")) == len(world.words)
+
+
+def test_words_that_wait_to_be_brought_back_are_parked_when_the_memory_is_taken(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """The backup is older than the share by which they were written. Of the owner's words nothing is kept."""
+    with history(folder, team) as world:
+        laptop, owners = world.laptops[0], world.laptops[2]
+        id = owners.trivet.remember("Theirs was said.").id
+        world.come_to_rest()
+        world.server.back_up()
+        owners.trivet.share(id=id, user="ana", permission="write")
+        world.come_to_rest()
+        word = world.word("ana", id)
+        laptop.trivet.edit(id, title=f"{word} title")
+        world.exchange(laptop)
+        world.put_server_back()
+        level(world, laptop)
+        assert (id,) not in laptop.rows("SELECT id FROM memory")
+        [(body,)] = laptop.rows("SELECT body FROM parked")
+        assert word in body
+        assert "Theirs" not in body
+        world.come_to_rest()
+        check_at_rest(world)
 
 
 def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:

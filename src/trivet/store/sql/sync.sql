@@ -113,6 +113,9 @@ SELECT t.id, t.owner FROM tombstone AS t WHERE t.id = :id
 AND (t.owner = :viewer OR EXISTS (
     SELECT 1 FROM revoked AS r WHERE r.grantee IN (:viewer, '*') AND r.id = :id AND r.purged IS NOT NULL));
 
+-- name: ids_of
+SELECT id FROM memory WHERE owner = :owner;
+
 -- name: buried
 SELECT id FROM tombstone WHERE id {in_texts:ids} LIMIT 1;
 
