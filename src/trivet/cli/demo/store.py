@@ -21,7 +21,7 @@ def demo_path(environment: Mapping[str, str] | None = None) -> Path:
 
 def open_demo(path: Path, importing: Progress, embedding: Progress, embedder: str = "bundled") -> Trivet:
     """The demo's store with every memory in it, embedded. None of the user's settings apply to it."""
-    # By words alone: nothing in it changed unless it says so, and to read all pairs would take longer than all the rest.
+    # By words alone: what changed in it says so, and to read all pairs would take longer than all the rest.
     settings = Settings(path=str(path), embedder=embedder, background=False, changes="words")
     try:
         return _filled(settings, importing, embedding)
