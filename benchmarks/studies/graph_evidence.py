@@ -41,7 +41,7 @@ from lengths import some
 from pools import dataset_named
 
 from trivet.graph.extract import EXTRACTION_VERSION
-from trivet.lab.bench import Bench, cache_folder, open_bench
+from trivet.lab.bench import Bench, lab_folder, open_bench
 from trivet.lab.run import environment
 from trivet.lab.significance import holm
 from trivet.search.recipe import DEFAULT
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def measure_corpus(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    cache, dataset = options.cache or cache_folder(), dataset_named(name)
+    cache, dataset = options.cache or lab_folder(), dataset_named(name)
     measured: dict[str, Any] = {}
     with open_bench(dataset, cache, options.embedder) as opened:
         arms = Arms(Bench(some(dataset, options.queries), opened.trivet))

@@ -11,6 +11,7 @@ with Trivet.open() as memory:
 TYPE_CHECKING = False  # as typing has it, whose import would cost a hook more than its own work
 if TYPE_CHECKING:
     from trivet.async_trivet import AsyncTrivet
+    from trivet.code.code_index import CodeIndex
     from trivet.errors import (
         Conflict,
         EmbedderError,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "AsyncTrivet",
+    "CodeIndex",
     "Conflict",
     "EmbedderError",
     "Forbidden",
@@ -62,6 +64,7 @@ __all__ = [
 
 _HOMES = {
     "trivet.async_trivet": ("AsyncTrivet",),
+    "trivet.code.code_index": ("CodeIndex",),
     "trivet.settings": ("Settings", "load_settings"),
     "trivet.trivet": ("Trivet",),
     "trivet.types": ("Answer", "Hit", "Link", "Memory", "Remembered", "Source", "Stats", "WhyNot"),

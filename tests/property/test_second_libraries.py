@@ -1,4 +1,7 @@
-"""The lab's measures and statistics against those of scikit-learn and scipy, which take their time to import."""
+"""The lab's measures and statistics against those of scikit-learn and scipy.
+
+These take seconds to import, so they are imported by the tests and not by every process that only looks for tests.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
 
 from support.lab_cases import drawn, one, random_case
 from trivet.lab.compare import detectable
@@ -16,6 +17,8 @@ from trivet.lab.measures import measure, parse
 
 def second_opinion(name: str, grades: np.ndarray, ranks: np.ndarray) -> float:
     """The same measure by scikit-learn, over all documents: their grades and their ranks from 1."""
+    from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score, recall_score
+
     one = parse(name)
     relevant, depth = grades > 0, one.depth or len(grades)
     if one.kind.startswith("nDCG"):
@@ -45,6 +48,8 @@ def test_a_second_library_agrees(name: str) -> None:
 
 
 def test_the_interval_agrees_with_scipys_bootstrap() -> None:
+    from scipy import stats
+
     differences = np.array(drawn(200))
     theirs = stats.bootstrap(
         (differences,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(5)
@@ -55,6 +60,8 @@ def test_the_interval_agrees_with_scipys_bootstrap() -> None:
 
 
 def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
+    from scipy import stats
+
     differences = np.array(drawn(60, mean=0.03))
     theirs = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=50_000, rng=np.random.default_rng(5)
@@ -63,12 +70,16 @@ def test_the_p_value_agrees_with_scipys_permutation_test() -> None:
 
 
 def test_the_p_value_of_few_queries_is_exact() -> None:
+    from scipy import stats
+
     differences = [0.3, -0.1, 0.2, 0.05, 0.4, -0.02, 0.1, 0.0]
     theirs = stats.permutation_test((np.array(differences),), np.mean, permutation_type="samples").pvalue
     assert one(differences).p == pytest.approx(theirs, abs=1e-12)
 
 
 def test_the_detectable_difference_is_that_of_the_paired_t_test() -> None:
+    from scipy import stats
+
     differences = np.array(drawn(50))
     spread = np.std(differences, ddof=1)
     expected = (stats.t.ppf(0.975, 49) + stats.t.ppf(0.8, 49)) * spread / math.sqrt(50)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import CallToolResult, ListRootsResult, Root, TextContent, Tool
+from pydantic import FileUrl
 
 from support.waiting import result_of
 
@@ -99,20 +100,35 @@ def text(result: CallToolResult) -> str:
 
 
 @contextmanager
-def agent(path: Path, program: list[str] | None = None, **extra: str) -> Iterator[Agent]:
-    """`program` is another way to start the server than the usual one."""
-    started = _session(path, program or command(path), path.with_suffix(".log"), extra)
+def agent(
+    path: Path,
+    program: list[str] | None = None,
+    folder: Path | None = None,
+    roots: Sequence[Path] = (),
+    /,
+    **extra: str,
+) -> Iterator[Agent]:
+    """`program` is another way to start the server than the usual one; `roots` are what the client names as such."""
+    started = _session(path, program or command(path), path.with_suffix(".log"), folder, roots, extra)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(started) as session:
         yield Agent(portal, session)
 
 
 @asynccontextmanager
-async def _session(path: Path, program: list[str], log: Path, extra: dict[str, str]) -> Any:
+async def _session(
+    path: Path, program: list[str], log: Path, folder: Path | None, roots: Sequence[Path], extra: dict[str, str]
+) -> Any:
     first, *rest = program
-    server = StdioServerParameters(command=first, args=rest, env=environment(path, **extra))
+    server = StdioServerParameters(command=first, args=rest, env=environment(path, **extra), cwd=folder)
+
+    async def named(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl(root.as_uri())) for root in roots])
+
     async with AsyncExitStack() as stack:
         errors = stack.enter_context(log.open("a"))
         read, write = await stack.enter_async_context(stdio_client(server, errors))
-        session = await stack.enter_async_context(ClientSession(read, write))
+        session = await stack.enter_async_context(
+            ClientSession(read, write, list_roots_callback=named if roots else None)
+        )
         await session.initialize()
         yield session

@@ -136,6 +136,7 @@ def test_long_words_of_a_query_are_not_kept_by_stemmers() -> None:
 KEYED_BY_CODE = {
     "analyse/terms.py": {"terms_in", "function_words"},
     "cli/options.py": {"fields_of"},
+    "code/encoder.py": {"bundled"},
     "contract/check.py": {"json_schema"},
     "contract/fields.py": {"id_fields"},
     "contract/verb.py": {"_defaults"},
@@ -143,6 +144,7 @@ KEYED_BY_CODE = {
     "models/embed/onnx.py": {"_shared"},
     "serve/http/parse_request.py": {"shapes_of"},
     "serve/mcp/results.py": {"_defaults"},
+    "serve/mcp/tools.py": {"_without"},
     "store/postgres/connection_pool.py": {"_row_class"},
 }
 

@@ -32,6 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Files and other systems": {
         "ingest": "ingest",
+        "code": "code",
         **dict.fromkeys(("import", "export", "backup", "move"), "move"),
         "fuse": "find",
         "sync": "sync",
@@ -61,6 +62,7 @@ HOMES: dict[str, str] = {name: module for commands in SECTIONS.values() for name
 PLAIN = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
+    "code": dict.fromkeys(("search", "symbol", "related", "index", "status", "check"), "code"),
     "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
     "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
@@ -173,7 +175,21 @@ Example:
   trivet tenant move acme --path postgresql://trivet@db1/trivet --to postgresql://trivet@db2/trivet
 """
 
+CODE_HELP = """Search source code: by words, by names, by meaning.
+
+A folder is indexed by the first search and kept up with by every later one. The index lies in your cache folder, one
+for each repository, and nothing leaves this machine. The exit status is 0 if something was found, 1 if nothing was,
+2 for an error. docs/code.md is a tour.
+
+\b
+Example:
+  trivet code search "where are failed requests tried again"
+  trivet code symbol Client.send
+  trivet code related src/client.py:120
+"""
+
 GROUP_HELP = {
+    "code": CODE_HELP,
     "sync": SYNC_HELP,
     "inbox": INBOX_HELP,
     "lab": LAB_HELP,

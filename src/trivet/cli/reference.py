@@ -17,10 +17,10 @@ OPENING = """# The command line
 
 This page is made from the commands' own help by `python -m trivet.cli.reference > docs/cli.md`; a test keeps it true.
 
-Every command takes `--path` and `--json`, before or after its name; those of `trivet lab` use no store of yours and
-take `--json` alone. Standard output carries the answer and nothing else; progress, warnings and errors go to standard
-error. An answer for people is coloured and wrapped on a terminal and plain, one row a line, in a pipe. Characters in a
-memory that would act on a terminal are shown as their codes.
+Every command takes `--path` and `--json`, before or after its name; those of `trivet lab` and, but for `check`, of
+`trivet code` use no store of yours and take `--json` alone. Standard output carries the answer and nothing else;
+progress, warnings and errors go to standard error. An answer for people is coloured and wrapped on a terminal and
+plain, one row a line, in a pipe. Characters in a memory that would act on a terminal are shown as their codes.
 
 With `--json` the answer is one JSON value in UTF-8, and an error is `{"error": {"kind": ..., "message": ...}}` on
 standard error. `trivet recall --json` gives `query`, `hits`, `health`, `took_ms`, `stages_ms`, `recipe`, `considered`
@@ -64,7 +64,7 @@ def _statuses() -> str:
     rows.append(f"| {STOPPED} | You said no when asked, or a package that the command needs is not installed. |")
     rows.extend(f"| {status} | {_meaning(kind)} |" for kind, status in STATUSES.items())
     rows.append(f"| {INTERRUPTED} | Interrupted. |")
-    rows.append("\n`trivet lab gate` has statuses of its own: see there.")
+    rows.append("\n`trivet lab gate` and `trivet code` have statuses of their own: see there.")
     return "\n".join(rows) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,7 +22,7 @@ from trivet.memory.answer.decision import Decision
 from trivet.memory.engine import Engine, open_engine
 from trivet.memory.recall import Retrieve, Stopwatch, decide
 from trivet.models.embed.registry import load
-from trivet.settings import Settings
+from trivet.settings import Settings, cache_folder
 from trivet.trivet import Trivet
 from trivet.types import Progress
 
@@ -114,7 +113,7 @@ def open_bench(
     Rankings are measured without the second look of `rerank = auto`, unless the caller or a recipe wants it: it judges
     rather than finds, and would be most of the time of a sweep.
     """
-    folder = folder or cache_folder()
+    folder = folder or lab_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = str(folder / _file_name(dataset, embedder))
     chosen = {"rerank": "off", **settings}
@@ -128,9 +127,8 @@ def open_bench(
     return Bench(dataset, trivet)
 
 
-def cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "trivet" / "lab"
+def lab_folder() -> Path:
+    return cache_folder() / "lab"
 
 
 def memory_id(document_id: str) -> str:

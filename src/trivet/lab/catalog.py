@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from trivet.errors import InvalidInput
-from trivet.lab.bench import cache_folder
+from trivet.lab.bench import lab_folder
 from trivet.lab.dataset import Dataset
 from trivet.lab.dataset_files import collection, house, lives, load, mixed
 from trivet.lab.originals import cosqa, cranfield, lihua, locomo, mixtures, multihop, scifact
@@ -68,7 +68,7 @@ def find_collection(name: str) -> tuple[Dataset, ...]:
 
 def imported_folder(name: str) -> Path:
     """The folder that keeps an imported collection. Only the last part of the name counts: it leads nowhere else."""
-    return cache_folder() / "datasets" / (Path(name).name or "-")
+    return lab_folder() / "datasets" / (Path(name).name or "-")
 
 
 def import_original(name: str, data_folder: Path | str | None = None) -> Dataset:

@@ -242,6 +242,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     hook_start_tokens: Annotated[
         int, Meta(ge=0, le=100_000, description="About how many tokens of memories a session starts with; 0: none.")
     ] = 1_000
+    code: Annotated[bool, Meta(description="Give agents the tools for code search, over MCP on this machine.")] = True
+    code_hook: Annotated[
+        bool, Meta(description="Let the hook before a prompt name the three files that most likely matter for it.")
+    ] = False
     federation: Annotated[
         Mapping[str, OtherSystem],
         Meta(description="Other retrieval systems, a table each, which a federated recall asks, too."),
@@ -309,6 +313,12 @@ def _config_file(environment: Mapping[str, str]) -> Path:
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
     """The user's folder for the default store and Trivet's other files."""
     base = (os.environ if environment is None else environment).get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "trivet"
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """The user's folder for what can be made again."""
+    base = (os.environ if environment is None else environment).get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "trivet"
 
 

@@ -36,3 +36,13 @@ def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
     own = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
     subprocess.run([sys.executable, "-c", program], env={**own, "TMPDIR": str(tmp_path)}, check=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_surfaces_of_code_search_load_no_parser_and_no_numbers() -> None:
+    """A question that the resident process answers should cost little more than the start of Python."""
+    probe = (
+        "import sys, trivet.cli.app, trivet.cli.commands.code, trivet.cli.views.code, trivet.serve.code_search, "
+        "trivet.serve.mcp.greeting; "
+        "sys.exit(' '.join({'numpy', 'tree_sitter', 'semble_grammars', 'watchfiles'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True).stderr.strip() == ""

@@ -82,23 +82,26 @@ def test_on_a_terminal_it_is_coloured_and_still_safe(trivet: CommandLine) -> Non
     assert "[bold]Trap" in shown
 
 
-@pytest.mark.parametrize(
-    ("program", "never"),
-    [
-        ("import trivet", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
-        ("import trivet.cli", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
-        ("main(['--help'])", {"numpy", "onnxruntime", "rich", "mcp"}),
-        ("main(['recall', '--help'])", {"numpy", "onnxruntime", "rich", "mcp"}),
-        ("main(['config'])", {"numpy", "onnxruntime", "rich", "mcp"}),
-        ("main(['list'])", {"onnxruntime", "tokenizers", "rich", "mcp"}),
-        ("main(['recall', 'x', '--json'])", {"onnxruntime", "rich", "mcp"}),
-    ],
-)
-def test_a_command_loads_only_what_it_needs(program: str, never: set[str]) -> None:
-    script = f"import sys\nfrom trivet.cli import main\n{program}\nprint(*sys.modules, file=sys.stderr)"
-    script = script if "main(" in program else f"import sys\n{program}\nprint(*sys.modules, file=sys.stderr)"
+# In one process, so what any step has loaded is seen by those after it, which must not have needed it either.
+STEPS: list[tuple[str, set[str]]] = [
+    ("import trivet", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
+    ("from trivet.cli import main", {"numpy", "onnxruntime", "typer", "rich", "mcp"}),
+    ("main(['--help'])", {"numpy", "onnxruntime", "rich", "mcp"}),
+    ("main(['recall', '--help'])", {"numpy", "onnxruntime", "rich", "mcp"}),
+    ("main(['config'])", {"numpy", "onnxruntime", "rich", "mcp"}),
+    ("main(['list'])", {"onnxruntime", "tokenizers", "rich", "mcp"}),
+    ("main(['recall', 'x', '--json'])", {"onnxruntime", "rich", "mcp"}),
+]
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_command_loads_only_what_it_needs() -> None:
+    shown = "print('loaded', *sys.modules, file=sys.stderr)"
+    script = "\n".join(["import sys", *(f"{step}\n{shown}" for step, _ in STEPS)])
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert not never.intersection(ended.stderr.split())
+    loaded = [line.split() for line in ended.stderr.splitlines() if line.startswith("loaded ")]
+    for (step, never), names in zip(STEPS, loaded, strict=True):
+        assert not never.intersection(names), step
 
 
 def test_completion_is_offered() -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.command_line import process
+import pytest
+
+from support.command_line import CommandLine
 from trivet import Trivet
 from unit.search.relevance.conftest import NOTES
 
 FOREIGN = "supersonic flow over a blunt body at high mach numbers"
 
 
-def test_the_command_line_tells(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    with Trivet.open(path, background=False) as trivet:
-        trivet.remember_many({"content": note} for note in NOTES)
-        trivet.drain()
+def test_the_command_line_tells(trivet: CommandLine, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_EMBEDDER", "bundled")
+    with Trivet.open(store, background=False) as memory:
+        memory.remember_many({"content": note} for note in NOTES)
+        memory.drain()
 
     def told(*arguments: str) -> str:
-        return process("recall", *arguments, TRIVET_PATH=str(path), TRIVET_EMBEDDER="bundled").out
+        return trivet("recall", *arguments).out
 
     assert "Probably nothing relevant here" in told(FOREIGN)
     refused = told(FOREIGN, "--relevance-at-least", "0.5")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,8 @@ def running() -> Iterator[Houses]:
 
 
 @pytest.fixture
-def house_at(running: Houses, path: Path) -> Iterator[tuple[str, Tenants]]:
+def house_at(running: Houses, path: Path, empty_store: Path) -> Iterator[tuple[str, Tenants]]:
+    shutil.copy(empty_store, path)
     with running.at(path, embedder="none", background=False) as opened:
         yield opened
 

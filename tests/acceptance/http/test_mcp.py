@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from support.http_server import Client, Served
 from support.mcp_agent import Agent, agent, text, unmarked
+from trivet.serve.mcp.code_tools import CODE_TOOLS
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -50,9 +51,12 @@ def mina(server: Served) -> Iterator[Agent]:
 
 
 def test_the_tools_are_those_of_the_command(mina: Agent, path: Path) -> None:
+    """But for those that search the code on the caller's own machine."""
     with agent(path) as by_pipe:
+        local = by_pipe.tools()
+        assert {local.pop(name).name for name in CODE_TOOLS} == set(CODE_TOOLS)
         assert {name: tool.model_dump() for name, tool in mina.tools().items()} == {
-            name: tool.model_dump() for name, tool in by_pipe.tools().items()
+            name: tool.model_dump() for name, tool in local.items()
         }
         assert mina.ask(mina.session.list_prompts) == by_pipe.ask(by_pipe.session.list_prompts)
         assert mina.ask(mina.session.list_resources) == by_pipe.ask(by_pipe.session.list_resources)

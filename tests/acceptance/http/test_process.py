@@ -21,16 +21,11 @@ from .process import Process, key_for, process
 from .raw import Raw
 
 
-def test_it_says_where_it_listens(path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_where_it_listens_and_a_signal_ends_it_well(path: Path, number: signal.Signals) -> None:
     with process("--path", str(path)) as server:
         assert re.fullmatch(r"Trivet listens on http://127\.0\.0\.1:\d+\. Ctrl-C ends it\.\n", server.first_line)
         assert server.client()("GET", "/readyz").status_code == 200
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_well(path: Path, number: signal.Signals) -> None:
-    with process("--path", str(path)) as server:
-        assert server.client()("GET", "/healthz").status_code == 200
         server.signal(number)
         status, errors = server.end()
     assert status == 0

@@ -41,10 +41,17 @@ def told(path: Path, sent: bytes) -> dict[Any, Any]:
     return {answer["id"]: answer.get("result") for answer in answers}
 
 
+def greeted(sent: bytes) -> dict[Any, Any]:
+    """What is answered before the library is there."""
+    written: list[bytes] = []
+    assert greet(io.BytesIO(sent), written.append, listings(agent_tools())) is None
+    return {answer["id"]: answer["result"] for answer in map(json.loads, written)}
+
+
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
 def test_it_answers_as_the_library_does(tmp_path: Path, version: str) -> None:
     assert version in VERSIONS
-    at_once = told(tmp_path / "m.db", said(asked(version)))
+    at_once = greeted(said(asked(version)))
     by_library = told(tmp_path / "m.db", b"not a message\n" + said(asked(version)))
     assert by_library.pop(None) is None
     assert at_once == by_library
@@ -52,10 +59,12 @@ def test_it_answers_as_the_library_does(tmp_path: Path, version: str) -> None:
 
 
 def test_what_comes_after_is_the_librarys(tmp_path: Path) -> None:
-    """The call is answered by it, and the introduction once."""
+    """The process greets as above; the call is answered by the library, and the introduction once."""
     call = {"jsonrpc": "2.0", "id": 50, "method": "tools/call", "params": {"name": "memory_stats", "arguments": {}}}
-    answers = told(tmp_path / "m.db", said([*asked("2025-06-18"), call, {**call, "id": "1"}]))
+    messages = asked("2025-06-18")
+    answers = told(tmp_path / "m.db", said([*messages, call, {**call, "id": "1"}]))
     assert set(answers) == {1, 2, 3, 4, 5, 6, 50, "1"}
+    assert {id: answers[id] for id in range(1, 7)} == greeted(said(messages))
     assert answers[50]["structuredContent"]["links"] == answers["1"]["structuredContent"]["links"] == 0
 
 

@@ -71,14 +71,17 @@ def test_it_cannot_be_revealed_or_made_public(secret: tuple[Agent, str]) -> None
     assert leaks(memory) == []
 
 
-def test_why_hides_the_source_as_get_does(tmp_path: Path) -> None:
-    with agent(tmp_path / "memory.db") as memory:
-        id = memory.done("memory_store", content="A vault.", source=f"/{SOURCE}", sensitive=True)["id"]
-        memory.done("memory_store", content="A vault, a vault.", source=f"/{SOURCE}")
-        memory.heard.clear()
-        memory.done("memory_why", query="vault", id=id, source="/elsewhere")
-        memory.done("memory_why", query="vault", id=id, per_source=1)
-        assert leaks(memory) == []
+def test_why_hides_the_source_as_get_does(secret: tuple[Agent, str]) -> None:
+    memory, _ = secret
+    given = {"source": f"/{SOURCE}", "scope": "sources"}
+    id = memory.done("memory_store", content="A vault.", **given, sensitive=True)["id"]
+    public = memory.done("memory_store", content="A vault, a vault.", **given)["id"]
+    memory.heard.clear()
+    memory.done("memory_why", query="vault", id=id, source="/elsewhere", scope="sources")
+    memory.done("memory_why", query="vault", id=id, per_source=1, scope="sources")
+    assert leaks(memory) == []
+    memory.done("memory_delete", id=public)
+    memory.heard.clear()
 
 
 def test_its_owner_may_allow_agents_to_reveal(tmp_path: Path) -> None:

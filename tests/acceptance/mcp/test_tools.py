@@ -37,6 +37,12 @@ def test_store_and_recall(memory: Agent) -> None:
     assert hit["why"] == {"matched_words": ["staging", "port"]}
 
 
+def test_the_same_id_sent_twice_is_stored_once(memory: Agent) -> None:
+    id = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
+    assert checked(memory, "memory_store", content="Once.", id=id)["status"] == "stored"
+    assert checked(memory, "memory_store", content="Once.", id=id)["status"] == "unchanged"
+
+
 def test_the_text_form_says_the_same(memory: Agent) -> None:
     id = store(memory, "Deployments run on Thursdays.", title="Deploy day", scope="text")
     told = text(memory.call("memory_recall", query="deployments", scope="text"))

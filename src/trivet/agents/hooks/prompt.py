@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from trivet.agents.hooks.event import Event, answer_of
+from trivet.agents.hooks.likely_files import likely_files
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
 from trivet.search.legs.dense import NAME as DENSE
@@ -36,8 +37,14 @@ _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
 
 def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     query, settings = _question(event.prompt), call.settings
-    if not settings.hook_memories or not _asks_something(query):
+    if not _asks_something(query):
         return b""
+    parts = (_memories(memory, call, event, query) if settings.hook_memories else "", likely_files(call, event, query))
+    return answer_of(event, "\n".join(part for part in parts if part), "UserPromptSubmit")
+
+
+def _memories(memory: Trivet, call: HookCall, event: Event, query: str) -> str:
+    settings = call.settings
     shown_before = ShownMemories(call.environment, event.session)
     shown = shown_before.shown()
     least = least_relevance(settings)
@@ -45,7 +52,7 @@ def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
     answer = memory.recall(query, limit=limit, relevance_at_least=least)
     text, ids = _fitted(_fresh(answer, shown, settings.hook_memories), settings.hook_bytes)
     shown_before.add(ids)
-    return answer_of(event, text, "UserPromptSubmit")
+    return text
 
 
 def least_relevance(settings: Settings) -> float:

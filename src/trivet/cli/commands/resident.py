@@ -146,6 +146,8 @@ def _told(found: Any, failed: Any) -> Iterator[Line]:
         limit = f"ends after {found.idle_limit_seconds:.0f} s" if found.idle_limit_seconds else "never ends by itself"
         yield line(f"idle          for {found.idle_seconds:.0f} s; {limit}")
         yield line(f"stores        {', '.join(found.stores)}")
+        if found.code:
+            yield line(f"code          {', '.join(found.code)}")
         yield line(f"calls         {found.calls}, of which {found.failed} failed")
         yield line(f"hooks         {_counts(found.hooks) or 'none yet'}")
     if failed.count:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from trivet import Trivet
 from trivet.cli.demo import lines
 from trivet.errors import StoreError
-from trivet.settings import Settings
+from trivet.settings import Settings, cache_folder
 from trivet.types import Progress
 
 
 def demo_path(environment: Mapping[str, str] | None = None) -> Path:
-    environment = os.environ if environment is None else environment
-    base = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "trivet" / "demo.db"
+    return cache_folder(environment) / "demo.db"
 
 
 def open_demo(path: Path, importing: Progress, embedding: Progress, embedder: str = "bundled") -> Trivet:

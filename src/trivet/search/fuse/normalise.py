@@ -91,6 +91,11 @@ def raw(ranking: Ranking) -> Normalised:
     return Normalised(tuple(_scores(ranking)), ranking.floor)
 
 
+def unit(ranking: Ranking) -> Normalised:
+    """The scores as they are, held on 0..1, for a leg that gives such; missing is 0."""
+    return Normalised(tuple(_clip(_scores(ranking))), 0.0)
+
+
 NORMALISERS: Mapping[str, Normaliser] = {
     "minmax": minmax,
     "tmm": tmm,
@@ -98,6 +103,7 @@ NORMALISERS: Mapping[str, Normaliser] = {
     "dbsf": dbsf,
     "spread": spread,
     "raw": raw,
+    "unit": unit,
 }
 
 # The others map into 0..1 by themselves.

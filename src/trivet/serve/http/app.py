@@ -24,7 +24,6 @@ from trivet.serve.http.hosts import LOOPBACK_NAMES, Hosts, is_loopback
 from trivet.serve.http.mcp import McpEndpoint
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.news import News
-from trivet.serve.http.openapi import document
 from trivet.serve.http.page import page_routes
 from trivet.serve.http.request_log import RequestLog
 from trivet.serve.http.streams import Streams
@@ -45,7 +44,6 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
     agents = McpEndpoint(context)
     news = News(context)
     endpoints = (*extra_endpoints(context), *verb_endpoints(context), *export_import_endpoints(context, streams))
-    specification = document(endpoints)
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
@@ -58,7 +56,7 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
 
     app = Starlette(
         lifespan=running,
-        routes=[*_routes(endpoints, context, metrics, specification, agents), *sync_routes(context, news)],
+        routes=[*_routes(endpoints, context, metrics, agents), *sync_routes(context, news)],
         middleware=[
             Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(Hosts, names=_names(settings, host)),
@@ -87,13 +85,12 @@ def _routes(
     endpoints: tuple[Endpoint, ...],
     context: ServerContext,
     metrics: Metrics,
-    specification: dict[str, object],
     agents: McpEndpoint,
 ) -> list[BaseRoute]:
     return [
         *addresses(endpoints),
         *health_routes(context, metrics),
-        *page_routes(endpoints, specification),
+        *page_routes(endpoints),
         agents.address(),
     ]
 

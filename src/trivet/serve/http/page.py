@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from html import escape
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -15,6 +15,7 @@ from starlette.responses import Response
 from trivet import __version__
 from trivet.serve.http.endpoint import JSON, Address, Endpoint
 from trivet.serve.http.mcp import PATH as MCP_PATH
+from trivet.serve.http.openapi import document
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}"
@@ -30,17 +31,29 @@ CURL = """curl http://HOST/v1/recall \\
   -d '{"query": "which port is staging on?"}'"""
 
 
-def page_routes(endpoints: Sequence[Endpoint], specification: dict[str, Any]) -> list[Address]:
-    described = msgspec.json.encode(specification)
+class Described:
+    """The document, made when it is first asked for: most servers start, serve and end without that."""
+
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self._endpoints = endpoints
+
+    @cached_property
+    def json(self) -> bytes:
+        return msgspec.json.encode(document(self._endpoints))
+
+
+def page_routes(endpoints: Sequence[Endpoint]) -> list[Address]:
+    described = Described(endpoints)
     html = "".join(_page(endpoints)).encode()
 
-    async def document(request: Request) -> Response:
-        return Response(described, media_type=JSON)
+    async def specification(request: Request) -> Response:
+        return Response(described.json, media_type=JSON)
 
     async def page(request: Request) -> Response:
         return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY})
 
-    return [Address("/openapi.json", {"GET": document}), Address("/", {"GET": page}), Address("/docs", {"GET": page})]
+    pages = [Address("/", {"GET": page}), Address("/docs", {"GET": page})]
+    return [Address("/openapi.json", {"GET": specification}), *pages]
 
 
 def _page(endpoints: Sequence[Endpoint]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -37,10 +37,18 @@ class Greeted(msgspec.Struct, frozen=True):
     answered: Any = None
 
 
+class Offer(msgspec.Struct, frozen=True):
+    """What this server lets an agent do: see sensitive contents, name these categories, search code."""
+
+    reveal: bool = False
+    categories: tuple[str, ...] = ()
+    code: bool = False
+
+
 def run(path: str | None = None) -> None:
     """Serves the store at `path`, or the configured one, until the input ends or a signal comes."""
-    reveal, categories = os.environ.get(REVEAL_VARIABLE) == "1", known_categories(path)
-    answers = listings(agent_tools(reveal, categories))
+    offer = offered(path)
+    answers = listings(agent_tools(offer.reveal, offer.categories), offer.code)
     loading = threading.Thread(target=import_module, args=("trivet.serve.mcp.server",), name="trivet-loading")
     loading.start()
     # It is not closed: a thread may be reading from it when a signal ends the process.
@@ -54,7 +62,7 @@ def run(path: str | None = None) -> None:
     if greeted is not None:
         from trivet.serve.mcp.server import serve
 
-        serve(path, reveal, categories, stream, greeted)
+        serve(path, offer, stream, greeted)
 
 
 def greet(stream: BinaryIO, write: Callable[[bytes], None], answers: Answers) -> Greeted | None:
@@ -76,13 +84,14 @@ def greet(stream: BinaryIO, write: Callable[[bytes], None], answers: Answers) ->
     return None
 
 
-def known_categories(path: str | None) -> Sequence[str]:
-    """Those to name to the agent; none where a server has its own, or where the first call will tell what is wrong."""
+def offered(path: str | None) -> Offer:
+    """No categories where a server has its own, or where the first call will tell what is wrong with the settings."""
+    reveal = os.environ.get(REVEAL_VARIABLE) == "1"
     try:
         settings = load_settings(path=path)
     except TrivetError:
-        return ()
-    return () if is_server(settings.path) else settings.categories
+        return Offer(reveal=reveal)
+    return Offer(reveal, () if is_server(settings.path) else settings.categories, settings.code)
 
 
 def _message(line: bytes) -> dict[str, Any]:

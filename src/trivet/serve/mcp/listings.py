@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trivet import __version__
+from trivet.serve.mcp.code_tools import CODE_TOOLS
 from trivet.serve.mcp.prompts import PROMPTS, AgentPrompt
 from trivet.serve.mcp.tools import AgentTool
 
@@ -27,13 +28,16 @@ ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 Answers = Mapping[str, dict[str, Any]]
 
 
-def listings(tools: Mapping[str, AgentTool]) -> Answers:
-    """The answer to each request that needs no store, by its method."""
+def listings(tools: Mapping[str, AgentTool], code: bool = False) -> Answers:
+    """The answer to each request that needs no store, by its method. `code`: with the tools for code search."""
+    described = [_described(tool) for tool in tools.values()]
+    if code:
+        described += [tool.listed() for tool in CODE_TOOLS.values()]
     stats = {"uri": STATS_URI, "name": "stats", "description": "What the store holds.", "mimeType": _PLAIN}
     memory = {"uriTemplate": MEMORY_TEMPLATE, "name": "memory", "description": "One memory by its id."}
     return {
         "ping": {},
-        "tools/list": {"tools": [_described(tool) for tool in tools.values()]},
+        "tools/list": {"tools": described},
         "resources/list": {"resources": [stats]},
         "resources/templates/list": {"resourceTemplates": [{**memory, "mimeType": _PLAIN}]},
         "prompts/list": {"prompts": [_prompt(prompt) for prompt in PROMPTS.values()]},

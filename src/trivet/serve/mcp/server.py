@@ -16,13 +16,15 @@ from trivet import __version__
 from trivet.errors import NotFound, TrivetError
 from trivet.secrets.detect import without_secrets
 from trivet.serve.failures import log_failure, told
-from trivet.serve.mcp.greeting import Greeted
+from trivet.serve.mcp.client_folder import client_folder
+from trivet.serve.mcp.code_tools import CODE_TOOLS, CodeTool, CodeTools
+from trivet.serve.mcp.greeting import Greeted, Offer
 from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.serve.mcp.listings import INSTRUCTIONS, MEMORY_PREFIX, MEMORY_TEMPLATE, NAME, STATS_URI, TITLE, listings
 from trivet.serve.mcp.prompts import write_prompt
 from trivet.serve.mcp.stdio import standard_streams
 from trivet.serve.mcp.tools import AgentTool, agent_tools, call
-from trivet.settings import CATEGORIES
+from trivet.settings import CATEGORIES, load_settings
 from trivet.trivet import Trivet
 
 logger = logging.getLogger("trivet.serve")
@@ -37,31 +39,34 @@ class Memories(Protocol):
     async def run(self, function: Callable[[Trivet], T], writes: bool = False) -> T: ...
 
 
-def serve(
-    path: str | None, reveal: bool, categories: Sequence[str], stream: BinaryIO, greeted: Greeted = NOT_GREETED
-) -> None:
+def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Greeted = NOT_GREETED) -> None:
     """Goes on with a client that was greeted, until the input ends or a signal comes."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     store = LazyStore(path)
+    code = CodeTools(load_settings(path=path)) if offer.code else None
     try:
-        anyio.run(_serve, store, reveal, categories, stream, greeted)
+        anyio.run(_serve, store, offer, code, stream, greeted)
     except* BrokenPipeError:
         logger.warning("The client went away without closing its end.")
     finally:
         store.close()
+        if code is not None:
+            code.close()
 
 
-def build_server(store: Memories, reveal: bool = False, categories: Sequence[str] = CATEGORIES) -> Server[Any]:
+def build_server(
+    store: Memories, reveal: bool = False, categories: Sequence[str] = CATEGORIES, code: CodeTools | None = None
+) -> Server[Any]:
     """The server without a transport. The tools name the categories that the settings allow."""
     tools = agent_tools(reveal, categories)
-    told = listings(tools)
+    told = listings(tools, code is not None)
     return Server(
         NAME,
         version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
         on_list_tools=_always(types.ListToolsResult.model_validate(told["tools/list"])),
-        on_call_tool=_calling(store, tools),
+        on_call_tool=_calling(store, tools, code),
         on_list_resources=_always(types.ListResourcesResult.model_validate(told["resources/list"])),
         on_list_resource_templates=_always(
             types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
@@ -72,8 +77,8 @@ def build_server(store: Memories, reveal: bool = False, categories: Sequence[str
     )
 
 
-async def _serve(store: LazyStore, reveal: bool, categories: Sequence[str], stream: BinaryIO, greeted: Greeted) -> None:
-    server = build_server(store, reveal, categories)
+async def _serve(store: LazyStore, offer: Offer, code: CodeTools | None, stream: BinaryIO, greeted: Greeted) -> None:
+    server = build_server(store, offer.reveal, offer.categories, code)
     async with standard_streams(stream, greeted.lines, greeted.answered) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -85,12 +90,17 @@ def _always(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     return handle
 
 
-def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., Awaitable[types.CallToolResult]]:
+def _calling(
+    store: Memories, tools: Mapping[str, AgentTool], code: CodeTools | None
+) -> Callable[..., Awaitable[types.CallToolResult]]:
     async def handle(context: Any, parameters: types.CallToolRequestParams) -> types.CallToolResult:
+        if code is not None and parameters.name in CODE_TOOLS:
+            return await _call_code(code, CODE_TOOLS[parameters.name], context, parameters.arguments or {})
         tool = tools.get(parameters.name)
         if tool is None:
             named = without_secrets(repr(parameters.name))
-            raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(tools)}.")
+            names = [*tools, *(CODE_TOOLS if code is not None else ())]
+            raise MCPError(types.INVALID_PARAMS, f"No tool {named}. There are: {', '.join(names)}.")
         try:
             writes = not tool.verb.read_only
             reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}), writes)
@@ -99,6 +109,17 @@ def _calling(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[..., A
         return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.structured)
 
     return handle
+
+
+async def _call_code(
+    code: CodeTools, tool: CodeTool, context: Any, arguments: Mapping[str, Any]
+) -> types.CallToolResult:
+    try:
+        folder = await client_folder(context.session)
+        text = await anyio.to_thread.run_sync(code.call, tool, arguments, folder)
+    except Exception as error:  # noqa: BLE001 - as above
+        return types.CallToolResult(content=[_text(_told(error, tool.name))], is_error=True)
+    return types.CallToolResult(content=[_text(text)])
 
 
 def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awaitable[types.ReadResourceResult]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -135,8 +136,12 @@ def _place(tool: AgentTool) -> int:
     return names.index(tool.verb.name) if tool.verb.name in names else len(names)
 
 
+@cache
 def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
-    """The same request with one field less, so that schema, check and error texts all agree that it is not there."""
+    """The same request with one field less, so that schema, check and error texts all agree that it is not there.
+
+    Made once: what is derived from a request, such as its schema, is kept for each class.
+    """
     if name not in request.__struct_fields__:
         return request
     fields: list[Any] = [

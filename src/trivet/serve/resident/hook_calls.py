@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from trivet.code.questions import Question
+from trivet.code.types import CodeAnswer
 from trivet.errors import InvalidInput
 from trivet.serve.resident.connect import whole_path
 from trivet.settings import Settings, load_settings
+
+# Answers a question about the code of a folder; None where its index is not open yet.
+AskCode = Callable[[str, Question], CodeAnswer | None]
 
 
 class HookCall(msgspec.Struct, frozen=True):
@@ -18,6 +23,7 @@ class HookCall(msgspec.Struct, frozen=True):
     given: bytes
     environment: Mapping[str, str]
     settings: Settings
+    code: AskCode | None = None  # in the resident process alone
 
 
 def hook_call(environment: Mapping[str, str], folder: Path, arguments: Sequence[str], given: bytes) -> HookCall:

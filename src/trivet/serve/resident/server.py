@@ -20,8 +20,9 @@ import msgspec
 import trivet
 from trivet.decoding import known_type
 from trivet.errors import TrivetError
-from trivet.serve.resident import calls, hook_client
+from trivet.serve.resident import calls, code_calls, hook_client
 from trivet.serve.resident.client import END
+from trivet.serve.resident.code_indexes import CodeIndexes
 from trivet.serve.resident.connect import STATUS
 from trivet.serve.resident.hook_calls import HookCall, from_parts
 from trivet.serve.resident.paths import Lock, socket_file
@@ -60,6 +61,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     failed: int
     hooks: dict[str, int]
+    code: tuple[str, ...] = ()  # folders whose code index is open
 
 
 class Server:
@@ -67,6 +69,7 @@ class Server:
         self._settings = settings
         self._hook = hook
         self._stores = Stores()
+        self._code_indexes = CodeIndexes()
         self._started = self._used = time.monotonic()
         self._counts: Counter[str] = Counter()
         self._hooks: Counter[str] = Counter()
@@ -84,6 +87,7 @@ class Server:
             try:
                 return self._run(ready)
             finally:
+                self._code_indexes.close()
                 self._stores.close()
                 lock.release()
 
@@ -167,6 +171,8 @@ class Server:
         self._count("calls")
         if kind == b"hook" and len(parts) == 6 and parts[1] == hook_client.PROTOCOL:
             return self._hooked(parts)
+        if kind == code_calls.CODE and len(parts) == 3:
+            return self._code_asked(parts[1].decode(errors="replace"), parts[2])
         if kind == calls.CALL and len(parts) == 3:
             return self._called(parts[1].decode(), parts[2])
         return calls.ALONE, b"it does not understand"
@@ -183,9 +189,23 @@ class Server:
             return calls.ALONE, b"the answer is too long to send"
         return calls.OK, body
 
+    def _code_asked(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+        if version != trivet.__version__:
+            return calls.OLD, trivet.__version__.encode()
+        call = msgspec.json.decode(message, type=code_calls.CodeCall)
+        if call.surroundings != code_calls.surroundings(os.environ):
+            return calls.ALONE, b"its surroundings are others"
+        if call.question is None:
+            self._code_indexes.open_soon(call.folder)
+            return calls.OK, b""
+        found = self._code_indexes.answer(call.folder, call.question)
+        if found is None:
+            return calls.ALONE, b"the index of this folder is not open"
+        return calls.OK, msgspec.json.encode(found)
+
     def _hooked(self, parts: list[bytes]) -> tuple[bytes, bytes]:
         """A hook's failure is noted, and answered with nothing."""
-        call = from_parts(parts[2:])
+        call = msgspec.structs.replace(from_parts(parts[2:]), code=self._code_indexes.offer)
         settings = call.settings
         same = calls.surroundings(settings, call.environment) == calls.surroundings(settings, os.environ)
         if settings.resident == "off" or not same:
@@ -206,6 +226,7 @@ class Server:
 
         Whoever is knocking is turned away then, and does without.
         """
+        self._code_indexes.close_idle()
         with self._lock:
             idle = 0.0 if self._running else time.monotonic() - self._used
         limit = self._settings.resident_idle_seconds
@@ -229,6 +250,7 @@ class Server:
             calls=self._counts["calls"],
             failed=self._counts["failed"],
             hooks=dict(self._hooks),
+            code=self._code_indexes.folders,
         )
 
     def _count(self, name: str, counts: Counter[str] | None = None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from trivet.contained_file import check_contained, read_regular
 from trivet.errors import InvalidInput
 from trivet.sources.files.formats import is_readable
 from trivet.sources.files.parts import Skipped
@@ -19,8 +20,6 @@ NOT_NOTES = frozenset(("node_modules", "__pycache__", "site-packages"))
 LONGEST_SHOWN = 200
 LARGEST_TEXT = 16 * 2**20
 LARGEST_JSON = 2 * 2**30
-# Do not follow a link made since the listing, and do not wait for a writer at a pipe.
-_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _ENCODINGS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -91,21 +90,10 @@ def _entries(folder: Path, troubles: list[OSError]) -> list[tuple[str, bool]]:
 
 def read_text(root: Path, path: str) -> TextFile:
     """The text of a file under the root. The root itself may be behind a link; nothing below it may."""
-    whole = root / path
-    if not Path(os.path.realpath(whole.parent)).is_relative_to(root):
-        raise InvalidInput("it leads outside of the folder, so it is not read")
-    try:
-        handle = os.open(whole, os.O_RDONLY | _SAFELY)
-    except OSError as error:
-        raise InvalidInput(f"it cannot be read ({error.strerror})") from None
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise InvalidInput("it is not a regular file")
-        most = LARGEST_JSON if path.lower().endswith((".json", ".jsonl")) else LARGEST_TEXT
-        if found.st_size > most:
-            raise InvalidInput(f"it has {found.st_size:,} bytes, and at most {most:,} are read. Split it")
-        return TextFile(_decoded(file.read(most + 1)), found.st_size, found.st_mtime_ns)
+    check_contained(root, path)
+    most = LARGEST_JSON if path.lower().endswith((".json", ".jsonl")) else LARGEST_TEXT
+    data, found = read_regular(root / path, most)
+    return TextFile(_decoded(data), found.st_size, found.st_mtime_ns)
 
 
 def _decoded(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,12 +25,15 @@ def served_houses() -> Iterator[Houses]:
 
 
 @pytest.fixture
-def open_trivet(path: Path, served_houses: Houses) -> Iterator[Opened]:
+def open_trivet(path: Path, served_houses: Houses, empty_store: Path) -> Iterator[Opened]:
     """As `support.opened` opens it, but by way of a server."""
     with ExitStack() as stack:
 
         def open_it(where: Path | None = None, **overrides: Any) -> Trivet:
             settings: dict[str, Any] = {"embedder": "none", "background": False} | overrides
-            return stack.enter_context(served_houses.open(where or path, **settings))
+            file = where or path
+            if file == path and not file.exists():
+                shutil.copy(empty_store, file)
+            return stack.enter_context(served_houses.open(file, **settings))
 
         yield open_it

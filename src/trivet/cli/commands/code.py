@@ -1,0 +1,252 @@
+"""Searching source code: words, names, what has to do with a place; and the index behind it.
+
+The statuses are ripgrep's: 0 found, 1 nothing found, 2 an error of any kind.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trivet.cli.command import command
+from trivet.cli.failure import INVALID, report_error
+from trivet.cli.progress import LateProgress
+from trivet.cli.session import Session
+from trivet.cli.standard_input import read_if_dash
+from trivet.code.questions import DEFAULT_BUDGET, DEFAULT_LIMIT, Question, Related, Search, Symbol
+from trivet.code.types import CodeFilters, CodeStatus, Kind
+from trivet.errors import TrivetError
+from trivet.settings import load_settings
+
+if TYPE_CHECKING:
+    from trivet.code.code_index import CodeIndex
+
+FOUND, NOTHING = 0, 1
+# Memories that are read at a time for `trivet code check`.
+PAGE = 500
+
+Root = Annotated[Path, typer.Option("--root", metavar="DIR", help="The folder of the code; this one if none.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1_000, metavar="NUMBER", help="Most hits.")]
+Budget = Annotated[
+    int, typer.Option("--budget", min=0, max=10**6, metavar="TOKENS", help="About how many tokens of code to show.")
+]
+HERE = Path()
+
+
+def as_ripgrep(function: Callable[..., int]) -> Callable[..., int]:
+    """Whatever kind of error it is, the status is 2: 1 means that nothing was found."""
+
+    @functools.wraps(function)
+    def run(session: Session, **values: object) -> int:
+        try:
+            return function(session, **values)
+        except TrivetError as error:
+            report_error(error, session.as_json)
+            return INVALID
+
+    return run
+
+
+@command(
+    "code search",
+    "Find the code that answers a question, or that an issue is about.",
+    more="Ask in words, name a symbol, or paste an issue; `-` reads it from standard input. Files that changed are "
+    "indexed first. --path takes a folder, a file or a pattern such as '*.py'.",
+    example="""
+trivet code search "where are failed requests tried again"
+trivet code search "parse retry after" --lang python --no-tests
+gh issue view 12 | trivet code search - --root ~/src/shop --limit 5 --json
+""",
+    uses_store=False,
+)
+@as_ripgrep
+def search(
+    session: Session,
+    query: Annotated[str, typer.Argument(help="What to look for; - reads standard input.", show_default=False)],
+    root: Root = HERE,
+    limit: Limit = DEFAULT_LIMIT,
+    within: Annotated[
+        str, typer.Option("--path", metavar="PATTERN", help="Only in this folder, file or pattern below DIR.")
+    ] = "",
+    lang: Annotated[str, typer.Option("--lang", "-l", metavar="NAME", help="Only in this language.")] = "",
+    kind: Annotated[Kind | None, typer.Option("--kind", "-k", help="Only such definitions.")] = None,
+    tests: Annotated[
+        bool | None, typer.Option("--tests/--no-tests", help="Only in tests, or in none; all if neither.")
+    ] = None,
+    budget: Budget = DEFAULT_BUDGET,
+    recipe: Annotated[
+        str, typer.Option("--recipe", metavar="TEXT", help="How to rank, to try another way.")
+    ] = "default",
+) -> int:
+    filters = CodeFilters(path=within, lang=lang, kind=kind or "", tests=tests)
+    return _ask(
+        session,
+        root,
+        Search(query=read_if_dash(query), limit=limit, filters=filters, recipe=recipe, budget=budget or None),
+    )
+
+
+@command(
+    "code symbol",
+    "Show where a name is defined.",
+    more="Case and underscores do not matter: `parse retry after` finds parse_retry_after and parseRetryAfter.",
+    example="trivet code symbol Client.send\ntrivet code symbol parse_config --root ~/src/shop --json",
+    uses_store=False,
+)
+@as_ripgrep
+def symbol(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The name; with its container as Class.method.", show_default=False)],
+    root: Root = HERE,
+    limit: Limit = DEFAULT_LIMIT,
+    budget: Budget = 0,
+) -> int:
+    return _ask(session, root, Symbol(name=name, limit=limit, budget=budget or None))
+
+
+@command(
+    "code related",
+    "Show what has to do with a place: the code that it uses, that uses it, or that means the like.",
+    example="trivet code related src/client.py:120\ntrivet code related src/client.py --limit 5",
+    uses_store=False,
+)
+@as_ripgrep
+def related(
+    session: Session,
+    place: Annotated[str, typer.Argument(metavar="PATH:LINE", help="From DIR.", show_default=False)],
+    root: Root = HERE,
+    limit: Limit = DEFAULT_LIMIT,
+    budget: Budget = 0,
+) -> int:
+    return _ask(session, root, Related(place=place, limit=limit, budget=budget or None))
+
+
+@command(
+    "code index",
+    "Index a folder, or bring its index up to date.",
+    more="There is no need to: every search does. --watch goes on until interrupted and indexes what is saved at once.",
+    example="trivet code index --root ~/src/shop\ntrivet code index --left-out\ntrivet code index --watch",
+    uses_store=False,
+)
+@as_ripgrep
+def index_folder(
+    session: Session,
+    root: Root = HERE,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until interrupted, whenever files change.")] = False,
+    left_out: Annotated[bool, typer.Option("--left-out", help="Name what is not indexed, and why.")] = False,
+) -> int:
+    from trivet.cli.views import code as views
+    from trivet.code.code_index import CodeIndex
+
+    with CodeIndex.open(root) as index:
+        status = _refreshed(index)
+        others = index.left_out() if left_out else None
+        value = {"status": status, "file": str(index.file), **({"left_out": others} if left_out else {})}
+        session.show(value, lambda: views.indexed(status, str(index.file), others))
+        if watch:
+            _follow(session, index)
+    return FOUND
+
+
+@command(
+    "code status",
+    "Show the index of a folder, and which files it does not know as they are now.",
+    more="It indexes nothing. The exit status is 1 if the index is behind.",
+    example="trivet code status --root ~/src/shop",
+    uses_store=False,
+)
+@as_ripgrep
+def status(session: Session, root: Root = HERE) -> int:
+    from trivet.cli.views import code as views
+    from trivet.code.code_index import CodeIndex
+
+    with CodeIndex.open(root) as index:
+        known, size = index.known_so_far(), index.file.stat().st_size
+        session.show(
+            {"status": known, "file": str(index.file), "bytes": size}, lambda: views.known(known, str(index.file), size)
+        )
+    return NOTHING if known.stale else FOUND
+
+
+@command(
+    "code check",
+    "Check whether the places in code that memories name are still there.",
+    more="A memory names one as path:symbol, such as src/app.py:parse_config. Says which moved and which are gone; the "
+    "exit status is 1 if any did.",
+    example="trivet code check --root ~/src/shop --scope acme/shop",
+)
+@as_ripgrep
+def check_links(
+    session: Session,
+    root: Root = HERE,
+    scope: Annotated[
+        str | None, typer.Option("--scope", "-s", metavar="TEXT", help="Only memories of this scope.")
+    ] = None,
+) -> int:
+    from trivet.cli.views import code as views
+    from trivet.code.code_index import CodeIndex
+    from trivet.code.links import check, links
+
+    texts = [(id, text) for id, text in _memories(session, scope) if links(text)]
+    with CodeIndex.open(root) as index:
+        _refreshed(index)
+        found = sorted(check(texts, index), key=lambda one: (one.path, one.symbol, one.memory))
+    session.show({"root": str(index.root.folder), "links": found}, lambda: views.checked(found, len(texts)))
+    return NOTHING if any(one.state in ("moved", "gone") for one in found) else FOUND
+
+
+def _ask(session: Session, root: Path, question: Question) -> int:
+    from trivet.cli.views import code as views
+    from trivet.serve.code_search import CodeSearch
+
+    with CodeSearch(load_settings()) as asked, _Parsing() as progress:
+        answer = asked.ask(root, question, progress.tell)
+    session.show(answer, lambda: views.answer(answer))
+    return FOUND if answer.hits else NOTHING
+
+
+class _Parsing(LateProgress):
+    """How many files are read of those that changed, on standard error."""
+
+    def __init__(self) -> None:
+        self._told = self._whole = 0
+        super().__init__("reading files", lambda _: self._whole)
+
+    def __enter__(self) -> _Parsing:
+        return self
+
+    def tell(self, done: int, whole: int) -> None:
+        self._whole = whole
+        self(done - self._told)
+        self._told = done
+
+
+def _refreshed(index: CodeIndex) -> CodeStatus:
+    with _Parsing() as progress:
+        return index.refresh(progress.tell)
+
+
+def _follow(session: Session, index: CodeIndex) -> None:
+    """Until interrupted: what was indexed already is kept."""
+    from trivet.cli.views import code as views
+
+    try:
+        for status in index.follow():
+            if status.indexed:
+                session.show({"status": status}, lambda status=status: views.notes(status))  # type: ignore[misc]
+    except KeyboardInterrupt:
+        return
+
+
+def _memories(session: Session, scope: str | None) -> Iterator[tuple[str, str]]:
+    offset = 0
+    while True:
+        page = session.memory.list(limit=PAGE, offset=offset, scope=scope)
+        yield from ((one.id, f"{one.title or ''}\n{one.content}") for one in page.memories)
+        offset += len(page.memories)
+        if not page.memories or offset >= page.total:
+            return

@@ -1,0 +1,250 @@
+"""`CodeIndex`: a tree of source code that can be searched. Opening costs nothing; the first look indexes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from trivet.code.answer import answered, place_of, symbol_hits
+from trivet.code.encoder import FOLDER, Encoder, bundled
+from trivet.code.filters import allowed
+from trivet.code.index.database import IndexFile
+from trivet.code.index.listing import merged
+from trivet.code.index.refresh import Keyed, Progress, keyed, parse_missing
+from trivet.code.index.tidy import tidy
+from trivet.code.index.views import UNREADABLE, view_of_tree
+from trivet.code.questions import DEFAULT_LIMIT
+from trivet.code.recipe import DEFAULT, CodeRecipe, parse_code_recipe
+from trivet.code.search.query import read_query
+from trivet.code.search.rank import rank, vector_of
+from trivet.code.search.related import related
+from trivet.code.search.view import View
+from trivet.code.tree import Listing, Root, find_root, index_path, list_tree, watch
+from trivet.code.types import CodeAnswer, CodeFilters, CodeHit, CodeStatus, LeftOut
+from trivet.errors import InvalidInput, StoreError
+
+MOST_HITS = 1_000
+# Longer queries are cut: the words of a pasted log repeat themselves.
+LONGEST_QUERY = 20_000
+
+
+class CodeIndex:
+    """Threads may share one. A process may hold many; other processes may index and search the same tree meanwhile."""
+
+    def __init__(self, root: Root, file: IndexFile, encoder: Encoder | None) -> None:
+        self.root = root
+        self._file = file
+        self._encoder = encoder
+        self._lock = threading.RLock()
+        self._listing: Listing | None = None
+        self._kept: Listing | None = None  # the listing that the file has
+        self._keys: list[Keyed] = []
+        self._parsed: frozenset[bytes] = frozenset()
+        self._unread: frozenset[str] = frozenset()  # paths of the listing that are tried again by the next look
+        self._view: View | None = None
+        self._left_out: tuple[LeftOut, ...] = ()
+        self._looked = 0.0  # when the last look at the tree began
+        self._indexed = 0
+
+    @classmethod
+    def open(cls, root: Path | str = ".", encoder: Encoder | None = None) -> CodeIndex:
+        """The index of the repository, or the folder without git, that `root` is or lies in."""
+        found = find_root(Path(root).expanduser())
+        try:
+            file = IndexFile(index_path(found))
+        except OSError as error:
+            raise StoreError(
+                f"The folder for code indexes cannot be made: {error}. Set TRIVET_CODE_CACHE to a folder of yours."
+            ) from None
+        return cls(found, file, encoder or _bundled())
+
+    def __enter__(self) -> CodeIndex:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._view = None
+            self._file.close()
+
+    @property
+    def file(self) -> Path:
+        """Where the index lies. It may be deleted: the next look makes it anew."""
+        return self._file.file
+
+    def refresh(self, progress: Progress | None = None, only: Collection[str] = ()) -> CodeStatus:
+        """Looks at the tree and indexes what changed. An unchanged tree costs about what `git status` does.
+
+        `only`: the paths to look at, from the top of the tree, where a watch knows them; the others stay as they were.
+        """
+        with self._lock:
+            began, before = time.time(), self._known()
+            listing = self._listed(before, only)
+            files = self._keyed(listing)
+            # What is not new since the last look and was parsed then need not be looked up.
+            new = [one for one in files if one.key not in self._parsed] if only else files
+            parsed = parse_missing(self._file, self.root, new, began, self._encoder, progress)
+            if parsed or self._view is None or before is None or listing.tree != before.tree:
+                self._show(listing, files)
+            if not only:
+                self._keep(listing, files, began)
+            self._parsed = frozenset(one.key for one in files if one.file.path not in self._unread)
+            self._listing, self._looked, self._indexed = listing, began, parsed
+            return self.status()
+
+    def follow(self, stop: threading.Event | None = None) -> Iterator[CodeStatus]:
+        """Keeps up with the tree: a status when the watch has begun, and one after each change that was indexed."""
+        for paths in watch(self.root, stop):
+            yield self.refresh(only=() if "" in paths else paths)
+
+    def known_so_far(self) -> CodeStatus:
+        """How far the index is behind the tree, without indexing: `stale` names the files it does not know as they
+        are now."""
+        with self._lock:
+            listing = self._listed(self._known(), ())
+            files = self._keyed(listing)
+            unknown = self._file.unknown(one.key for one in files)
+            self._show(listing, [one for one in files if one.key not in unknown])
+            prefix = self.root.prefix
+            behind = [one.file.path for one in files if one.key in unknown and one.file.path.startswith(prefix)]
+            stale = tuple(path.removeprefix(prefix) for path in behind)
+            return msgspec.structs.replace(self.status(), stale=stale)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        filters: CodeFilters = CodeFilters(),  # noqa: B008
+        recipe: CodeRecipe | str = DEFAULT,
+        budget: int | None = None,
+    ) -> CodeAnswer:
+        """The chunks that answer best. Call `refresh` before, if the tree may have changed.
+
+        `budget`: about how many tokens the snippets may take together; None leaves them out.
+        """
+        asked = _checked(query, limit)
+        steps = parse_code_recipe(recipe) if isinstance(recipe, str) else recipe
+        view = self._viewed()
+        read = read_query(asked)
+        vector = vector_of(self._encoder, asked) if self._encoder else None
+        ranked = rank(view, read, steps, vector, allowed(view, self.root, filters))
+        return self._answer(query, answered(self.root, view, read, ranked[:limit], budget))
+
+    def symbol(self, name: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
+        """Where a name is defined: `Class.method`, `method`, or as spoken."""
+        return self._answer(name, symbol_hits(self.root, self._viewed(), _checked(name, limit), limit, budget))
+
+    def related(self, place: str, limit: int = DEFAULT_LIMIT, budget: int | None = None) -> CodeAnswer:
+        """Chunks that have to do with the one at `path:line`: of like meaning, that define what it uses, or use it."""
+        view = self._viewed()
+        chunk = place_of(self.root, view, _checked(place, limit))
+        inside = allowed(view, self.root, CodeFilters())
+        found = [one for one in related(view, chunk) if inside is None or inside[one.chunk]]
+        return self._answer(place, answered(self.root, view, None, found[:limit], budget))
+
+    def paths(self) -> Iterator[str]:
+        """The files that can be found, as the caller named the root."""
+        for segment, number in self._viewed().files_alive():
+            path = segment.path.at(number)
+            if path.startswith(self.root.prefix):
+                yield path.removeprefix(self.root.prefix)
+
+    def status(self) -> CodeStatus:
+        view = self._viewed()
+        return CodeStatus(
+            root=str(self.root.folder),
+            files=view.file_count,
+            chunks=view.count,
+            symbols=sum(len(segment.symbols.chunk) for segment in view.segments),
+            embedded=view.count if self._encoder else 0,
+            left_out=len(self._left_out),
+            indexed=self._indexed,
+            stale=tuple(one.path for one in self._left_out if one.reason == UNREADABLE),
+        )
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The files that are not indexed, each with its reason."""
+        self._viewed()
+        return self._left_out
+
+    def _answer(self, query: str, hits: tuple[CodeHit, ...]) -> CodeAnswer:
+        """With a warning for hits in files that changed since the last look: their lines may be others."""
+        status = self.status()
+        newer = [hit.path for hit in hits if self._is_newer(self.root.prefix + hit.path)]
+        stale = tuple(dict.fromkeys([*status.stale, *newer]))
+        return CodeAnswer(query=query, hits=hits, status=msgspec.structs.replace(status, stale=stale))
+
+    def _is_newer(self, path: str) -> bool:
+        try:
+            return (self.root.folder / path).stat().st_mtime > self._looked
+        except OSError:
+            return True  # gone since
+
+    def _viewed(self) -> View:
+        with self._lock:
+            if self._view is None:
+                self.refresh()
+            assert self._view is not None
+            return self._view
+
+    def _show(self, listing: Listing, files: Sequence[Keyed]) -> None:
+        self._view, left_out = view_of_tree(self._file, self.root, files)
+        self._unread = frozenset(one.path for one in left_out if one.reason == UNREADABLE)
+        prefix = self.root.prefix
+        self._left_out = tuple(
+            LeftOut(one.path.removeprefix(prefix), one.reason)
+            for one in (*listing.tree.left_out, *left_out)
+            if one.path.startswith(prefix)
+        )
+
+    def _keep(self, listing: Listing, files: Sequence[Keyed], began: float) -> None:
+        """For the next process. A watch leaves it to the next whole look: it would be written with every saved file."""
+        if listing != self._kept:
+            with self._file.writing():
+                self._file.put_tree(str(self.root.folder), msgspec.msgpack.encode(listing), began)
+            tidy(self._file, [one.key for one in files])
+            self._kept = listing
+
+    def _keyed(self, listing: Listing) -> list[Keyed]:
+        """Keys are made anew only for files that are not those of the last look."""
+        known = {one.file.path: one for one in self._keys}
+        new = [file for file in listing.tree.files if file.path not in known or known[file.path].file != file]
+        known |= {one.file.path: one for one in keyed(new, self._encoder)}
+        self._keys = [known[file.path] for file in listing.tree.files]
+        return self._keys
+
+    def _listed(self, before: Listing | None, only: Collection[str]) -> Listing:
+        if before is None or not only:
+            return list_tree(self.root, before.stats if before else None)
+        return merged(before, list_tree(self.root, before.stats, only), only)
+
+    def _known(self) -> Listing | None:
+        if self._listing is None and (kept := self._file.tree(str(self.root.folder))):
+            try:
+                self._listing = self._kept = msgspec.msgpack.decode(kept, type=Listing)
+            except msgspec.MsgspecError:
+                return None  # of another version: all files are looked at anew
+        return self._listing
+
+
+def _bundled() -> Encoder | None:
+    """None where the installation has no table: words and symbols answer without."""
+    return bundled() if FOLDER.is_dir() else None
+
+
+def _checked(query: str, limit: int) -> str:
+    if not query.strip():
+        raise InvalidInput("The query is empty. Say what you look for, or name a symbol.")
+    if not 1 <= limit <= MOST_HITS:
+        raise InvalidInput(f"limit must be from 1 to {MOST_HITS}, not {limit}.")
+    return query[:LONGEST_QUERY]

@@ -1,0 +1,118 @@
+"""The encoder of code: a table of word vectors made for code. A chunk's vector is the weighted sum of its words'.
+
+It costs a thousandth of a transformer's time, so that vectors are there as soon as words are: docs/decisions/0035.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.code.index.terms import all_hashes, words_of
+from trivet.errors import EmbedderError
+from trivet.models import WEIGHTS
+
+FOLDER = WEIGHTS / "code"
+# A vector's numbers are kept as whole ones from -127 to 127: a quarter of the memory, cosines within .002.
+SCALE = 127.0
+BLOCK = 32
+# The fields of a posting, as bits: the term stands in a name that the chunk defines, around the chunk, in its doc.
+NAME, CONTAINER, DOC = 1, 2, 4
+# A word of the path counts as one more occurrence. The table was trained so.
+IN_PATH = 1.0
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """`terms` rise; row n of `table` times `scales[n]` is the vector of term n, and counts `asked[n]` in a question.
+
+    `floor` is the mean cosine of what does not belong together, `near` what nearly all of that stays below.
+    """
+
+    identity: str
+    floor: float
+    near: float
+    terms: NDArray[np.uint64]
+    table: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    asked: NDArray[np.float32]
+
+    def vectors(
+        self, path: str, terms: NDArray[np.uint64], held: Sequence[int], postings: NDArray[np.uint32]
+    ) -> NDArray[np.int8]:
+        """One row a chunk. `held` says how many postings each has; their columns are term, count, fields."""
+        rows, known = self._rows(terms)
+        words = self.table[rows].astype(np.float32) * (self.scales[rows] * known)[:, np.newaxis]
+        weights = occurrence_weights(postings[:, 1])
+        sums = np.tile(self._sum(*_path_weights(path)), (len(held), 1))
+        ends = np.cumsum([0, *held])
+        for start in range(
+            0, len(held), BLOCK
+        ):  # a few chunks at a time: a matrix of all would be large in a large file
+            part = slice(ends[start], ends[min(start + BLOCK, len(held))])
+            matrix = np.zeros((min(BLOCK, len(held) - start), len(terms)), np.float32)
+            matrix[np.repeat(np.arange(len(matrix)), held[start : start + BLOCK]), postings[part, 0]] = weights[part]
+            sums[start : start + BLOCK] += matrix @ words
+        return packed(sums)
+
+    def query(self, text: str) -> Vector:
+        counts = all_hashes(words_of(text))
+        terms = np.array(list(counts), dtype=np.uint64)
+        weights = occurrence_weights(np.array(list(counts.values()), np.uint32))
+        summed = self._sum(terms, weights * self.asked[self._rows(terms)[0]])
+        length = float(np.linalg.norm(summed))
+        return summed / length if length else summed
+
+    def _sum(self, terms: NDArray[np.uint64], weights: Vector) -> Vector:
+        rows, known = self._rows(terms)
+        scaled: Vector = (weights * known * self.scales[rows]) @ self.table[rows].astype(np.float32)
+        return scaled
+
+    def _rows(self, terms: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        rows = np.minimum(np.searchsorted(self.terms, terms), len(self.terms) - 1)
+        return rows, self.terms[rows] == terms
+
+
+def occurrence_weights(counts: NDArray[np.uint32]) -> Vector:
+    """n occurrences count 1 + ln n; a word that stands only around the chunk counts as one."""
+    weights: Vector = (1 + np.log(np.maximum(counts, 1))).astype(np.float32)
+    return weights
+
+
+def packed(vectors: Vector) -> NDArray[np.int8]:
+    """Vectors as they are kept: each stretched so that its largest number is 127. Nothing stays nothing."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    whole: NDArray[np.int8] = np.rint(vectors / np.maximum(largest, 1e-9) * SCALE).astype(np.int8)
+    return whole
+
+
+def _path_weights(path: str) -> tuple[NDArray[np.uint64], Vector]:
+    terms = all_hashes(words_of(path.rpartition(".")[0] or path))
+    return np.array(list(terms), dtype=np.uint64), np.full(len(terms), IN_PATH, np.float32)
+
+
+@cache
+def bundled(folder: Path = FOLDER) -> Encoder:
+    """The one that comes with Trivet; opened once a process."""
+    try:
+        description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        with np.load(folder / "words.npz") as arrays:
+            return Encoder(
+                identity=f"{description['name']}/{description['sha256']['words.npz'][:12]}",
+                floor=description["floor"],
+                near=description["near"],
+                terms=arrays["terms"],
+                table=arrays["table"],
+                scales=arrays["scales"].astype(np.float32),
+                asked=arrays["asked"].astype(np.float32),
+            )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EmbedderError(f"{folder} cannot be used ({error!r}): is the installation whole?") from error

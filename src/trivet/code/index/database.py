@@ -1,0 +1,170 @@
+"""The index file of a repository: the facts of files by what identifies their bytes, and what each root holds.
+
+Every worktree and branch shares it. All of it can be made again from the tree: a file that is damaged, or of another
+schema, is put aside and begun anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trivet.code.index.facts import ANALYSER_VERSION, FileFacts
+from trivet.code.types import LeftOut
+from trivet.errors import StoreError
+from trivet.private_folder import private_folder
+
+logger = logging.getLogger("trivet.code")
+
+SCHEMA_VERSION = 1
+KEY_BYTES = 16
+# Another process may be writing a batch of files.
+PATIENCE_SECONDS = 30.0
+# Facts shrink to a third at the quickest level; slower ones gain little.
+COMPRESSION = 1
+# SQLite takes a statement with so many values in every version that is in use.
+MOST_VALUES = 500
+
+SCHEMA = """
+CREATE TABLE file (key BLOB PRIMARY KEY, facts BLOB, reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+CREATE TABLE tree (root TEXT PRIMARY KEY, listing BLOB NOT NULL, seen REAL NOT NULL) WITHOUT ROWID;
+"""
+
+_encode = msgspec.msgpack.encode
+_facts = msgspec.msgpack.Decoder(FileFacts)
+
+
+def key_of(path: str, blob: str, encoder: str) -> bytes:
+    """What a file's facts are kept under: they follow from its path, its bytes, how they are analysed and encoded."""
+    made_from = f"{ANALYSER_VERSION}\n{encoder}\n{path}\n{blob}"
+    return blake2b(made_from.encode(errors="replace"), digest_size=KEY_BYTES).digest()
+
+
+class IndexFile:
+    """Opened by one process, which may use it from one thread at a time."""
+
+    def __init__(self, file: Path) -> None:
+        private_folder(file.parent)
+        self.file = file
+        self._connection = _opened(file)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All that is put within the block is kept, or nothing of it."""
+        with _explained(self.file):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.rollback()
+                raise
+            self._connection.commit()
+
+    def unknown(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Those that no facts are kept of."""
+        wanted = set(keys)
+        with _explained(self.file):
+            rows = self._some("SELECT key FROM file WHERE key IN ({})", list(wanted))
+            return wanted - {key for (key,) in rows}
+
+    def put_facts(self, key: bytes, facts: FileFacts | LeftOut) -> None:
+        if isinstance(facts, LeftOut):
+            row: tuple[bytes, bytes | None, str] = (key, None, facts.reason)
+        else:
+            row = (key, zlib.compress(_encode(facts), COMPRESSION), "")
+        self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?)", row)
+
+    def facts(self, keys: Sequence[bytes]) -> dict[bytes, FileFacts | str]:
+        """The facts of each key that is known; a text instead is the reason why the file is left out."""
+        with _explained(self.file):
+            rows = self._some("SELECT key, facts, reason FROM file WHERE key IN ({})", keys)
+            return {key: _facts.decode(zlib.decompress(facts)) if facts else reason for key, facts, reason in rows}
+
+    def put_tree(self, root: str, listing: bytes, seen: float) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO tree VALUES (?, ?, ?)", (root, listing, seen))
+
+    def tree(self, root: str) -> bytes | None:
+        with _explained(self.file):
+            row = self._connection.execute("SELECT listing FROM tree WHERE root = ?", (root,)).fetchone()
+            return row[0] if row else None
+
+    def trees(self) -> list[tuple[str, bytes, float]]:
+        with _explained(self.file):
+            return self._connection.execute("SELECT root, listing, seen FROM tree").fetchall()
+
+    def forget_tree(self, root: str) -> None:
+        self._connection.execute("DELETE FROM tree WHERE root = ?", (root,))
+
+    def keep_only(self, keys: Iterable[bytes]) -> int:
+        """Deletes the facts of all other files; returns how many files that were."""
+        self._connection.execute("CREATE TEMP TABLE kept (key BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", [(key,) for key in keys])
+        gone = self._connection.execute("DELETE FROM file WHERE key NOT IN (SELECT key FROM kept)").rowcount
+        self._connection.execute("DROP TABLE kept")
+        return gone
+
+    def count(self) -> int:
+        with _explained(self.file):
+            return int(self._connection.execute("SELECT count(*) FROM file").fetchone()[0])
+
+    def _some(self, query: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), MOST_VALUES):
+            part = keys[start : start + MOST_VALUES]
+            yield from self._connection.execute(query.format(", ".join("?" * len(part))), part)
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    try:
+        return _prepared(file)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and "not a database" not in str(error):
+            raise StoreError(
+                f"The code index {file} cannot be opened ({error}). Is the disk full or read-only?"
+            ) from None
+        logger.warning("The code index %s is damaged (%s): it is made anew.", file, error)
+        _put_aside(file)
+        return _prepared(file)
+
+
+def _prepared(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A crash of the machine may lose the last batch, which is then made again; it cannot damage the file.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
+        return connection
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            connection.execute(f'DROP TABLE "{table}"')
+        for statement in filter(None, map(str.strip, SCHEMA.split(";"))):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.commit()
+    return connection
+
+
+def _put_aside(file: Path) -> None:
+    for ending in ("", "-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, zlib.error, msgspec.MsgspecError) as error:
+        raise StoreError(
+            f"The code index {file} failed ({error}). If the disk is not full, delete the file: it is made anew."
+        ) from error

@@ -1,0 +1,59 @@
+"""The words of source code as numbers: identifiers whole and in parts, as the rest of Trivet takes words.
+
+A term is kept as the 64 bits of a hash, so that no dictionary must be kept, loaded or agreed upon between processes.
+Two of a million different terms share a number with a chance of one in forty million.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from trivet.analyse.languages import ENGLISH
+from trivet.analyse.terms import terms_in
+from trivet.bounded_cache import MIB, cached
+
+# Enough for the identifiers of a large repository: each is cut up and hashed once while it is indexed.
+HASHED_BYTES = 96 * MIB
+HASH_BYTES = 8
+# Letters, digits and underscores: what nearly every language makes its names of.
+_identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
+# What a name loses when it is compared as spoken: `parse_retry_after` and `parseRetryAfter` are one.
+_joiners = re.compile(r"[\W_]+")
+
+_terms = terms_in(ENGLISH)
+
+
+def words_of(text: str) -> list[str]:
+    """The identifiers, words and numbers of a text, as written."""
+    return _identifier.findall(text)
+
+
+def terms_of(text: str) -> list[str]:
+    """The terms of a text as texts, in its order; each identifier's own ones once."""
+    return [term for word in words_of(text) for term in dict.fromkeys(_terms(word))]
+
+
+@cached(HASHED_BYTES)
+def hashes_of(word: str) -> tuple[int, ...]:
+    """The terms that one identifier or word is indexed by, each once."""
+    return tuple(dict.fromkeys(map(hashed, _terms(word))))
+
+
+def hashed(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode(errors="replace"), digest_size=HASH_BYTES).digest(), "little")
+
+
+def as_spoken(name: str) -> str:
+    """A name without its case and joiners."""
+    return _joiners.sub("", name).lower()
+
+
+def all_hashes(words: Iterable[str]) -> dict[int, int]:
+    """How often each term stands in a list of words."""
+    counts: dict[int, int] = {}
+    for word in words:
+        for term in hashes_of(word):
+            counts[term] = counts.get(term, 0) + 1
+    return counts

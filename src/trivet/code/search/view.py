@@ -1,0 +1,131 @@
+"""What a search looks at: the segments of a tree as if they were one, without chunks of files that changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trivet.code.index.segment import Segment
+
+Scores = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+# Up to so many vectors are kept as floats, a kilobyte each; of more, a block at a time is turned into floats.
+MOST_KEPT_WHOLE = 32_768
+# Files that stand for the folder they lie in.
+STAND_FOR_FOLDERS = ("/__init__", "/index", "/mod")
+
+
+def normalised(vectors: NDArray[np.int8]) -> Scores:
+    floats = vectors.astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", floats, floats))
+    unit: Scores = floats / np.maximum(lengths, 1e-9)[:, np.newaxis]
+    return unit
+
+
+def last_part(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def module_of(path: str) -> str:
+    """A file's path without its ending; that of the folder for a file that stands for it."""
+    folder, slash, name = path.rpartition("/")
+    module = folder + slash + name.partition(".")[0]
+    for whole in STAND_FOR_FOLDERS:
+        module = module.removesuffix(whole)
+    return module
+
+
+@dataclass(frozen=True)
+class View:
+    """Chunks are numbered through all segments. `alive` says which may be found."""
+
+    segments: tuple[Segment, ...]
+    alive: Mask
+
+    @property
+    def chunks(self) -> int:
+        return len(self.alive)
+
+    @cached_property
+    def count(self) -> int:
+        """Chunks that may be found."""
+        return int(self.alive.sum())
+
+    @cached_property
+    def relative_length(self) -> Scores:
+        """Each chunk's number of words as a multiple of the mean."""
+        lengths = np.concatenate([segment.length for segment in self.segments]).astype(np.float32)
+        mean = float(lengths[self.alive].mean()) if self.count else 1.0
+        relative: Scores = lengths / max(mean, 1.0)
+        return relative
+
+    @cached_property
+    def roles(self) -> NDArray[np.uint8]:
+        return np.concatenate([segment.role[segment.file] for segment in self.segments])
+
+    @cached_property
+    def files(self) -> NDArray[np.int32]:
+        """The file of each chunk, numbered through all segments."""
+        bases = np.cumsum([0, *[len(segment.path) for segment in self.segments]])
+        return np.concatenate(
+            [segment.file + np.int32(base) for segment, base in zip(self.segments, bases, strict=False)]
+        )
+
+    @cached_property
+    def unit_vectors(self) -> Scores | None:
+        """The vectors at unit length, where they are few enough to be kept so; None where they are not."""
+        if self.chunks > MOST_KEPT_WHOLE or any(len(one.vectors) != one.chunks for one in self.segments):
+            return None
+        return np.concatenate([normalised(segment.vectors) for segment in self.segments])
+
+    @cached_property
+    def file_names(self) -> dict[str, list[int]]:
+        """Files, numbered through all segments, by their name and by the name of the module that they are."""
+        names: dict[str, list[int]] = {}
+        paths = [segment.path.at(number) for segment in self.segments for number in range(len(segment.path))]
+        for number, path in enumerate(paths):
+            for name in {last_part(path.lower()), last_part(module_of(path.lower()))}:
+                names.setdefault(name, []).append(number)
+        return names
+
+    def path_of_file(self, number: int) -> str:
+        for segment in self.segments:
+            if number < len(segment.path):
+                return segment.path.at(number)
+            number -= len(segment.path)
+        raise IndexError(number)
+
+    def placed(self) -> Iterator[tuple[Segment, int]]:
+        """Each segment with the number of its first chunk."""
+        first = 0
+        for segment in self.segments:
+            yield segment, first
+            first += segment.chunks
+
+    @cached_property
+    def file_count(self) -> int:
+        return sum(1 for _ in self.files_alive())
+
+    def files_alive(self) -> Iterator[tuple[Segment, int]]:
+        """Each file that may be found: its segment and its number there."""
+        for segment, first in self.placed():
+            for number in range(len(segment.path)):
+                chunks = self.alive[first + segment.first_chunk[number] : first + segment.first_chunk[number + 1]]
+                if not len(chunks) or chunks[0]:
+                    yield segment, number
+
+    def segment_of(self, chunk: int) -> tuple[Segment, int]:
+        """The segment that holds a chunk, and the chunk's number there."""
+        for segment, first in self.placed():
+            if chunk < first + segment.chunks:
+                return segment, chunk - first
+        raise IndexError(chunk)
+
+
+def view_of(*segments: Segment) -> View:
+    return View(segments, np.ones(sum(segment.chunks for segment in segments), bool))

@@ -1,0 +1,109 @@
+"""The values that code search passes on: definitions and chunks of a file, files of a tree, hits and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+Kind = Literal[
+    "function", "method", "class", "interface", "enum", "type", "variable", "macro", "module", "section", "text"
+]
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that a file defines. Lines count from 1; `end` is the last line that belongs to it."""
+
+    name: str
+    kind: Kind
+    start: int
+    end: int
+    container: str = ""  # qualified name of what it is defined in: `Outer.Inner`
+    signature: str = ""  # its first line or lines up to the body, squeezed to one line
+    doc: str = ""  # its docstring, or the comment right above it
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of whole lines that is found and shown as one. Chunks of a file cover it without overlap."""
+
+    start: int
+    end: int
+    text: str
+    kind: Kind = "text"
+    symbol: str = ""  # qualified name of the definition it begins, or is part of
+    heading: str = ""  # signature of the definition around it, where the chunk does not show it
+    defines: tuple[int, ...] = ()  # the definitions that begin here, by their place in the file's list
+
+
+class ParsedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file cut up. `language` is a grammar's name, or `markdown`, `config`, `text`."""
+
+    language: str
+    definitions: tuple[Definition, ...]
+    chunks: tuple[Chunk, ...]
+
+
+class TreeFile(msgspec.Struct, frozen=True, gc=False):
+    """A file of a tree: its path from the root with slashes, and what identifies its bytes (git's blob id)."""
+
+    path: str
+    blob: str
+    size: int
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A file, or a folder with a slash at its end, that is not indexed, and why."""
+
+    path: str
+    reason: str
+
+
+class Tree(msgspec.Struct, frozen=True, kw_only=True):
+    """What a root holds now."""
+
+    files: tuple[TreeFile, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class CodeFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing set lets all through. `tests`: True for tests alone, False for none."""
+
+    path: str = ""
+    lang: str = ""
+    kind: str = ""
+    tests: bool | None = None
+
+
+class CodeHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A chunk that answers. `why` has what each leg and step gave it."""
+
+    path: str
+    start: int
+    end: int
+    symbol: str
+    kind: Kind
+    score: float
+    why: Mapping[str, float | str]
+    signature: str = ""
+    snippet: str = ""
+    snippet_start: int = 0  # the line that the snippet begins with
+
+
+class CodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the tree the index knows. `stale` are files that changed after the index was brought up to date."""
+
+    root: str
+    files: int
+    chunks: int
+    symbols: int
+    embedded: int  # chunks that have a vector
+    left_out: int = 0
+    indexed: int = 0  # files that were parsed just now, by the look before this answer
+    stale: tuple[str, ...] = ()
+
+
+class CodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    query: str
+    hits: tuple[CodeHit, ...]
+    status: CodeStatus

@@ -1,0 +1,140 @@
+"""The tools for code search that an agent has on this machine: few words in their list, compact text in their answers.
+
+They look at files of this machine, so only the server on standard input and output offers them. Every line of code in
+an answer stands behind its number: what a file says cannot pose as a line of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from trivet.code.plain_reason import reason
+from trivet.code.questions import DEFAULT_BUDGET, Question, Related, Search, Symbol
+from trivet.code.types import CodeAnswer, CodeFilters, CodeHit
+from trivet.contract import Parameters, Tool, check
+from trivet.serve.code_search import CodeSearch, project
+from trivet.serve.mcp.schemas import input_schema
+from trivet.settings import Settings
+
+Budget = Annotated[int, Meta(ge=50, le=100_000, description="Tokens of code to show.")]
+STALE_SHOWN = 5
+
+
+class FindCode(Parameters, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(description="A question, a symbol, an error or a whole issue.")]
+    path: Annotated[str | None, Meta(description="Folder, file or glob.")] = None
+    lang: str | None = None
+    kind: Annotated[str | None, Meta(description="function, method, class, type, ...")] = None
+    tests: Annotated[bool | None, Meta(description="true: only tests; false: none.")] = None
+    budget: Budget = DEFAULT_BUDGET
+
+
+class FindSymbol(Parameters, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(description="Such as parse_config or Client.send.")]
+
+
+class FindRelated(Parameters, frozen=True, kw_only=True):
+    place: Annotated[str, Meta(description="path:line")]
+
+
+class CodeTool(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    title: str
+    description: str
+    request: type[Parameters]
+    question: Callable[[Any], Question]
+
+    def listed(self) -> dict[str, Any]:
+        """As the protocol lists it. Results are text alone: a schema of them would help no agent."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": input_schema(self.request, Tool(self.name, self.title, ""), ()),
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": True,
+                "destructiveHint": False,
+                "idempotentHint": True,
+                "openWorldHint": False,
+            },
+        }
+
+
+def _search(given: FindCode) -> Search:
+    filters = CodeFilters(path=given.path or "", lang=given.lang or "", kind=given.kind or "", tests=given.tests)
+    return Search(query=given.query, filters=filters, budget=given.budget)
+
+
+CODE_TOOLS: Mapping[str, CodeTool] = {
+    tool.name: tool
+    for tool in (
+        CodeTool(
+            name="code_search",
+            title="Search the code",
+            description="Find where this project's code does something. Use it before grep when you do not know the "
+            "exact words.",
+            request=FindCode,
+            question=_search,
+        ),
+        CodeTool(
+            name="code_symbol",
+            title="Find a definition",
+            description="Show where a name is defined in this project.",
+            request=FindSymbol,
+            question=lambda given: Symbol(name=given.name),
+        ),
+        CodeTool(
+            name="code_related",
+            title="Find related code",
+            description="Show the code that a place uses, that uses it, or that is like it.",
+            request=FindRelated,
+            question=lambda given: Related(place=given.place),
+        ),
+    )
+}
+
+
+class CodeTools:
+    """Answers calls of the tools; its index is opened by the first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._search = CodeSearch(settings)
+
+    def call(self, tool: CodeTool, arguments: Mapping[str, Any], folder: Path) -> str:
+        question = tool.question(check(tool.request, arguments))
+        return answer_text(self._search.ask(project(folder), question))
+
+    def close(self) -> None:
+        self._search.close()
+
+
+def answer_text(found: CodeAnswer) -> str:
+    lines = [row for hit in found.hits for row in _hit(hit)]
+    if not found.hits:
+        lines = [f"Nothing was found in {found.status.files} files of {found.status.root}."]
+    if found.status.stale:
+        lines.append(f"Note: newer than the index: {', '.join(found.status.stale[:STALE_SHOWN])}.")
+    return "\n".join(lines)
+
+
+def _hit(hit: CodeHit) -> Iterator[str]:
+    named = f" {hit.kind} {hit.symbol}" if hit.symbol else ""
+    why = reason(hit)
+    yield f"{hit.path}:{hit.start}-{hit.end}{named}{f' ({why})' if why else ''}"
+    if hit.snippet:
+        yield from (
+            f"{number} {_one_line(text)}" for number, text in enumerate(hit.snippet.split("\n"), hit.snippet_start)
+        )
+    elif hit.signature:
+        yield f"{hit.start} {hit.signature}"
+
+
+def _one_line(text: str) -> str:
+    """Without what some programs show as the end of a line, such as a form feed."""
+    return " ".join(text.splitlines())

@@ -1,0 +1,13 @@
+"""What the tests of parsing share: all grammars are unpacked in one pass, once a machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.code.parse.grammars import GRAMMARS
+from trivet.code.parse.libraries import unpack
+
+
+@pytest.fixture(scope="session", autouse=True)
+def grammars() -> None:
+    unpack(GRAMMARS)

@@ -1,0 +1,41 @@
+"""Mentions of `path:symbol` in the text of a memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trivet.code.code_index import CodeIndex
+from trivet.code.links import Link, check, links
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see src/app.py:parse_config.", [("src/app.py", "parse_config")]),
+        ("(`./app.ts:Client.send`)", [("app.ts", "Client.send")]),
+        ("lib/a.rs:Parser::next, lib/a.rs:Parser::next", [("lib/a.rs", "Parser::next")]),
+        ("app.test.js:Suite#runs", [("app.test.js", "Suite#runs")]),
+        ("a line, src/app.py:120, is no symbol", []),
+        ("https://example.com:port/x.py and C:app.py", []),
+        ("at 10:30, e.g.:nothing, key:value, Makefile:all", []),
+    ],
+)
+def test_links(text: str, found: list[tuple[str, str]]) -> None:
+    assert links(text) == tuple(Link(*one) for one in found)
+
+
+def test_a_name_that_two_containers_have_is_ok_only_in_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class One:\n    def run(self) -> int:\n        return 1\n")
+    (tmp_path / "b.py").write_text("class Two:\n    def run(self) -> int:\n        return 2\n")
+    texts = [("1", "a.py:One.run"), ("2", "a.py:Two.run"), ("3", "b.py:run"), ("4", "a.py:stop"), ("5", "c.py:stop")]
+    with CodeIndex.open(tmp_path) as index:
+        became = {one.memory: (one.state, one.places) for one in check(texts, index)}
+    assert became == {
+        "1": ("ok", ()),
+        "2": ("moved", ("b.py:2",)),
+        "3": ("ok", ()),
+        "4": ("gone", ()),
+        "5": ("unknown", ()),
+    }

@@ -1,0 +1,31 @@
+"""The code indexes that the resident process keeps: few, and none that nobody asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trivet.code.questions import Symbol
+from trivet.serve.resident.code_indexes import MOST_OPEN, CodeIndexes
+
+
+def test_few_are_open_and_idle_ones_are_closed(tmp_path: Path) -> None:
+    indexes = CodeIndexes()
+    folders = [tmp_path / f"project{number}" for number in range(MOST_OPEN + 1)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "a.py").write_text("def start() -> None: ...\n")
+        indexes.open_now(str(folder))
+    first, second, *_ = map(str, folders)
+    assert indexes.folders == tuple(map(str, folders[1:]))
+    assert indexes.answer(first, Symbol(name="start")) is None
+    found = indexes.answer(second, Symbol(name="start"))
+    assert found is not None
+    assert [hit.path for hit in found.hits] == ["a.py"]
+    indexes.close_idle(seconds=0)
+    assert indexes.folders == ()
+
+
+def test_a_folder_that_is_not_there_is_nobodys_failure(tmp_path: Path) -> None:
+    indexes = CodeIndexes()
+    indexes.open_now(str(tmp_path / "nowhere"))
+    assert indexes.folders == ()
