@@ -21,7 +21,7 @@ from trivet.models import WEIGHTS
 FOLDER = WEIGHTS / "code"
 # A vector's numbers are kept as whole ones from -127 to 127: a quarter of the memory, cosines within .002.
 SCALE = 127.0
-BLOCK = 32
+BLOCK = 64
 # The fields of a posting, as bits: the term stands in a name that the chunk defines, around the chunk, in its doc.
 NAME, CONTAINER, DOC = 1, 2, 4
 # A word of the path counts as one more occurrence. The table was trained so.
@@ -46,21 +46,26 @@ class Encoder:
     asked: NDArray[np.float32]
 
     def vectors(
-        self, path: str, terms: NDArray[np.uint64], held: Sequence[int], postings: NDArray[np.uint32]
+        self,
+        path: str,
+        terms: NDArray[np.uint64],
+        held: Sequence[int],
+        term: NDArray[np.uint32],
+        count: NDArray[np.uint32],
     ) -> NDArray[np.int8]:
-        """One row a chunk. `held` says how many postings each has; their columns are term, count, fields."""
+        """One row a chunk. `held` is how many postings each has; `term` (a place in `terms`) and `count` are theirs."""
         rows, known = self._rows(terms)
         words = self.table[rows].astype(np.float32) * (self.scales[rows] * known)[:, np.newaxis]
-        weights = occurrence_weights(postings[:, 1])
+        weights = occurrence_weights(count)
         sums = np.tile(self._sum(*_path_weights(path)), (len(held), 1))
         ends = np.cumsum([0, *held])
-        for start in range(
-            0, len(held), BLOCK
-        ):  # a few chunks at a time: a matrix of all would be large in a large file
-            part = slice(ends[start], ends[min(start + BLOCK, len(held))])
-            matrix = np.zeros((min(BLOCK, len(held) - start), len(terms)), np.float32)
-            matrix[np.repeat(np.arange(len(matrix)), held[start : start + BLOCK]), postings[part, 0]] = weights[part]
-            sums[start : start + BLOCK] += matrix @ words
+        for start in range(0, len(held), BLOCK):  # a few chunks at a time: those of a large file would take much memory
+            sizes = np.array(held[start : start + BLOCK])
+            part = slice(ends[start], ends[start + len(sizes)])
+            weighed = words[term[part]] * weights[part, np.newaxis]
+            some = np.flatnonzero(sizes)  # a chunk may have no words
+            if len(some):
+                sums[start + some] += np.add.reduceat(weighed, (np.cumsum(sizes) - sizes)[some])
         return packed(sums)
 
     def query(self, text: str) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import get_args
 
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 
 from trivet.code.encoder import CONTAINER, DOC, NAME, Encoder
-from trivet.code.index.terms import all_hashes, words_of
+from trivet.code.index.terms import hashes_of, words_of
 from trivet.code.types import Chunk, Definition, Kind, ParsedFile
 
 # Goes up when chunks, definitions or terms come out differently: files are then read anew.
@@ -37,23 +38,45 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     vectors: bytes  # one row of whole numbers a chunk, or nothing where there is no encoder
 
 
+class _FileTerms:
+    """The terms of one file, numbered as they come. A word that stands in many chunks is cut up once."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self._of_word: dict[str, tuple[int, ...]] = {}
+
+    def of(self, word: str) -> tuple[int, ...]:
+        found = self._of_word.get(word)
+        if found is None:
+            numbers = self.numbers
+            found = tuple([numbers.setdefault(term, len(numbers)) for term in hashes_of(word)])
+            self._of_word[word] = found
+        return found
+
+    def counts(self, text: str) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        for word, times in Counter(words_of(text)).items():
+            for term in self.of(word):
+                counts[term] = counts.get(term, 0) + times
+        return counts
+
+
 def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFacts:
-    places: dict[int, int] = {}
-    rows: list[tuple[int, int, int]] = []
+    known = _FileTerms()
+    postings: tuple[list[int], list[int], list[int]] = ([], [], [])
     lengths: list[int] = []
     held: list[int] = []
     for chunk in parsed.chunks:
-        counts = all_hashes(words_of(chunk.text))
-        fields = _fields(chunk, parsed.definitions)
-        terms_here = counts.keys() | fields.keys()
+        counts = known.counts(chunk.text)
         lengths.append(sum(counts.values()))
-        held.append(len(terms_here))
-        rows += [
-            (places.setdefault(term, len(places)), min(counts.get(term, 0), MOST_COUNTED), fields.get(term, 0))
-            for term in terms_here
-        ]
-    postings = np.array(rows, dtype=np.uint32).reshape(-1, 3)
-    terms = np.array(list(places), dtype=np.uint64)
+        fields = _fields(chunk, parsed.definitions, known)
+        counts |= {term: 0 for term in fields if term not in counts}
+        held.append(len(counts))
+        postings[0].extend(counts)
+        postings[1].extend(counts.values())
+        postings[2].extend([fields.get(term, 0) for term in counts])
+    term, count, field = (np.array(column, dtype=np.uint32) for column in postings)
+    terms = np.array(list(known.numbers), dtype=np.uint64)
     return FileFacts(
         language=parsed.language,
         definitions=parsed.definitions,
@@ -65,25 +88,26 @@ def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFact
         defining=_packed(_defining(parsed)),
         terms=terms.tobytes(),
         held=_packed(held),
-        posting_term=postings[:, 0].tobytes(),
-        posting_count=postings[:, 1].astype(np.uint8).tobytes(),
-        posting_fields=postings[:, 2].astype(np.uint8).tobytes(),
-        vectors=encoder.vectors(path, terms, held, postings).tobytes() if encoder else b"",
+        posting_term=term.tobytes(),
+        posting_count=np.minimum(count, MOST_COUNTED).astype(np.uint8).tobytes(),
+        posting_fields=field.astype(np.uint8).tobytes(),
+        vectors=encoder.vectors(path, terms, held, term, count).tobytes() if encoder else b"",
     )
 
 
-def _fields(chunk: Chunk, definitions: Sequence[Definition]) -> dict[int, int]:
+def _fields(chunk: Chunk, definitions: Sequence[Definition], known: _FileTerms) -> dict[int, int]:
     fields: dict[int, int] = {}
     defined = [definitions[at] for at in chunk.defines]
-    _mark(fields, NAME, [one.name for one in defined] or [chunk.symbol.rpartition(".")[2]])
-    _mark(fields, CONTAINER, [chunk.heading, *{one.container for one in defined}])
-    _mark(fields, DOC, [one.doc for one in defined])
+    texts = (
+        (NAME, [one.name for one in defined] or [chunk.symbol.rpartition(".")[2]]),
+        (CONTAINER, [chunk.heading, *{one.container for one in defined}]),
+        (DOC, [one.doc for one in defined]),
+    )
+    for bit, parts in texts:
+        for word in words_of("\n".join(parts)):
+            for term in known.of(word):
+                fields[term] = fields.get(term, 0) | bit
     return fields
-
-
-def _mark(fields: dict[int, int], bit: int, texts: Sequence[str]) -> None:
-    for term in all_hashes([word for text in texts for word in words_of(text)]):
-        fields[term] = fields.get(term, 0) | bit
 
 
 def _defining(parsed: ParsedFile) -> list[int]:

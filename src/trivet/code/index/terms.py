@@ -7,12 +7,13 @@ Two of a million different terms share a number with a chance of one in forty mi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
 
 from trivet.analyse.languages import ENGLISH
 from trivet.analyse.terms import terms_in
-from trivet.bounded_cache import MIB, cached
+from trivet.bounded_cache import MIB, BoundedCache
 
 # Enough for the identifiers of a large repository: each is cut up and hashed once while it is indexed.
 HASHED_BYTES = 96 * MIB
@@ -23,6 +24,7 @@ _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
 _joiners = re.compile(r"[\W_]+")
 
 _terms = terms_in(ENGLISH)
+_hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(HASHED_BYTES, lambda hashes: 56 + 44 * len(hashes))
 
 
 def words_of(text: str) -> list[str]:
@@ -35,10 +37,13 @@ def terms_of(text: str) -> list[str]:
     return [term for word in words_of(text) for term in dict.fromkeys(_terms(word))]
 
 
-@cached(HASHED_BYTES)
 def hashes_of(word: str) -> tuple[int, ...]:
     """The terms that one identifier or word is indexed by, each once."""
-    return tuple(dict.fromkeys(map(hashed, _terms(word))))
+    found = _hashes.get(word)
+    if found is None:
+        found = tuple(dict.fromkeys(map(hashed, _terms(word))))
+        _hashes.put(word, found)
+    return found
 
 
 def hashed(term: str) -> int:
@@ -53,7 +58,7 @@ def as_spoken(name: str) -> str:
 def all_hashes(words: Iterable[str]) -> dict[int, int]:
     """How often each term stands in a list of words."""
     counts: dict[int, int] = {}
-    for word in words:
+    for word, times in Counter(words).items():
         for term in hashes_of(word):
-            counts[term] = counts.get(term, 0) + 1
+            counts[term] = counts.get(term, 0) + times
     return counts
