@@ -66,7 +66,7 @@ _place: list[Place] = []
 
 
 def main() -> int:
-    given = _given()
+    given, began = _given(), time.monotonic()
     with TemporaryDirectory(dir=_memory_disk()) as folder:
         templates = {name: str(path) for name, path in make_team(Path(folder)).items()}
         postgres = _postgres() if given.postgres else None
@@ -76,19 +76,27 @@ def main() -> int:
             if given.shrink:
                 return _shrink(given.first, given.steps)
             told = _played(_parts(given), place, given.processes, given.minutes)
-            faults = _faults(place, given.processes) if given.faults else {}
+            parts = [_summary(part, [one for one in told if one.task.part == part.name]) for part in _parts(given)]
+            result = {**manifest("soak.syncing"), "minutes": round((time.monotonic() - began) / 60), "histories": parts}
+            faults: dict[str, Any] = {}
+            _write(given.out, {**result, "faults": faults})
+            for name, seed in _faults(place, given.processes) if given.faults else ():
+                faults[name] = seed
+                _write(given.out, {**result, "faults": faults})
         finally:
             if postgres:
                 postgres.stop()
                 postgres.remove()
-    parts = [_summary(part, [one for one in told if one.task.part == part.name]) for part in _parts(given)]
-    if given.out:
-        result = {**manifest("soak.syncing"), "histories": parts, "faults": faults}
-        given.out.write_text(json.dumps(result, indent=1) + "\n")
     missed = [name for name, seed in faults.items() if seed is None]
     for name in missed:
         print(f"not noticed: {name}")
     return 1 if missed or any(part["violated"] for part in parts) else 0
+
+
+def _write(out: Path | None, result: dict[str, Any]) -> None:
+    """Also what is known so far: to plant the faults takes a while, and a run may be broken off."""
+    if out:
+        out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def _given() -> Any:
@@ -205,9 +213,9 @@ def _summary(part: Part, told: Sequence[Told]) -> dict[str, Any]:
     }
 
 
-def _faults(place: Place, processes: int) -> dict[str, Any]:
+def _faults(place: Place, processes: int) -> Iterator[tuple[str, Any]]:
     with ProcessPoolExecutor(processes, initializer=_begin, initargs=(place,)) as pool:
-        return dict(zip(FAULTS, pool.map(_caught, FAULTS), strict=True))
+        yield from zip(FAULTS, pool.map(_caught, FAULTS), strict=True)
 
 
 def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from trivet.sync.messages import Acks, Answer, Op, Page
 
 if TYPE_CHECKING:
     from soak.syncing.machines import LaptopMachine, Machine
-    from soak.syncing.world import World
+    from soak.syncing.team import Team
 
 READABLE = """
 SELECT m.key, m.id, m.scope FROM memory AS m WHERE m.owner = '{user}' OR (NOT m.sensitive AND m.state != 'deleted' AND (
@@ -29,7 +29,7 @@ NEVER_SENT = ("sensitivecanary", "ghp_")
 REDACTED = re.compile(r"\[secret:slack-token:\d+\]")
 
 
-def check_message(world: World, user: str, message: Sequence[Op] | Answer) -> None:
+def check_message(world: Team, user: str, message: Sequence[Op] | Answer) -> None:
     """Nothing that a user may not read is ever sent to them, and nothing secret to anybody."""
     text = msgspec.json.encode(message).decode()
     for canary in NEVER_SENT:
@@ -65,7 +65,7 @@ def writable_ids(server: Machine, user: str) -> set[str]:
     return {row[0] for row in server.rows(WRITABLE.format(user=user))}
 
 
-def check_rights(world: World, request: Any, answer: Acks, writable: set[str], acted: set[str]) -> None:
+def check_rights(world: Team, request: Any, answer: Acks, writable: set[str], acted: set[str]) -> None:
     """Nobody changes what they may not change; `writable` is what they might before."""
     made = {op.id for op in request.ops if op.kind in ("create", "heal")}
     for op, ack in zip(request.ops, answer.acks, strict=True):
@@ -74,7 +74,7 @@ def check_rights(world: World, request: Any, answer: Acks, writable: set[str], a
             assert {op.id, ack.id} & writable, f"{request.laptop.user} changed {op.id} without the right to"
 
 
-def check_at_rest(world: World) -> None:
+def check_at_rest(world: Team) -> None:
     for laptop in world.laptops:
         check_same(world, laptop)
     check_history(world)
@@ -121,13 +121,18 @@ def state_of(machine: Machine, keys: dict[int, str], local: str | None, user: st
     }
 
 
-def check_same(world: World, laptop: LaptopMachine) -> None:
+def check_same(world: Team, laptop: LaptopMachine) -> None:
     """At rest a laptop holds what its user may read on the server, and nothing else."""
     hidden = {row[0] for row in world.server.rows("SELECT id FROM memory WHERE sensitive")}
     local = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE sensitive")}
     readable = world.server.rows(READABLE.format(user=laptop.user))
     served = {key: id for key, id, scope in readable if id not in hidden | local and in_scopes(scope, laptop.scopes)}
-    held = {key: id for key, id in laptop.rows("SELECT key, id FROM memory") if id not in hidden | local}
+    sealed = {row[0] for row in laptop.rows("SELECT memory FROM secret")}  # their values are there alone: these stay
+    held = {
+        key: id
+        for key, id in laptop.rows("SELECT key, id FROM memory")
+        if id not in hidden | local and (key not in sealed or not laptop.scopes or id in served.values())
+    }
     here, there = set(held.values()), set(served.values())
     assert here == there, f"{laptop.name} has {here - there} too many and lacks {there - here}"
     ours = state_of(laptop, held, laptop.user, "local")
@@ -145,7 +150,7 @@ def check_same(world: World, laptop: LaptopMachine) -> None:
     assert waiting == 0, f"{waiting} operations of {laptop.name} wait for ever"
 
 
-def check_history(world: World) -> None:
+def check_history(world: Team) -> None:
     """A revision stands in one place, and none overwrites silently what another one changed."""
     server = world.server
     revs = [
@@ -191,17 +196,17 @@ def check_seen(
 
 def with_its_secret(value: Any) -> Any:
     """As it read before its owner redacted it, which rewrites old revisions in place: also those edited since."""
-    from soak.syncing.world import RAW
+    from soak.syncing.people import RAW
 
     return REDACTED.sub(RAW, value) if isinstance(value, str) else value
 
 
-def words_on_server(world: World) -> str:
+def words_on_server(world: Team) -> str:
     rows = world.server.rows("SELECT snapshot FROM revision UNION ALL SELECT snapshot FROM branch")
     return "\n".join(row[0] for row in rows)
 
 
-def check_nothing_lost(world: World) -> None:
+def check_nothing_lost(world: Team) -> None:
     """Every word that was ever written is on the server, or parked where it was written, or purged."""
     served = words_on_server(world)
     parked = "\n".join(row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked"))
@@ -214,16 +219,17 @@ def check_nothing_lost(world: World) -> None:
         assert {id, other_id(id, user)} & buried, f"{word} of {user} in {id} is lost"
 
 
-def buried_ids(world: World) -> set[str]:
+def buried_ids(world: Team) -> set[str]:
     return {row[0] for machine in (world.server, *world.laptops) for row in machine.rows("SELECT id FROM tombstone")}
 
 
-def check_purged(world: World) -> None:
+def check_purged(world: Team) -> None:
     """What was purged is in no row and in no byte of any file, but for what its author's own refused edits say."""
     buried = {row[0] for row in world.server.rows("SELECT id FROM tombstone")}
     for machine in (world.server, *world.laptops):
         left = {row[0] for row in machine.rows("SELECT id FROM memory")} & buried
         assert not left, f"{left} came back on {machine.name}"
+    check_purged_by_any_name(world)
     gone = {word for word, (_, id) in world.words.items() if id in buried}
     gone |= {word for word, id in world.asked.items() if id in buried and word != "the same"}
     if not gone:
@@ -241,7 +247,18 @@ def check_purged(world: World) -> None:
                 assert word.encode() not in held, f"{word} was purged and is in the files of {machine.name}"
 
 
-def check_redacted(world: World) -> None:
+def check_purged_by_any_name(world: Team) -> None:
+    """Two machines of a user may know a memory by two ids. What one of them purged, the server has under neither."""
+    purged = set(world.server.rows("SELECT owner, first_rev FROM tombstone"))
+    for laptop in world.laptops:
+        rows = laptop.rows("SELECT first_rev FROM tombstone WHERE owner = 'local'")
+        purged |= {(laptop.user, row[0]) for row in rows}
+    sql = "SELECT m.owner, r.rev FROM revision AS r JOIN memory AS m ON m.key = r.memory WHERE r.revision = 1"
+    back = purged & set(world.server.rows(sql))
+    assert not back, f"{back} came back under another name"
+
+
+def check_redacted(world: Team) -> None:
     """A secret that was taken out is out of every machine's rows; a backup that is put back may bring it back."""
     if world.life or any(world.counts[name] for name in ("laptop put back", "laptop cloned")):
         return
@@ -252,7 +269,7 @@ def check_redacted(world: World) -> None:
             assert id not in world.redacted or "xoxb-" not in snapshot, f"{id} was redacted, and not on {machine.name}"
 
 
-def known_words(world: World) -> set[str]:
+def known_words(world: Team) -> set[str]:
     """The words that a machine can still bring: the server's, an owner's, an author's own, and what waits."""
     found = [words_on_server(world)]
     for laptop in world.laptops:
@@ -275,7 +292,7 @@ def known_words(world: World) -> set[str]:
     return {word for word in world.words if word in text}
 
 
-def check_recall_and_doctor(world: World) -> None:
+def check_recall_and_doctor(world: Team) -> None:
     from soak.syncing.machines import caller
 
     served = world.server.trivet

@@ -11,7 +11,7 @@ import msgspec
 
 from soak.syncing.world import World
 from trivet.store.relational.feed import Feed
-from trivet.sync import applying, core, healing, laptop, outbox, replica, server
+from trivet.sync import applying, core, healing, laptop, outbox, preparing, replica, server
 from trivet.sync.messages import OtherEpoch, Page, Place
 
 Patch = tuple[Any, str, Any]
@@ -28,12 +28,12 @@ def _dropped_by_chance(world: World) -> list[Patch]:
         if world.random.random() > 0.05:
             kept(*arguments, **named)
 
-    return [(outbox, "enqueue", sometimes)]
+    return [(preparing, "enqueue", sometimes)]
 
 
 def _answer_before_commit(world: World) -> list[Patch]:
     def pushed(engine: Any, request: Any, dies: bool) -> Any:
-        from soak.syncing.world import ACTED, Crash
+        from soak.syncing.exchanges import ACTED, Crash
 
         try:
             with engine.store.feed.transaction():
@@ -126,7 +126,7 @@ def _purges_unsent(world: World) -> list[Patch]:
         if kind != "purge":
             enqueue(connection, kind, *more, **named)
 
-    return [(outbox, "enqueue", without)]
+    return [(preparing, "enqueue", without)]
 
 
 def _revocation_untold(world: World) -> list[Patch]:
@@ -207,7 +207,7 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "a full pull deletes what is one's own": _own_rows_deleted,
     "numbers run ahead of what is told": _numbers_skip,
     "what a user may not read is sent": _unreadable_sent,
-    "sensitive memories are sent": lambda _: [(outbox, "_withheld", lambda *_: False)],
+    "sensitive memories are sent": lambda _: [(preparing, "_withheld", lambda *_: False)],
     "a write and its operation are apart": _dropped_by_chance,
     "edits that wait are not put on top": lambda _: [(core, "stacked", lambda trunk, pending: tuple(trunk))],
     "what was taken from a user stays": _gone_ignored,
@@ -220,8 +220,10 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "numbers of a server that was lost still count": _lost_numbers_count,
     "what is outside of a laptop's scopes is let go unsent": lambda _: [(laptop._Taking, "_let_go", _let_go_at_once)],
     "what is outside of a laptop's scopes is deleted": lambda _: [(laptop._Taking, "_let_go", _outside_is_deleted)],
-    "feedback is not sent": lambda _: [(module, "prepare_feedback", _nothing) for module in (outbox, replica, healing)],
-    "redactions are not sent": lambda _: [(outbox, "_prepare_scrub", _nothing)],
+    "feedback is not sent": lambda _: [
+        (module, "prepare_feedback", _nothing) for module in (preparing, replica, healing)
+    ],
+    "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
     "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
 }  # fmt: skip
 

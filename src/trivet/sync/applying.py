@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from trivet.clock import moment, now
@@ -14,6 +16,7 @@ from trivet.memory.export_import import check_fields
 from trivet.memory.feedback import feedback
 from trivet.memory.remember import check_memory, document_of
 from trivet.memory.sharing import share, unshare
+from trivet.memory_fields import as_json
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.bundles import memory_of, name_revisions, put_bundle, read_bundles
 from trivet.store.relational.database import WriteTransaction
@@ -44,7 +47,7 @@ class Applying:
         self.user = user
         self._named: dict[str, str] = {}
         self.healed: dict[str, int] = {}
-        self._others: dict[str, str] | None = None  # the user's ids, by what each is called where it is another's
+        self._others: dict[str, dict[str, str]] = {}  # an owner's ids, by what each is called where it is another's
 
     def take(self, op: Op) -> Outcome:
         if op.kind not in OP_KINDS:
@@ -79,15 +82,16 @@ class Applying:
             return self._share_tag(op), ""
         id = check_id(op.id)
         key, held = self._held(id)
-        brought = op.bundle is None or op.bundle.owner == self.user
-        name = self._other_name(op, id, held) if op.kind in _GIVEN_ANEW and brought else None
+        name = self._other_name(op, id, held) if op.kind in _GIVEN_ANEW else None
         if name is not None:
             id = self._named[op.id] = name
             bundle = msgspec.structs.replace(op.bundle, id=id) if op.bundle else None
             op = msgspec.structs.replace(op, id=id, bundle=bundle)
             key, held = self._held(id)
-        if self._is_buried(id):
-            return ("already" if op.kind == "purge" else "purged"), id
+        if op.kind != "purge" and self._is_buried(id):
+            return "purged", id
+        if op.kind in ("create", "heal") and self._purged_by_another_name(op, id, held):
+            return "purged", id
         reason = core.refusal(held, op, self.user, self._access(key))
         if reason is not None:
             raise InvalidInput(reason)
@@ -95,7 +99,7 @@ class Applying:
 
     def _perform(self, op: Op, id: str, held: Bundle | None) -> Result:
         if op.kind == "purge":
-            return self._purge(id, held)
+            return self._purge(op, id, held)
         if op.kind in ("share", "unshare"):
             return self._share(op)
         if op.kind in ("link", "unlink"):
@@ -125,31 +129,31 @@ class Applying:
         return key, read_bundles(self._connection, [key])[key]
 
     def _other_name(self, op: Op, id: str, held: Bundle | None) -> str | None:
-        """What the user's memory is called here, if not by its id.
+        """What the memory is called here, if not by its id.
 
-        In a life of the server its id may have been somebody else's, and in the next nobody's: of two machines of the
-        user each then knows it by another name, and what the second brings is what the first has brought.
+        In a life of the server its id may have been somebody else's, and in the next nobody's: of two machines each
+        then knows it by another name, and what the second brings or purges is what the first has brought.
         """
-        if self._is_anothers(id, held):
+        owner = op.bundle.owner if op.bundle else self.user
+        if owner == self.user and self._is_anothers(id, held):
             return core.other_id(id, self.user)
-        if held is not None or self._is_buried(id) or not core.is_made_of_a_name(id):
+        if (held is not None and held.owner == owner) or self._is_buried(id):
             return None
-        revs = op.bundle.revs.keys() if op.bundle else {op.rev}
-        for name in (core.other_id(id, self.user), *self._former_names(op.kind, id)):
+        for name in (core.other_id(id, owner), *self._former_names(op.kind, id, owner)):
             other = self._held(name)[1]
-            if other is not None and other.owner == self.user and other.revs.keys() & revs:
+            if other is not None and other.owner == owner and _is_same(other, op):
                 return name
         return None
 
-    def _former_names(self, kind: str, id: str) -> list[str]:
-        """Those of the user's ids that would have become this one. Only who heals may have been given it before."""
-        if kind != "heal":
+    def _former_names(self, kind: str, id: str, owner: str) -> list[str]:
+        """Those of an owner's ids that would have become this one. A new memory was never given another id before."""
+        if kind == "create" or not core.is_made_of_a_name(id):
             return []
-        if self._others is None:
-            rows = self._connection.execute(self._sql["ids_of"], {"owner": self.user}).fetchall()
-            ids = [row[0] for row in rows if core.is_made_of_a_name(row[0])]
-            self._others = {core.other_id(one, self.user): one for one in ids}
-        return [self._others[id]] if id in self._others else []
+        if owner not in self._others:
+            rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
+            self._others[owner] = {core.other_id(row[0], owner): row[0] for row in rows}
+        found = self._others[owner].get(id)
+        return [found] if found else []
 
     def _is_anothers(self, id: str, held: Bundle | None) -> bool:
         """Somebody else's memory has the id, or had it, as far as this user was never told."""
@@ -161,6 +165,20 @@ class Applying:
     def _is_buried(self, id: str) -> bool:
         whom = {"id": id, "viewer": self.user}
         return self._connection.execute(self._sql["tombstone_for"], whom).fetchone() is not None
+
+    def _purged_by_another_name(self, op: Op, id: str, held: Bundle | None) -> bool:
+        """The user purged it under a name that another of their machines knew: it is purged under this one too."""
+        if op.bundle is not None and op.bundle.owner != self.user:
+            return False
+        purged = self._purged([op.bundle.trunk[0].rev if op.bundle else op.rev or ""])
+        for first_rev in purged:
+            self._bury(id, held, first_rev)
+        return bool(purged)
+
+    def _purged(self, revs: Sequence[str]) -> set[str]:
+        """Those of some revisions that were the first of a memory which the user purged."""
+        values = {"owner": self.user, "revs": as_json(revs)}
+        return {row[0] for row in self._connection.execute(self._sql["purged_as"], values)} if revs else set()
 
     def _access(self, key: int | None) -> str | None:
         if key is None:
@@ -207,13 +225,31 @@ class Applying:
             rev, fields={**rev.fields, **{name: clean[name] for name in KNOWN_FIELDS & clean.keys()}}
         )
 
-    def _purge(self, id: str, held: Bundle | None) -> Result:
-        """Also of a memory that never came here: another machine of the user may still bring it."""
+    def _purge(self, op: Op, id: str, held: Bundle | None) -> Result:
+        buried = self._is_buried(id)
+        if not buried:
+            self._bury(id, held, op.rev)
+        if op.rev is not None:
+            self._purge_other_names(op.rev, id)
+        return "already" if buried else "applied"
+
+    def _purge_other_names(self, first_rev: str, id: str) -> None:
+        """What was purged may be here under another name, and under its own another memory of the user's."""
+        another = core.other_id(id, self.user)
+        for name in (another, *self._former_names("purge", id, self.user)):
+            other = self._held(name)[1]
+            if other is not None and other.owner == self.user and other.trunk[0].rev == first_rev:
+                self._engine.store.memories.purge(name)
+        if not self._purged([first_rev]) and self._held(another)[1] is None:
+            self._bury(another, None, first_rev)
+
+    def _bury(self, id: str, held: Bundle | None, first_rev: str | None) -> None:
+        """Also a memory that never came here: another machine of the user may still bring it."""
         if held is None:
-            self._connection.execute(self._sql["put_tombstone"], {"id": id, "owner": self.user, "seq": None})
+            values = {"id": id, "owner": self.user, "seq": None, "first_rev": first_rev}
+            self._connection.execute(self._sql["put_tombstone"], values)
         else:
             self._engine.store.memories.purge(id)
-        return "applied"
 
     def _share(self, op: Op) -> Result:
         assert op.share is not None, "checked before"
@@ -266,19 +302,43 @@ class Applying:
     def _heal(self, op: Op, held: Bundle | None) -> Result:
         assert op.bundle is not None, "checked before"
         healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
-        brought = op.bundle
+        brought = self._without_repeated(op.id, op.bundle)
         shared = held is not None and self._shared_with(op.id)
-        decided = core.heal(held, brought, self.user, shared, healed)
+        decided = core.heal(held, brought, self.user, shared, healed, self._taken(op.id, held, brought), op.ended)
         if decided is None:
             raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
         result, new = decided
         self._write(held, new)
-        if self._others is not None:
-            self._others[core.other_id(op.id, self.user)] = op.id
+        if new.owner in self._others:
+            self._others[new.owner][core.other_id(op.id, new.owner)] = op.id
         self._set_shares(op.id, held, new)
         if brought.owner == self.user:
             self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
+            for grantee in op.ended:  # another machine that has not heard of it may come later
+                values = {"grantee": grantee, "seq": 0, "id": op.id, "purged": None, "at": now()}
+                self._connection.execute(self._sql["put_revoked"], values)
         return result
+
+    def _without_repeated(self, id: str, brought: Bundle) -> Bundle:
+        """Without what lies beside it and stands in the user's memory of its other name by now, or was purged there.
+
+        Two memories of one id were one in a life in which both had to get another, and are two in the next.
+        """
+        if brought.owner != self.user or not brought.branches:
+            return brought
+        repeated = self._purged([rev.rev for rev in brought.branches])
+        for name in (core.other_id(id, self.user), *self._former_names("heal", id, self.user)):
+            other = self._held(name)[1]
+            repeated |= other.revs.keys() if other is not None and other.owner == self.user else set()
+        branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)
+        waiting = tuple(rev for rev in brought.waiting if rev not in repeated)
+        return msgspec.structs.replace(brought, branches=branches, waiting=waiting)
+
+    def _taken(self, id: str, held: Bundle | None, brought: Bundle) -> set[str]:
+        """Those of whom this server remembers that they lost the memory, or the right to write it."""
+        grantees = {one.grantee for one in brought.shares} if held is None or held.shares != brought.shares else ()
+        values = {"id": id, "grantees": as_json(sorted(grantees))}
+        return {row[0] for row in self._connection.execute(self._sql["taken_from"], values)} if grantees else set()
 
     def _shared_with(self, id: str) -> bool:
         row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
@@ -292,3 +352,10 @@ class Applying:
         for grantee, permission in after.items():
             if before.get(grantee) != permission and not new.head.fields.get("sensitive"):
                 self._engine.store.shares.share_memory(id, grantee, permission)
+
+
+def _is_same(held: Bundle, op: Op) -> bool:
+    """Whether it is what an operation brings, by any of its revisions, or purges, by its first."""
+    if op.kind == "purge":
+        return held.trunk[0].rev == op.rev
+    return bool(held.revs.keys() & (op.bundle.revs.keys() if op.bundle else {op.rev}))

@@ -42,7 +42,7 @@ def check_op(op: Op) -> None:
     lacks = next((name for name in _NEEDS.get(op.kind, ()) if getattr(op, name) is None), None)
     if lacks:
         raise InvalidInput(f"{op.kind}: it lacks its {lacks}.")
-    if op.kind in ("create", "edit"):
+    if op.kind in ("create", "edit") or op.rev is not None:
         _check_rev(op.rev or "", op.fields)
     if op.link is not None and op.link.created_at:
         parse_time(op.link.created_at, "created_at")

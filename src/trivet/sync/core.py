@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -118,25 +118,35 @@ def scrub(held: Bundle, op: Op) -> Decision:
     return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
 
 
-def heal(held: Bundle | None, brought: Bundle, user: str, shared: bool, healed: int) -> Decision | None:
+def heal(
+    held: Bundle | None,
+    brought: Bundle,
+    user: str,
+    shared: bool,
+    healed: int,
+    taken: Set[str] = frozenset(),
+    ended: Sequence[str] = (),
+) -> Decision | None:
     """After the server was put back, what a laptop still knows of a memory. None: it is not this user's to bring.
 
     What the server lacks is done again, each revision as the edit that it was: next, merged or beside. Shares are the
-    owner's alone to bring back, and never widened by doubt.
+    owner's alone to bring back, and never widened by doubt: not for those from whom something was `taken` as far as the
+    server knows, nor for those with whom it is `ended` as far as the laptop does.
     """
     own = brought.owner == user
     if held is None:
-        return ("applied", msgspec.structs.replace(brought, links=())) if own else None
+        shares = tuple(one for one in brought.shares if one.grantee not in ended)
+        return ("applied", msgspec.structs.replace(brought, links=(), shares=shares)) if own else None
     if held.owner != brought.owner or not (own or shared):
         return None
     if not own:
         return "applied", _own_words(held, brought, user)
-    grown = _grown(held, brought)
+    shares = held.shares
     if brought.seq > healed:
         forward = _begins(brought.trunk, held.trunk)
-        shares = brought.shares if forward else _less(held.shares, brought.shares)
-        grown = msgspec.structs.replace(grown, shares=shares)
-    return "applied", grown
+        shares = _brought_back(held.shares, brought.shares, taken) if forward else _less(held.shares, brought.shares)
+    shares = tuple(one for one in shares if one.grantee not in ended)
+    return "applied", msgspec.structs.replace(_grown(held, brought), shares=shares)
 
 
 def _own_words(held: Bundle, brought: Bundle, user: str) -> Bundle:
@@ -186,6 +196,21 @@ def _begins(whole: Sequence[Rev], start: Sequence[Rev]) -> bool:
 
 def _less(held: Sequence[ShareRecord], brought: Sequence[ShareRecord]) -> tuple[ShareRecord, ...]:
     return tuple(share for share in held if share in brought)
+
+
+def _brought_back(
+    held: Sequence[ShareRecord], brought: Sequence[ShareRecord], taken: Set[str]
+) -> tuple[ShareRecord, ...]:
+    """As they are brought; but whoever lost one since may do no more than they may now."""
+    now = {one.grantee: one for one in held}
+
+    def narrowed(one: ShareRecord) -> ShareRecord | None:
+        known = now.get(one.grantee)
+        if one.grantee not in taken or known is None:
+            return None if one.grantee in taken else one
+        return known if known.permission == "read" else one
+
+    return tuple(share for share in map(narrowed, brought) if share is not None)
 
 
 def advanced(held: Bundle, rev: Rev) -> Bundle:

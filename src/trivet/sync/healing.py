@@ -10,8 +10,10 @@ from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import Bundle, ShareRecord
 from trivet.sync import core
 from trivet.sync.messages import OtherEpoch
-from trivet.sync.outbox import Detail, brought, enqueue, prepare_feedback, told
+from trivet.sync.outbox import Detail, enqueue
+from trivet.sync.preparing import prepare_feedback
 from trivet.sync.renaming import Renaming
+from trivet.sync.sending import brought, told
 from trivet.sync.state import LaptopState
 from trivet.types import LOCAL
 
@@ -43,7 +45,7 @@ class Healing(Renaming):
         self._connection.execute(self._sql["unbury_others"], {"me": LOCAL})
         for row in self._connection.execute(self._sql["tombstones"]).fetchall():
             if not any(one.kind == "purge" for one in self._pending(row["id"])):
-                enqueue(self._connection, "purge", row["id"], None, first=True)
+                enqueue(self._connection, "purge", row["id"], None, rev=row["first_rev"], first=True)
         self._end_tag_shares_again()
         self._connection.execute(self._sql["untold"])
         judged = [row[0] for row in self._connection.execute(self._sql["judged"]).fetchall()]
@@ -55,7 +57,7 @@ class Healing(Renaming):
         """Those that their owner ended: a server that was put back may have them in force again."""
         shared = {(row["tag"], row["grantee"]) for row in self._connection.execute(self._sql["own_tag_shares"])}
         queued = [one.detail.share for one in self._pending("")]
-        for row in self._connection.execute(self._sql["ended_tag_shares"]).fetchall():
+        for row in self._connection.execute(self._sql["ended_shares"], {"id": ""}).fetchall():
             share = ShareRecord(tag=row["tag"], grantee=row["grantee"], permission="read")
             if (share.tag, share.grantee) not in shared and share not in queued:
                 enqueue(self._connection, "unshare_tag", "", None, Detail(share=share), first=True)
@@ -72,8 +74,12 @@ class Healing(Renaming):
         bundle = brought(self._connection, self._state, replica["id"])
         values = {"key": replica["memory"], "bundle": msgspec.json.encode(bundle).decode()}
         self._connection.execute(self._sql["put_carried"], values)
-        if not any(one.kind == "heal" for one in self._pending(replica["id"])):
-            enqueue(self._connection, "heal", replica["id"], replica["memory"], first=True)
+        for one in self._pending(replica["id"]):
+            if (
+                one.kind == "heal"
+            ):  # the server may have done it, with less, before the backup that it was put back from
+                self._connection.execute(self._sql["dequeue"], {"op": one.op})
+        enqueue(self._connection, "heal", replica["id"], replica["memory"], first=True)
 
     def _resend_link(self, row: Any) -> None:
         source = self._replica(row["source"])
@@ -86,8 +92,10 @@ class Healing(Renaming):
             enqueue(self._connection, "link", link.source, source["memory"], Detail(link=link))
 
     def _confirm(self, bundle: Bundle) -> None:
+        """The server has taken what was brought: all of one's own, and of another's memory what it says it has."""
         replica = self._replica(bundle.id)
         if replica is not None:
             row = self._connection.execute(self._sql["carried"], {"key": replica["memory"]}).fetchone()
-            if row is not None and core.is_confirmed(msgspec.json.decode(row[0], type=Bundle), bundle):
+            own = bundle.owner == self._user
+            if row is not None and (own or core.is_confirmed(msgspec.json.decode(row[0], type=Bundle), bundle)):
                 self._connection.execute(self._sql["drop_carried"], {"key": replica["memory"]})

@@ -13,6 +13,8 @@ from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import SYNC
 from trivet.sync.core import is_made_of_a_name, other_id
 from trivet.sync.messages import Place
+from trivet.sync.preparing import prepare
+from trivet.sync.removing import Removing
 from trivet.sync.renaming import rename
 from trivet.sync.state import LaptopState, load, save
 from trivet.types import LOCAL
@@ -62,13 +64,19 @@ def _rename_made_ids(engine: Engine, connection: WriteTransaction, user: str) ->
             rename(engine, connection, id, other_id(id, user))
 
 
-def leave(engine: Engine) -> None:
-    """The store follows nobody any more. What it holds stays, others' memories go."""
-    with engine.store.feed.transaction() as connection:
-        sql = connection.sql("replica")
-        for row in connection.execute(sql["all"]).fetchall():
+class _Leaving(Removing):
+    def let_others_go(self) -> None:
+        for row in self._connection.execute(self._sql["all"]).fetchall():
             if row["access"] != "own":
-                engine.store.all_memories.purge(row["id"])
+                self._remove(row["id"], f"This store no longer follows {self._state.url}.")
+
+
+def leave(engine: Engine) -> None:
+    """The store follows nobody any more. What it holds stays, others' memories go; what waited for these is kept."""
+    with engine.store.feed.transaction() as connection:
+        sql, state = connection.sql("replica"), load(connection)
+        if state is not None:
+            _Leaving(engine, connection, prepare(connection, state, state.place.sensitive)).let_others_go()
         connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})
         connection.execute(sql["untold"])
         for table in ("replica", "replica_link", "replica_share", "outbox", "carried", "tombstone"):

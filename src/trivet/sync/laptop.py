@@ -15,7 +15,9 @@ from trivet.store.sync_records import Bundle
 from trivet.sync import core
 from trivet.sync.healing import Healing
 from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged
-from trivet.sync.outbox import outgoing, pending_of, prepare
+from trivet.sync.outbox import pending_of
+from trivet.sync.preparing import prepare
+from trivet.sync.sending import outgoing
 from trivet.sync.state import LaptopState, load, save
 
 Asked = tuple[Place, Sequence[Op]]
@@ -104,7 +106,7 @@ class _Taking(Healing):
             mine = msgspec.structs.replace(mine, id=ack.id)
         if mine.kind == "purge" and ack.id != mine.id:  # ours had got another id; the one we knew is somebody else's
             self._connection.execute(self._sql["unbury"], {"id": mine.id})
-            self._bury(ack.id, self._user)
+            self._bury(ack.id, self._user, mine.rev)
         if ack.result == "refused":
             self._park(mine, ack.reason)
             if mine.kind == "feedback":
@@ -122,7 +124,7 @@ class _Taking(Healing):
         if isinstance(item, Bundle):
             self._take_bundle(item)
         elif isinstance(item, Purged):
-            self._bury(item.id, item.owner)
+            self._bury(item.id, item.owner, item.first_rev)
         elif isinstance(item, Gone):
             replica = self._replica(item.id)
             if replica is not None and replica["access"] != "own":

@@ -51,6 +51,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revs: tuple[str, ...] = ()  # the branches that a resolution settles
     scrubbed: dict[str, Fields] = {}  # the revisions that a redaction rewrote
     bundle: Bundle | None = None  # what a heal brings
+    ended: tuple[str, ...] = ()  # with whom its owner shares that no longer
     feedback: tuple[FeedbackRecord, ...] = ()  # what the user says of the memory now
 
 
@@ -62,9 +63,12 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
 
 
 class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
+    """Gone for ever. Its owner's machines may know it by another id, and then by its first revision."""
+
     id: str
     owner: str
     seq: int = 0
+    first_rev: str | None = None
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):

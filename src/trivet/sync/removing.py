@@ -10,8 +10,9 @@ from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.memories import clear_derived, write_derived
 from trivet.sync import core
 from trivet.sync.messages import Op, Withheld
-from trivet.sync.outbox import Pending, forget, spelled_out
+from trivet.sync.outbox import Pending, forget
 from trivet.sync.replica import Replica
+from trivet.sync.sending import spelled_out
 from trivet.sync.state import owner_here
 from trivet.types import LOCAL
 
@@ -19,13 +20,13 @@ from trivet.types import LOCAL
 class Removing(Replica):
     """Takes copies away. What only this laptop knows is parked first, or stays."""
 
-    def _bury(self, id: str, owner: str) -> None:
+    def _bury(self, id: str, owner: str, first_rev: str | None) -> None:
         """Purge beats everything: the memory, what waits to be sent, what was refused."""
         whose = owner_here(self._state, owner)
         self._delete(id)
         forget(self._connection, id)
         self._connection.execute(self._connection.sql("sync")["forget_parked"], {"id": id})
-        values = {"id": id, "owner": whose, "seq": 0}
+        values = {"id": id, "owner": whose, "seq": 0, "first_rev": first_rev}
         self._connection.execute(self._connection.sql("sync")["put_tombstone"], values)
 
     def _remove(self, id: str, reason: str) -> None:
@@ -48,7 +49,8 @@ class Removing(Replica):
         replica = self._replica(id)
         if row is None or (replica is None and row["owner"] != LOCAL):
             return
-        if self._pending(id) or (row["sensitive"] and not self._state.place.sensitive):
+        stays = row["sensitive"] and not self._state.place.sensitive
+        if self._pending(id) or stays or self._engine.store.secrets.of(id):
             if replica is not None:
                 values = {"id": id, "epoch": core.outside(self._state.place.epoch), "seq": replica["seq"]}
                 self._connection.execute(self._sql["set_place"], values)

@@ -7,8 +7,16 @@ import msgspec
 from trivet.memory.engine import Engine
 from trivet.secrets.seal import seal, unseal
 from trivet.store.relational.database import WriteTransaction
-from trivet.sync.outbox import forget, patches, told
+from trivet.store.relational.secrets import insert_secrets
+from trivet.sync.outbox import forget
 from trivet.sync.removing import Removing
+from trivet.sync.sending import patches, told
+from trivet.types import Sealed
+
+# A vault's file goes on being read into its memory.
+_VAULT = ("rename_parts", "rename_part_sources", "rename_part_targets")
+# What waits to be sent follows its memory, also where a link names it.
+_QUEUED = ("move_outbox", "rename_queued_sources", "rename_queued_targets")
 
 
 class Renaming(Removing):
@@ -21,7 +29,7 @@ class Renaming(Removing):
         if key is None or not self._is_ours(old):
             return
         if self._is_buried(new):
-            self._bury(old, self._user)
+            self._bury(old, self._user, None)
             self._connection.execute(self._sql["unbury"], {"id": old})
             return
         if self._key(new) is not None:
@@ -34,13 +42,17 @@ class Renaming(Removing):
         edits = patches(self._connection, old)
         replica = self._replica(new)
         known = told(self._connection, self._state, replica)
-        self._connection.execute(self._sql["move_outbox"], {"old": old, "new": new, "key": replica["memory"]})
+        secrets = _secrets_moved(self._engine, old, new)
+        values = {"old": old, "new": new, "key": replica["memory"], "old_key": self._key(old)}
+        for name in (*_QUEUED, "move_feedback", "rename_parked", *_VAULT):
+            self._connection.execute(self._sql[name], values)
         for one in self._pending(new):
             if one.kind == "create":
                 self._connection.execute(self._sql["dequeue"], {"op": one.op})
         self._delete(old)
         forget(self._connection, old)
         self._write(known, edits)
+        insert_secrets(self._connection, replica["memory"], secrets)
 
 
 def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> None:
@@ -48,17 +60,28 @@ def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> 
     sql = connection.sql("replica")
     row = connection.execute(connection.sql("memories")["by_id"], {"id": old}).fetchone()
     key = int(row["key"])
-    sealed = engine.store.secrets.of(old)
+    sealed = _resealed(engine, old, new)
     values = {"old": old, "new": new, "key": key}
     connection.execute(sql["rename"], values)
-    for name in ("rename_revisions", "rename_branches", "rename_links_from", "rename_links_to", "rename_parts",
-                 "rename_part_sources", "rename_part_targets", "rename_proposals", "rename_replica",
-                 "rename_shares", "rename_parked", "move_outbox"):  # fmt: skip
+    for name in ("rename_revisions", "rename_branches", "rename_links_from", "rename_links_to", *_VAULT,
+                 "rename_proposals", "rename_replica", "rename_shares", "rename_parked", *_QUEUED):  # fmt: skip
         connection.execute(sql[name], values)
-    current = engine.guard.keys.current() if sealed else None
     for one in sealed:
-        assert current is not None
-        value = unseal(engine.guard.keys, old, one)
-        again = seal(current, new, one.revision, one.field, one.kind, one.number, value)
-        connection.execute(connection.sql("secrets")["reseal"], {"id": new, **msgspec.structs.asdict(again)})
+        connection.execute(connection.sql("secrets")["reseal"], {"id": new, **msgspec.structs.asdict(one)})
     connection.note_change(key)
+
+
+def _resealed(engine: Engine, old: str, new: str) -> list[Sealed]:
+    """A memory's secrets as they are to be kept under its new id."""
+    sealed = engine.store.secrets.of(old)
+    if not sealed:
+        return []
+    keys, current = engine.guard.keys, engine.guard.keys.current()
+    values = [(one, unseal(keys, old, one)) for one in sealed]
+    return [seal(current, new, one.revision, one.field, one.kind, one.number, value) for one, value in values]
+
+
+def _secrets_moved(engine: Engine, old: str, new: str) -> list[Sealed]:
+    """Those of the old name whose values the new one does not have here: the server told it without any."""
+    held = {(one.kind, one.number) for one in engine.store.secrets.of(new)}
+    return [one for one in _resealed(engine, old, new) if (one.kind, one.number) not in held]

@@ -15,19 +15,9 @@ from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.memories import restate
 from trivet.store.sync_records import Bundle, Rev, ShareRecord
 from trivet.sync import core
-from trivet.sync.outbox import (
-    Ends,
-    Pending,
-    Shares,
-    digest_of_known,
-    patches,
-    pending,
-    prepare_feedback,
-    said,
-    told,
-    with_pending_links,
-    with_pending_shares,
-)
+from trivet.sync.outbox import Ends, Pending, Shares, pending, with_pending_links, with_pending_shares
+from trivet.sync.preparing import digest_of_known, prepare_feedback
+from trivet.sync.sending import patches, said, told
 from trivet.sync.state import LaptopState, owner_here
 from trivet.types import LOCAL, Permission
 
@@ -53,7 +43,8 @@ class Replica:
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
         known = bundle.revs
-        before = patches(self._connection, bundle.id) if waiting else []
+        moved = {rev.rev for rev, _ in more}
+        before = patches(self._connection, bundle.id, moved) if waiting else []
         edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [said(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
@@ -95,15 +86,24 @@ class Replica:
 
     def _set_shares(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
         """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
+        ended = self._ended_shares(bundle, waiting)
         self._connection.execute(self._sql["delete_shares"], {"id": bundle.id})
-        for one in bundle.shares:
-            values = {"id": bundle.id, "tag": "", "grantee": one.grantee, "permission": one.permission}
+        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in bundle.shares)]:
+            values = {"id": bundle.id, "tag": "", "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
         known: Shares = {("", one.grantee): one.permission for one in bundle.shares}
         wanted = {grantee: permission for (_, grantee), permission in with_pending_shares(known, waiting).items()}
         if bundle.access != "own":
             wanted = {} if self._state.hidden else {LOCAL: bundle.access}
         self._share_with(key, wanted)
+
+    def _ended_shares(self, bundle: Bundle, waiting: Sequence[Pending]) -> list[tuple[str, str]]:
+        """Those that are no longer told, unless they wait to be brought back to a server that was put back."""
+        known = self._connection.execute(self._sql["ended_shares"], {"id": bundle.id}).fetchall()
+        if not any(one.kind == "heal" for one in waiting):
+            known += self._connection.execute(self._sql["shares"], {"id": bundle.id}).fetchall()
+        told = {one.grantee for one in bundle.shares}
+        return [(row["grantee"], "ended") for row in known if row["grantee"] not in told]
 
     def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
         sql = self._connection.sql("shares")
@@ -122,7 +122,7 @@ class Replica:
         told: Shares = {(one.tag, one.grantee): one.permission for one in tags}
         wanted = with_pending_shares(told, self._pending(""))
         known = self._connection.execute(self._sql["shares"], {"id": ""}).fetchall()
-        known += self._connection.execute(self._sql["ended_tag_shares"]).fetchall()
+        known += self._connection.execute(self._sql["ended_shares"], {"id": ""}).fetchall()
         ended = {(row["tag"], row["grantee"]) for row in known} - told.keys()
         rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
         for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():

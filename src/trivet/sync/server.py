@@ -140,7 +140,7 @@ def present(engine: Engine, connection: Connection, state: ServerState, id: str)
     whom = {"id": id, "viewer": engine.viewer}
     buried = connection.execute(connection.sql("sync")["tombstone_for"], whom).fetchone()
     if buried is not None:
-        return Purged(id=id, owner=buried["owner"])
+        return Purged(id=id, owner=buried["owner"], first_rev=buried["first_rev"])
     row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
     return _item(engine, connection, state, int(row["key"])) if row is not None else Gone(id=id)
 
@@ -210,7 +210,7 @@ def _told(
         if event.key:
             told.append(items[event.key])
         elif event.purged is not None:
-            told.append(Purged(id=event.id, owner=event.purged, seq=event.seq))
+            told.append(Purged(id=event.id, owner=event.purged, seq=event.seq, first_rev=event.first_rev))
         elif isinstance(present(engine, connection, state, event.id), Gone | Purged):
             told.append(Gone(id=event.id, seq=event.seq))
     return tuple(told)

@@ -21,7 +21,8 @@ from trivet.sync.join import leave as end
 from trivet.sync.keys import drop_key, keep_key, key_for
 from trivet.sync.laptop import Laptop
 from trivet.sync.messages import Op
-from trivet.sync.outbox import Detail, enqueue, prepare
+from trivet.sync.outbox import Detail, enqueue
+from trivet.sync.preparing import prepare
 from trivet.sync.round import Exchanged, exchange
 from trivet.sync.state import LaptopState, load
 
@@ -167,9 +168,11 @@ def verify(engine: Engine) -> Verified:
 
 
 def refused(engine: Engine) -> tuple[Refused, ...]:
-    _state(engine)
+    """Also of a store that has left its server."""
     connection = engine.store.feed.database.read()
     rows = connection.execute(connection.sql("replica")["parked"]).fetchall()
+    if not rows:
+        _state(engine)
     return tuple(
         Refused(
             op=row["op"],

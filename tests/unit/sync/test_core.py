@@ -98,6 +98,19 @@ def test_an_edit_brought_back_overwrites_nothing_where_it_had_said_what_stood_th
     assert healed.revs.keys() == {"r1", "r2", "r3", "r4", "r5"}
 
 
+def test_who_lost_a_share_gets_no_more_back_than_they_have_now() -> None:
+    def healed(taken: set[str], ended: tuple[str, ...] = ()) -> dict[str, str]:
+        shares = (ShareRecord(grantee="bo", permission="write"), ShareRecord(grantee="cleo", permission="write"))
+        held = msgspec.structs.replace(HELD, shares=(ShareRecord(grantee="bo", permission="read"),))
+        decided = core.heal(held, msgspec.structs.replace(HELD, shares=shares, seq=9), "ana", False, 0, taken, ended)
+        assert decided is not None
+        return {one.grantee: one.permission for one in decided[1].shares}
+
+    assert healed(set()) == {"bo": "write", "cleo": "write"}
+    assert healed({"bo", "cleo"}) == {"bo": "read"}
+    assert healed(set(), ("bo",)) == {"cleo": "write"}
+
+
 def test_only_owners_and_writers_heal_and_a_writer_brings_their_own_words_alone() -> None:
     assert core.heal(None, HELD, "bo", True, 0) is None
     assert core.heal(HELD, HELD, "cleo", False, 0) is None

@@ -11,10 +11,12 @@ import pytest
 
 from soak.syncing.check import check_at_rest, words_on_server
 from soak.syncing.faults import FAULTS, planted
-from soak.syncing.machines import LaptopMachine, seeded
-from soak.syncing.world import LEVEL, RAW, SHARED_IDS, World, make_team
+from soak.syncing.machines import LaptopMachine, caller, seeded
+from soak.syncing.people import RAW, SHARED_IDS, TOKEN
+from soak.syncing.world import LEVEL, World, make_team
 from trivet.sync.core import other_id
-from trivet.sync.join import join
+from trivet.sync.join import join, leave
+from trivet.sync.verbs import refused
 
 STEPS = 70
 MOST_SEEDS = 60
@@ -37,7 +39,7 @@ PLANTED = {
     "what older epochs told is not carried": 7,
     "what is outside of a laptop's scopes is deleted": 4,
     "feedback is not sent": 0,
-    "redactions are not sent": 20,
+    "redactions are not sent": 83,
     "rights are not checked on the server": 24,
 }
 
@@ -154,27 +156,284 @@ def test_shares_are_brought_back_as_their_owner_left_them(
         assert (ended in held, begun in held) == (False, True)
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_two_names_of_one_memory_are_one_memory(order: tuple[int, int], folder: Path, team: dict[str, Path]) -> None:
-    """In one life of the server its id was another user's, so that one of two laptops knows it by another name."""
+@pytest.mark.parametrize(("left", "again"), [("read", False), ("none", False), ("none", True)])
+def test_what_was_taken_since_does_not_come_back_with_a_late_laptop(
+    left: str, again: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """The owner's second laptop was there last before the server was put back, and knows the share as it was then.
+
+    That it was taken since the server knows, or, if that is put back `again`, the first laptop alone.
+    """
     with history(folder, team) as world:
         first, second, others = world.laptops[:3]
+        id = first.trivet.remember("was said.").id
+        first.trivet.share(id=id, user="bo", permission="write")
+        world.come_to_rest()
         world.server.back_up()
-        first.trivet.remember(f"{world.word('ana', SHARED_IDS[0])} was said.", id=SHARED_IDS[0])
-        for laptop in (first, second):
-            world.exchange(laptop)
-            world.exchange(laptop)
+        edited_often(world, second, id)
         world.put_server_back(0)
-        others.trivet.remember(f"{world.word('bo', SHARED_IDS[0])} was said.", id=SHARED_IDS[0])
-        for laptop in (others, others, second, second):
+        if left == "none":
+            first.trivet.unshare(id=id, user="bo")
+        else:
+            first.trivet.share(id=id, user="bo", permission="read")
+        for laptop in (first, others) * LEVEL:
             world.exchange(laptop)
-        assert (other_id(SHARED_IDS[0], "ana"),) in second.rows("SELECT id FROM memory")
+        if again:
+            world.put_server_back(0)
+        world.exchange(second)
+        world.exchange(second)
+        world.come_to_rest()
+        check_at_rest(world)
+        rows = others.rows(f"SELECT access FROM replica WHERE id = '{id}'")
+        assert rows == ([] if left == "none" else [("read",)])
+
+
+def test_what_was_told_since_is_brought_back_with_what_was_sent_before(folder: Path, team: dict[str, Path]) -> None:
+    """The backup knows what the laptop had sent without hearing of it, and lacks what it has pulled since."""
+    with history(folder, team) as world:
+        first, others = world.laptops[0], world.laptops[2]
+        id = first.trivet.remember("was said.").id
+        first.trivet.share(id=id, user="bo", permission="write")
+        world.come_to_rest()
+        world.server.back_up()
+        edited_often(world, first, id)
+        world.put_server_back(0)
+        world.exchange(first, most=0)
+        world.ask_for(first, 50)
+        world.deliver_some()
+        world.network.clear()  # the answer is lost
+        world.server.back_up()
+        word = world.word("bo", id)
+        others.trivet.edit(id, title=f"{word} title")
+        for laptop in (others, others, others):
+            world.exchange(laptop)
+        for _ in range(LEVEL):
+            world.exchange(first, most=0)
+        world.laptops.remove(others)  # who wrote it is not there to bring it back
+        others.trivet.close()
+        world.put_server_back(1)
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word in words_on_server(world)
+
+
+def test_a_memory_that_is_told_under_its_new_id_before_it_is_acknowledged_keeps_its_secret(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """The value is on this machine alone."""
+    with history(folder, team) as world:
+        id, laptop = SHARED_IDS[0], world.laptops[0]
+        world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
+        laptop.trivet.remember(f"{world.word('ana', id)} the token is {TOKEN}", id=id)
+        world.ask_for(laptop, 1)
+        world.deliver_some()
+        world.network.clear()  # the answer is lost
+        level(world, laptop)
+        assert len(laptop.rows("SELECT 1 FROM memory WHERE content LIKE '%token%'")) == 2
+        world.come_to_rest()
+        check_at_rest(world)
+        assert TOKEN in laptop.trivet.reveal(other_id(id, "ana")).content
+
+
+def test_a_secret_stays_though_its_memory_is_outside_of_the_laptops_scopes(folder: Path, team: dict[str, Path]) -> None:
+    """The server has the memory and not the value."""
+    with history(folder, team) as world:
+        laptop = world.laptops[0]
+        join(laptop.trivet.engine, "http://server", "ana", scopes=("work",))
+        world.come_to_rest()
+        id = laptop.trivet.remember(f"canary{world.count + 1}q the token is {TOKEN}", scope="default").id
+        plain = laptop.trivet.remember("was said.", scope="default").id
+        world.word("ana", id)
+        world.come_to_rest()
+        check_at_rest(world)
+        assert TOKEN in laptop.trivet.reveal(id).content
+        assert (plain,) not in laptop.rows("SELECT id FROM memory")
+        left = laptop.trivet.remember(f"canary{world.count + 1}q the token is {TOKEN}", scope="work").id
+        world.word("ana", left)
+        world.come_to_rest()
+        world.laptops[1].trivet.edit(left, scope="default")
+        world.come_to_rest()
+        check_at_rest(world)
+        assert TOKEN in laptop.trivet.reveal(left).content
+        connection = laptop.trivet.engine.store.feed.database.read()
+        compared = {row["id"] for row in connection.execute(connection.sql("replica")["heads"])}
+        assert not compared & {id, left}  # `sync verify` asks the server for what is in the scopes
+
+
+IDS = (SHARED_IDS[0], "01890a5d-ac96-774b-bcce-b302099a8057")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("id", IDS)
+def test_two_names_of_one_memory_are_one_memory(
+    id: str, order: tuple[int, int], folder: Path, team: dict[str, Path]
+) -> None:
+    """In one life of the server its id was another user's, so that one of two laptops knows it by another name."""
+    with history(folder, team) as world:
+        known_by_two_names(world, id)
         world.put_server_back(0)
         for place in order * 2:
             world.exchange(world.laptops[place])
         world.come_to_rest()
         check_at_rest(world)
         assert len(world.server.rows("SELECT 1 FROM memory")) == len(world.words)
+
+
+@pytest.mark.parametrize(("id", "purging", "order"), [
+    (IDS[0], 0, (0, 1)), (IDS[0], 0, (1, 0)), (IDS[0], 1, (0, 1)), (IDS[0], 1, (1, 0)), (IDS[1], 1, (1, 0)),
+])  # fmt: skip
+def test_a_purge_under_one_name_is_one_under_the_other(
+    id: str, purging: int, order: tuple[int, int], folder: Path, team: dict[str, Path]
+) -> None:
+    """Whichever of the two laptops purges it, and whichever comes first when the server was put back."""
+    with history(folder, team) as world:
+        word = known_by_two_names(world, id)
+        world.put_server_back(0)
+        laptop = world.laptops[purging]
+        laptop.trivet.purge(other_id(id, "ana") if purging else id)
+        for place in order * 2:
+            world.exchange(world.laptops[place])
+        world.come_to_rest()
+        check_at_rest(world)
+        for machine in (world.server, *world.laptops):
+            machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
+            assert word.encode() not in machine.bytes()
+        world.put_server_back(0)  # it is not forgotten either which names it had
+        world.come_to_rest()
+        assert word not in words_on_server(world)
+
+
+@pytest.mark.parametrize("brought_first", [True, False])
+def test_a_purge_under_one_name_is_one_under_the_other_though_the_first_was_given_again(
+    brought_first: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """The same file was read once more, on the server: another memory has the id that the first laptop knows."""
+    with history(folder, team) as world:
+        id, (first, second) = SHARED_IDS[0], world.laptops[:2]
+        word = known_by_two_names(world, id)
+        world.put_server_back(0)
+        world.server.trivet.acting_as(caller("ana")).remember(f"{world.word('ana', id)} was said.", id=id)
+        first.trivet.purge(id)
+        for laptop in (second, second, first, first) if brought_first else (first, first, second, second):
+            world.exchange(laptop)
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word not in words_on_server(world)
+
+
+@pytest.mark.parametrize("purged", [True, False])
+def test_two_memories_that_were_one_in_a_life_of_the_server_are_two_again(
+    purged: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """The second of one id lay beside the first, as both had to get another one. Each stands once, or is purged."""
+    with history(folder, team) as world:
+        id, laptop = SHARED_IDS[0], world.laptops[0]
+        world.server.back_up()
+        world.server.trivet.acting_as(caller("bo")).remember(f"{world.word('bo', id)} was said.", id=id)
+        first, second = world.word("ana", other_id(id, "ana")), world.word("ana", id)
+        laptop.trivet.remember(f"{first} was said.", id=id)
+        for _ in range(LEVEL):
+            world.exchange(laptop)
+        laptop.trivet.remember(f"{second} was said.", id=id)
+        laptop.laptop.ask(1)  # its revision has a name before it is copied
+        clone = laptop.cloned("clone")
+        world.laptops.append(clone)
+        world.exchange(clone)
+        assert world.server.rows("SELECT 1 FROM branch")
+        with world.forgiven():
+            world.put_server_back(0)
+        for _ in range(LEVEL):
+            world.exchange(laptop)
+        if purged:
+            laptop.trivet.purge(id)
+        world.come_to_rest()
+        check_at_rest(world)
+        words = words_on_server(world)
+        assert (first in words, second in words) == (True, not purged)
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+def test_what_waits_under_one_name_is_sent_under_the_other(
+    told_first: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """An edit, feedback and a link. The laptop may have been told the memory under its other name before."""
+    with history(folder, team) as world:
+        id, (first, second) = SHARED_IDS[0], world.laptops[:2]
+        known_by_two_names(world, id)
+        world.put_server_back(0)
+        for _ in range(LEVEL):
+            world.exchange(second)
+        if told_first:
+            level(world, first)
+        word, other = world.word("ana", id), first.trivet.remember("The other was said.").id
+        with first.trivet.engine.store.feed.transaction() as connection:
+            refused = {
+                "op": "refused",
+                "kind": "edit",
+                "id": id,
+                "rev": None,
+                "body": "refused",
+                "reason": "",
+                "at": "",
+            }
+            connection.execute(connection.sql("replica")["park"], refused)
+        first.trivet.edit(id, title=f"{word} title")
+        first.trivet.feedback(id, verdict="useful", query="asked")
+        first.trivet.link(id, "see-also", other)
+        first.trivet.link(other, "see-also", id)
+        for _ in range(20):
+            world.exchange(first, most=1)
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word in words_on_server(world)
+        assert first.rows("SELECT id, body FROM parked") == [(other_id(id, "ana"), "refused")]
+        assert world.server.rows("SELECT query FROM feedback") == [("asked",)]
+        linked = f"SELECT 1 FROM link AS l JOIN memory AS m ON m.key IN (l.source, l.target) WHERE m.id = '{other}'"
+        assert len(world.server.rows(linked)) == 2
+
+
+@pytest.mark.parametrize("named", [0, 1])
+def test_words_of_another_are_brought_back_under_the_name_that_the_memory_has_now(
+    named: int, folder: Path, team: dict[str, Path]
+) -> None:
+    """Bo, who may write it, knows ana's memory by one name, and her laptop has brought it back under the other."""
+    with history(folder, team) as world:
+        id, others = SHARED_IDS[0], world.laptops[2]
+        known_by_two_names(world, id)
+        world.put_server_back(0)
+        others.trivet.purge(id)
+        name = (id, other_id(id, "ana"))[named]
+        world.laptops[named].trivet.share(id=name, user="bo", permission="write")
+        for laptop in (world.laptops[named], world.laptops[named], others, others, others):
+            world.exchange(laptop)
+        word = world.word("bo", name)
+        others.trivet.edit(name, title=f"{word} title")
+        world.exchange(others)
+        world.put_server_back(0)
+        world.laptops[1 - named].trivet.share(id=(id, other_id(id, "ana"))[1 - named], user="bo", permission="write")
+        for _ in range(LEVEL):
+            world.exchange(world.laptops[1 - named])
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word in words_on_server(world)
+        assert not others.rows("SELECT 1 FROM parked")
+
+
+def known_by_two_names(world: World, id: str) -> str:
+    """Ana's memory has one name on her first laptop and another one on her second. Returns its word."""
+    first, second, others = world.laptops[:3]
+    world.server.back_up()
+    word = world.word("ana", id)
+    first.trivet.remember(f"{word} was said.", id=id)
+    for laptop in (first, second):
+        world.exchange(laptop)
+        world.exchange(laptop)
+    world.put_server_back(0)
+    others.trivet.remember(f"{world.word('bo', id)} was said.", id=id)
+    for laptop in (others, others, second, second):
+        world.exchange(laptop)
+    assert (other_id(id, "ana"),) in second.rows("SELECT id FROM memory")
+    return word
 
 
 def test_words_that_wait_to_be_brought_back_are_parked_when_the_memory_is_taken(
@@ -199,6 +458,26 @@ def test_words_that_wait_to_be_brought_back_are_parked_when_the_memory_is_taken(
         assert "Theirs" not in body
         world.come_to_rest()
         check_at_rest(world)
+
+
+def test_who_leaves_keeps_what_they_wrote_for_others(folder: Path, team: dict[str, Path]) -> None:
+    """The memory goes. What was not sent of it, or was refused, can still be read."""
+    with history(folder, team) as world:
+        laptop, owners = world.laptops[0], world.laptops[2]
+        id = owners.trivet.remember("Theirs was said.").id
+        owners.trivet.share(id=id, user="ana", permission="write")
+        world.come_to_rest()
+        laptop.trivet.edit(id, title="first")
+        owners.trivet.unshare(id=id, user="ana")
+        owners.trivet.share(id=id, user="ana", permission="read")
+        for each in (owners, laptop, laptop):
+            world.exchange(each)
+        owners.trivet.share(id=id, user="ana", permission="write")
+        world.come_to_rest()
+        laptop.trivet.edit(id, title="second")
+        leave(laptop.trivet.engine)
+        assert (id,) not in laptop.rows("SELECT id FROM memory")
+        assert [one.said for one in refused(laptop.trivet.engine)] == [{"title": "first"}, {"title": "second"}]
 
 
 def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:

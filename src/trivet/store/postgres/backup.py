@@ -43,7 +43,7 @@ TABLES = {
     "vault_file": "vault, path, size, modified, reader",
     "vault_part": "vault, id, path, place, content, said, about",
     "vault_link": "vault, source, kind, target",
-    "tombstone": "id, memory, owner, seq",
+    "tombstone": "id, memory, owner, seq, first_rev",
     "feed": "memory, id, seq, digest, readers, healed",
     "numbering": "seq, mark, at",
     "revoked": "grantee, seq, id, purged, at",

@@ -81,6 +81,7 @@ class Event(msgspec.Struct, frozen=True):
     id: str = ""
     scope: str = ""
     purged: str | None = None  # its owner
+    first_rev: str | None = None  # of what was purged
 
 
 class Feed(Part):
@@ -224,8 +225,8 @@ class Feed(Part):
         seq += 1
         values = {"key": key, "id": id, "seq": seq, "digest": digest, "readers": as_json(readers)}
         connection.execute(self._sql["put_feed"], values)
-        before = _readers(known["readers"]) if known is not None else set()  # type: ignore[index]
-        return self._revoke(connection, id, before - {grantee for grantee, _ in readers}, seq, None)
+        before = msgspec.json.decode(known["readers"], type=list[Reader]) if known is not None else []  # type: ignore[index]
+        return self._revoke(connection, id, _who_lost(before, readers), seq, None)
 
     def _number_purges(self, connection: WriteTransaction, seq: int) -> int:
         for row in connection.execute(self._sql["unnumbered"]).fetchall():
@@ -274,7 +275,7 @@ class Feed(Part):
         changed = connection.execute(self._sql["changed"], values).fetchall()
         revoked = connection.execute(self._sql["revoked"], values).fetchall()
         events = [Event(row[0], key=row[1], id=row[2], scope=row[3]) for row in changed]
-        events += [Event(row[0], id=row[1], purged=row[2]) for row in revoked]
+        events += [Event(row[0], id=row[1], purged=row[2], first_rev=row[3]) for row in revoked]
         events.sort(key=lambda event: event.seq)
         return events[:limit], len(events) > limit
 
@@ -305,6 +306,12 @@ class Feed(Part):
         for name in ("trim_applied", "trim_revoked"):
             connection.execute(self._sql[name], before)
         return msgspec.structs.replace(state, horizon=max(state.horizon, row[0] or 0), trimmed=now())
+
+
+def _who_lost(before: Sequence[Reader], after: Sequence[Reader]) -> set[str]:
+    """Who may not read it any longer, or not write it."""
+    readers, writers = {grantee for grantee, _ in after}, {grantee for grantee, right in after if right == "write"}
+    return {grantee for grantee, right in before if grantee not in (writers if right == "write" else readers)}
 
 
 def _readers(text: str) -> set[str]:

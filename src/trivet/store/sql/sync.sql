@@ -1,7 +1,8 @@
 -- name: bury
 -- A store that takes part in no sync keeps no trace of what was purged.
-INSERT INTO tombstone (id, memory, owner, seq)
-SELECT :id, :key, :owner, NULL WHERE EXISTS (SELECT 1 FROM meta WHERE name = 'sync')
+INSERT INTO tombstone (id, memory, owner, seq, first_rev)
+SELECT :id, :key, :owner, NULL, (SELECT rev FROM revision WHERE memory = :key AND revision = 1)
+WHERE EXISTS (SELECT 1 FROM meta WHERE name = 'sync')
 ON CONFLICT ({tenant}id) DO NOTHING;
 
 -- name: forget_parked
@@ -99,7 +100,7 @@ SELECT coalesce(max(healed), 0) FROM feed WHERE id = :id;
 UPDATE feed SET healed = :seq WHERE id = :id AND healed < :seq;
 
 -- name: unnumbered
-SELECT id, memory, owner FROM tombstone WHERE seq IS NULL ORDER BY memory, id;
+SELECT id, memory, owner, first_rev FROM tombstone WHERE seq IS NULL ORDER BY memory, id;
 
 -- name: number_tombstone
 UPDATE tombstone SET seq = :seq WHERE id = :id;
@@ -109,7 +110,7 @@ SELECT id, owner FROM tombstone WHERE id = :id;
 
 -- name: tombstone_for
 -- Of what was never theirs to read a user is not told that it was there.
-SELECT t.id, t.owner FROM tombstone AS t WHERE t.id = :id
+SELECT t.id, t.owner, t.first_rev FROM tombstone AS t WHERE t.id = :id
 AND (t.owner = :viewer OR EXISTS (
     SELECT 1 FROM revoked AS r WHERE r.grantee IN (:viewer, '*') AND r.id = :id AND r.purged IS NOT NULL));
 
@@ -120,10 +121,18 @@ SELECT id FROM memory WHERE owner = :owner;
 SELECT id FROM tombstone WHERE id {in_texts:ids} LIMIT 1;
 
 -- name: put_tombstone
-INSERT INTO tombstone (id, memory, owner, seq) VALUES (:id, 0, :owner, :seq) ON CONFLICT ({tenant}id) DO NOTHING;
+INSERT INTO tombstone (id, memory, owner, seq, first_rev) VALUES (:id, 0, :owner, :seq, :first_rev)
+ON CONFLICT ({tenant}id) DO UPDATE SET first_rev = coalesce(tombstone.first_rev, excluded.first_rev);
+
+-- name: purged_as
+-- Those of some revisions that were the first of a user's memory which was purged, whatever its id was.
+SELECT first_rev FROM tombstone WHERE first_rev {in_texts:revs} AND owner = :owner;
 
 -- name: put_revoked
 INSERT INTO revoked (grantee, seq, id, purged, at) VALUES (:grantee, :seq, :id, :purged, :at) ON CONFLICT DO NOTHING;
+
+-- name: taken_from
+SELECT DISTINCT grantee FROM revoked WHERE grantee {in_texts:grantees} AND id = :id AND purged IS NULL;
 
 -- name: put_numbering
 INSERT INTO numbering (seq, mark, at) VALUES (:seq, :mark, :at);
@@ -146,7 +155,8 @@ WHERE f.seq > :seq ORDER BY f.seq LIMIT :limit;
 SELECT grantee, max(seq) AS seq FROM revoked WHERE seq > :seq GROUP BY grantee;
 
 -- name: revoked
-SELECT seq, id, purged FROM revoked WHERE grantee IN (:viewer, '*') AND seq > :seq ORDER BY seq LIMIT :limit;
+SELECT r.seq, r.id, r.purged, t.first_rev FROM revoked AS r LEFT JOIN tombstone AS t ON t.id = r.id
+WHERE r.grantee IN (:viewer, '*') AND r.seq > :seq ORDER BY r.seq LIMIT :limit;
 
 -- name: applied
 SELECT result, id, reason FROM applied WHERE op = :op;

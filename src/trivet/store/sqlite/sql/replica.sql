@@ -57,9 +57,9 @@ DELETE FROM replica_link WHERE source = :id OR target = :id;
 -- name: shares
 SELECT tag, grantee, permission FROM replica_share WHERE id = :id AND permission != 'ended' ORDER BY tag, grantee;
 
--- name: ended_tag_shares
+-- name: ended_shares
 -- Those that the owner ended, so that a server that was put back is told again.
-SELECT tag, grantee FROM replica_share WHERE id = '' AND permission = 'ended' ORDER BY tag, grantee;
+SELECT tag, grantee FROM replica_share WHERE id = :id AND permission = 'ended' ORDER BY tag, grantee;
 
 -- name: unsaid
 -- Feedback that the server does not know. What concerns a memory that stays here stays here.
@@ -125,6 +125,17 @@ DELETE FROM outbox WHERE id = :id AND kind != 'purge';
 -- name: move_outbox
 UPDATE outbox SET id = :new, memory = :key WHERE id = :old;
 
+-- name: rename_queued_sources
+UPDATE outbox SET detail = json_set(detail, '$.link.source', :new) WHERE json_extract(detail, '$.link.source') = :old;
+
+-- name: rename_queued_targets
+UPDATE outbox SET detail = json_set(detail, '$.link.target', :new) WHERE json_extract(detail, '$.link.target') = :old;
+
+-- name: move_feedback
+-- What was said of a memory under its old name and is not sent yet.
+UPDATE OR REPLACE feedback SET memory = :key, told = NULL
+WHERE memory = :old_key AND actor = 'local' AND verdict IS NOT told;
+
 -- name: outbox_size
 SELECT count(*), min(at) FROM outbox;
 
@@ -152,7 +163,7 @@ SELECT bundle FROM carried WHERE memory = :key;
 DELETE FROM carried WHERE memory = :key;
 
 -- name: tombstones
-SELECT id, memory, owner, seq FROM tombstone ORDER BY id;
+SELECT id, memory, owner, seq, first_rev FROM tombstone ORDER BY id;
 
 -- name: number_tombstone
 UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
@@ -214,7 +225,7 @@ UPDATE replica_link SET source = :new WHERE source = :old;
 UPDATE replica_link SET target = :new WHERE target = :old;
 
 -- name: rename_parts
-UPDATE vault_part SET id = :new WHERE id = :old;
+UPDATE OR IGNORE vault_part SET id = :new WHERE id = :old;
 
 -- name: rename_part_sources
 UPDATE OR REPLACE vault_link SET source = :new WHERE source = :old;
@@ -246,7 +257,9 @@ SELECT m.key FROM memory AS m LEFT JOIN replica AS r ON r.memory = m.key WHERE r
 DELETE FROM replica;
 
 -- name: heads
-SELECT m.id, r.head, m.scope FROM replica AS r JOIN memory AS m ON m.key = r.memory WHERE NOT m.sensitive ORDER BY m.id;
+-- Of what the server tells, so without what stays here though it is outside of the laptop's scopes.
+SELECT m.id, r.head, m.scope FROM replica AS r JOIN memory AS m ON m.key = r.memory
+WHERE NOT m.sensitive AND r.epoch NOT LIKE 'outside %' ORDER BY m.id;
 
 -- name: without_vectors
 -- Those that wait to be embedded and say what the server last told.

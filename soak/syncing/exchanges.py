@@ -1,0 +1,190 @@
+"""The messages of a history: lost, repeated, reordered, and cut off by machines that crash on either side.
+
+Every message goes through its JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import msgspec
+
+from soak.syncing.check import check_message, check_rights, check_taken, known_words, writable_ids
+from soak.syncing.machines import LaptopMachine, caller
+from soak.syncing.team import Reply, Request, Team
+from trivet.sync import applying
+from trivet.sync import server as server_side
+from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page
+
+# How often each operation acted within the transaction that is now committed; counted by `watched_acts`.
+ACTED: dict[str, int] = {}
+
+
+class Crash(Exception):
+    """The process ended here."""
+
+
+class Exchanges(Team):
+    def ask(self, laptop: LaptopMachine) -> None:
+        self.ask_for(laptop, self.random.randint(1, 4) if self.random.random() > self.pulls_first else 0)
+
+    def ask_for(self, laptop: LaptopMachine, most: int) -> None:
+        with laptop.on_its_clock():
+            place, ops = laptop.laptop.ask(most)
+        check_message(self, laptop.user, ops)
+        self.network.append(Request(laptop, place, through_json(ops, list[Op]), self.random.randint(1, 5)))
+
+    def deliver_some(self) -> None:
+        if not self.network:
+            return
+        random = self.random
+        place = random.randrange(len(self.network))
+        message, chance = self.network[place], random.random()
+        if chance < self.loss:
+            self.counts["message lost"] += 1
+            self.network.pop(place)
+            return
+        if chance >= self.loss + self.twice:
+            self.network.pop(place)  # else it is delivered and stays: it comes again
+        else:
+            self.counts["message repeated"] += 1
+        self.counts["message delivered"] += 1
+        if isinstance(message, Request):
+            self.serve(message)
+        else:
+            self.receive(message)
+
+    def serve(self, request: Request) -> None:
+        chance = self.random.random()
+        try:
+            answer = self.answer(request, dies=chance < self.crashes)
+        except Crash:
+            self.counts["server crashed before its commit"] += 1
+            self.server.reopen()
+            return
+        if chance < 2 * self.crashes:
+            self.counts["server crashed after its commit"] += 1
+        else:
+            self.network.append(Reply(request, answer, self.life))
+
+    def answer(self, request: Request, dies: bool = False) -> Answer:
+        """Asked within a transaction that a crash rolls back."""
+        engine = self.server.trivet.engine.acting_as(caller(request.laptop.user))
+        self.edits.update({op.rev: (op.fields, op.was) for op in request.ops if op.kind == "edit" and op.rev})
+        self.settled.update(rev for op in request.ops for rev in op.revs)
+        writable = writable_ids(self.server, request.laptop.user) if request.ops else set()
+        with self.server.on_its_clock():
+            if request.ops:
+                answer: Answer = self.pushed(engine, request, dies)
+            else:
+                answer = server_side.pull(engine, request.place, request.limit)
+        if isinstance(answer, Acks):
+            check_rights(self, request, answer, writable, set(ACTED))
+            self.count_acts(request)
+        check_message(self, request.laptop.user, answer)
+        travelled: Answer = through_json(answer, Acks | Page | OtherEpoch)
+        return travelled
+
+    def pushed(self, engine: Any, request: Request, dies: bool) -> Answer:
+        with engine.store.feed.transaction():
+            answer = server_side.push(engine, request.place, request.ops)
+            if dies:
+                ACTED.clear()
+                raise Crash
+        return answer
+
+    def count_acts(self, request: Request) -> None:
+        for op in request.ops:
+            acted = ACTED.pop(op.op, 0)
+            self.acted[op.op, self.life] = self.acted.get((op.op, self.life), 0) + acted
+
+    def receive(self, reply: Reply) -> None:
+        laptop: LaptopMachine = reply.request.laptop
+        if laptop not in self.laptops:
+            return
+        # Of a server that was put back since. A laptop of some scopes lets go what that one said it has; nothing
+        # could tell it otherwise in time, and those words are lost by whoever put the server back.
+        late = reply.life != self.life and bool(laptop.scopes)
+        with self.forgiven() if late else nullcontext():
+            self.take(laptop, reply)
+        self.check_forward(laptop)
+
+    def take(self, laptop: LaptopMachine, reply: Reply) -> None:
+        try:
+            with laptop.on_its_clock(), laptop.trivet.engine.store.feed.transaction():
+                counted = laptop.laptop.receive(reply.request.place, reply.answer)
+                if self.random.random() < self.crashes:
+                    raise Crash
+        except Crash:
+            self.counts["laptop crashed before its commit"] += 1
+            laptop.reopen()
+            return
+        if counted:
+            check_taken(laptop, reply.answer)
+
+    @contextmanager
+    def forgiven(self) -> Iterator[None]:
+        before = known_words(self)
+        yield
+        self.forgivable |= before - known_words(self)
+
+    def check_forward(self, laptop: LaptopMachine) -> None:
+        """A laptop never goes back to an earlier state of a memory than it had.
+
+        Numbers of an epoch do not compare over the moment (`top` is 0 then) in which it was told that the server was
+        put back: put back once more, to before the epoch that it began then, it counts the old one's numbers again.
+        """
+        place = laptop.place
+        if not place.top:
+            self.seqs = {key: seq for key, seq in self.seqs.items() if key[0] != laptop.name}
+        for id, epoch, seq in laptop.rows("SELECT id, epoch, seq FROM replica"):
+            before = self.seqs.get((laptop.name, id))
+            assert before is None or before[0] != epoch or before[1] <= seq, f"{laptop.name} went back at {id}"
+            if epoch == place.epoch:  # none while everything is read anew
+                self.seqs[laptop.name, id] = (epoch, seq)
+
+    def come_to_rest(self) -> None:
+        self.network = []
+        for _ in range(400):
+            moved = [self.exchange(laptop) for laptop in self.laptops]
+            if not any(moved):
+                return
+        raise AssertionError("it does not come to rest")
+
+    def exchange(self, laptop: LaptopMachine, most: int = 50) -> bool:
+        """Whether anything moved."""
+        with laptop.on_its_clock():
+            place, ops = laptop.laptop.ask(most)
+        request = Request(laptop, place, through_json(ops, list[Op]), 100)
+        answer = self.answer(request)
+        with laptop.on_its_clock():
+            laptop.laptop.receive(place, answer)
+        check_taken(laptop, answer)
+        self.check_forward(laptop)
+        if isinstance(answer, Page):
+            return bool(answer.items) or answer.more or answer.place.seq != place.seq
+        return True
+
+
+def watch_acts() -> None:
+    """Counts each act of the server, so that an operation that acts twice shows."""
+    push = applying.Applying
+    if getattr(push, "watched", False):
+        return
+    act = push._act
+
+    def counted(self: Any, op: Op) -> Any:
+        ACTED[op.op] = ACTED.get(op.op, 0) + 1
+        return act(self, op)
+
+    push._act = counted  # type: ignore[method-assign]
+    push.watched = True  # type: ignore[attr-defined]
+
+
+watch_acts()
+
+
+def through_json(value: Any, kind: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value), type=kind)
