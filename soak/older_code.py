@@ -19,6 +19,8 @@ COMMITS: Mapping[int, str] = {
     6: "8df67f6",
     7: "4556b76",
     8: "48bcdd6",
+    9: "79e16ae",
+    10: "7884fbf",
 }
 # One of what every version knows.
 WRITES = """
