@@ -78,6 +78,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "sweep": "lab_search",
         "ablate": "lab_search",
         "federation": "lab_federation",
+        "code": "lab_code",
         "report": "lab",
         "pool": "judge",
         "judge": "judge",
@@ -87,6 +88,7 @@ GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
     "lab": {
         "Measure": ("import", "from-store", "run", "compare", "gate", "delivery", "report"),
         "Try others": ("sweep", "ablate", "federation"),
+        "Code search": ("code",),
         "Judge": ("pool", "judge"),
     },
 }

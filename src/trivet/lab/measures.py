@@ -205,6 +205,6 @@ FORMULAS: Mapping[str, Callable[[Mapping[str, int], Sequence[str], int | None], 
 }
 
 
-def means(per_query: Mapping[str, Values], queries: Iterable[str]) -> dict[str, float]:
+def means(per_query: Mapping[str, Mapping[str, float]], queries: Iterable[str]) -> dict[str, float]:
     chosen = list(queries)
     return {name: fmean(values[query] for query in chosen) for name, values in per_query.items()}

@@ -13,6 +13,8 @@ from trivet.types import Contribution, Ranking
 
 # The constant of the paper that introduced reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 CLASSIC_K = 60.0
+# The leg whose scores `saturation` bends, and without whose evidence it trusts a memory less.
+WORDS = "lexical"
 
 Weighted = tuple[Ranking, float]
 Row = Sequence[Contribution]
@@ -63,6 +65,8 @@ class Method:
     name: str
     combine: Callable[[Options, Sequence[Weighted]], Combination]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    # What legs weigh that the fusion does not name; 1 if they are not here either.
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 def _is_k(value: Scalar) -> bool:
@@ -96,6 +100,37 @@ def _part(norm: str, ranking: Ranking, weight: float) -> Part:
     return Part(ranking, weight, normalised.scores, normalised.missing)
 
 
+def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
+    """Words saturate, `s / (s + half)`; other legs count as they are, on 0..1; less without evidence by words."""
+    half, without = float(options["half"]), float(options["without"])
+    parts = tuple(
+        _saturated(half, ranking, weight) if ranking.leg == WORDS else _part("unit", ranking, weight)
+        for ranking, weight in legs
+    )
+    place = next((at for at, part in enumerate(parts) if part.ranking.leg == WORDS), None)
+    if place is None:
+        return Combination(parts, bounded=True)  # no words at all tell nothing apart
+
+    def score(rows: Sequence[Row]) -> list[float]:
+        factors = (without if row[place].rank is None else 1.0 for row in rows)
+        return [factor * total for factor, total in zip(factors, weighted_sums(rows), strict=True)]
+
+    return Combination(parts, bounded=True, score=score)
+
+
+def _saturated(half: float, ranking: Ranking, weight: float) -> Part:
+    above = [candidate.score - ranking.floor for candidate in ranking.candidates]
+    return Part(ranking, weight, [score / (score + half) for score in above], 0.0)
+
+
+def _is_half(value: Scalar) -> bool:
+    return not isinstance(value, str) and value > 0
+
+
+def _is_share(value: Scalar) -> bool:
+    return not isinstance(value, str) and 0 <= value <= 1
+
+
 def _convex_named(name: str, norm: str) -> Method:
     """The name that others gave to a convex combination with one norm."""
     return Method(name, lambda _, legs: _by_score(Options({"norm": norm}), legs))
@@ -113,6 +148,15 @@ _methods: dict[str, Method] = {
         _convex_named("rsf", "minmax"),
         _convex_named("dbsf", "dbsf"),
         _convex_named("tm2c2", "tmm"),
+        Method(
+            "saturation",
+            _by_saturation,
+            {
+                "half": Parameter(4.0, _is_half, expected="a number above 0"),
+                "without": Parameter(0.72, _is_share, expected="a number from 0 to 1"),
+            },
+            weights={"dense": 0.75, WORDS: 0.25},
+        ),
     )
 }
 

@@ -46,7 +46,8 @@ def test_a_silent_leg_does_not_make_the_weights_wrong() -> None:
 @pytest.mark.parametrize("text", METHODS)
 def test_one_memory_in_one_leg(text: str) -> None:
     (only,) = fuse(parse_fusion(text), [ranking("lexical", 0.0, a=3.0)])
-    assert only.score == (0.5 if "dbsf" in text else 1.0)
+    by_saturation = {"saturation": 3 / 7, "saturation(half=0.5, without=0, dense=1, lexical=3)": 3 / 3.5}
+    assert only.score == by_saturation.get(text, 0.5 if "dbsf" in text else 1.0)
 
 
 def test_ties_break_by_best_rank_then_id() -> None:

@@ -1,0 +1,1 @@
+"""The lab of code search: trees of source code with graded files, measured by file."""

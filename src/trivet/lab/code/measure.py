@@ -1,0 +1,181 @@
+"""Measures code search on sets: recipes over the same index, semble beside them, the figures of each, differences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from trivet.code.recipe import parse_code_recipe
+from trivet.lab.code import figures
+from trivet.lab.code.ask import Answers, Asked, Indexed, Ranked, ask_trivet
+from trivet.lab.code.beside import Semble, Version
+from trivet.lab.code.figures import Difference, Forbidden, Group
+from trivet.lab.code.sets import CodeSet, Scope, fingerprint
+from trivet.lab.measures import Measured
+from trivet.lab.run import environment
+
+SEMBLE = "semble"
+
+
+class Spread(msgspec.Struct, frozen=True):
+    p50: float
+    p95: float
+
+
+class CodeArm(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to search. `index` is the sum over the sets, which all recipes share; the first of them is timed."""
+
+    name: str
+    recipe: str
+    groups: Mapping[str, Group]
+    by_set: Mapping[str, Mapping[str, Mapping[str, float]]]
+    index: Indexed
+    index_by_set: Mapping[str, Indexed]
+    query_ms: Spread | None
+    query_processor_ms: Spread | None
+    query_ms_by_set: Mapping[str, Spread | None]
+    forbidden: Forbidden
+
+
+class Versus(msgspec.Struct, frozen=True, kw_only=True):
+    base: str
+    candidate: str
+    groups: Mapping[str, Mapping[str, Difference]]
+
+
+class CodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What `measures.json` holds. The first arm is the base of other recipes, and is compared with semble.
+
+    `per_query` are the first arm's values, which a later run is held against. `absent` are judged files that no tree
+    has: they can never be found.
+    """
+
+    scope: Scope
+    sha256: str
+    sets: Mapping[str, int]
+    meaning: str
+    arms: tuple[CodeArm, ...]
+    differences: tuple[Versus, ...]
+    absent: tuple[str, ...]
+    per_query: Mapping[str, Mapping[str, float]]
+    strata: Mapping[str, Sequence[str]]
+    manifest: Mapping[str, Any]
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """The report, and the runs by arm."""
+
+    report: CodeReport
+    runs: Mapping[str, Mapping[str, Ranked]]
+    values: Measured
+
+
+def measure_code(
+    sets: Sequence[CodeSet],
+    scope: Scope,
+    recipes: Sequence[str],
+    semble: Path | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Measurement:
+    """Ours first, then semble's on the same set, set by set."""
+    for recipe in recipes:
+        parse_code_recipe(recipe)  # a misspelt one is told before the long work
+    load = os.getloadavg()[0]
+    ours: dict[str, Answers] = {}
+    theirs: dict[str, Answers] = {}
+    with Semble(semble) if semble else nullcontext() as beside:
+        for one in sets:
+            ours[one.name] = ask_trivet(one, scope, recipes)
+            if beside:
+                theirs[one.name] = beside.ask(one, scope)
+            progress(1)
+        version = beside.version if beside else None
+    loads = {"load_before": round(load, 2), "load_after": round(os.getloadavg()[0], 2), "cores": os.cpu_count()}
+    return _measurement(sets, scope, recipes, ours, theirs, version, loads)
+
+
+def _measurement(
+    sets: Sequence[CodeSet],
+    scope: Scope,
+    recipes: Sequence[str],
+    ours: Mapping[str, Answers],
+    theirs: Mapping[str, Answers],
+    version: Version | None,
+    loads: Mapping[str, Any],
+) -> Measurement:
+    found = {recipe: (ours, place) for place, recipe in enumerate(recipes)}
+    if version:
+        found[SEMBLE] = (theirs, 0)
+    of = figures.sets_of(sets)
+    runs = {name: _joined(answers, place) for name, (answers, place) in found.items()}
+    values = {name: figures.measured(sets, run) for name, run in runs.items()}
+    arms = [_arm(name, answers, place, sets, runs[name], values[name]) for name, (answers, place) in found.items()]
+    first = recipes[0]
+    pairs = [(first, other) for other in recipes[1:]] + ([(SEMBLE, first)] if version else [])
+    compared = [
+        Versus(base=base, candidate=name, groups=figures.differences(values[base], values[name], of))
+        for base, name in pairs
+    ]
+    report = CodeReport(
+        scope=scope,
+        sha256=fingerprint(sets, scope),
+        sets={one.name: len(one.queries) for one in sets},
+        meaning=figures.MEANING,
+        arms=tuple(arms),
+        differences=tuple(compared),
+        absent=tuple(f"{one.name}: {path}" for one in sets for path in _absent(one)),
+        per_query={
+            name: {query: round(value, 6) for query, value in by_query.items()}
+            for name, by_query in values[first].per_query.items()
+        },
+        strata=values[first].strata,
+        manifest={**environment(), **loads, SEMBLE: version and msgspec.to_builtins(version)},
+    )
+    return Measurement(report=report, runs=runs, values=values[first])
+
+
+def _arm(
+    name: str, answers: Mapping[str, Answers], place: int, sets: Sequence[CodeSet], run: figures.Run, values: Measured
+) -> CodeArm:
+    of = figures.sets_of(sets)
+    asked: dict[str, Asked] = {one.name: answers[one.name].asked[place] for one in sets}
+    return CodeArm(
+        name=name,
+        recipe="" if name == SEMBLE else str(parse_code_recipe(name)),
+        groups=figures.group_figures(values, of),
+        by_set=figures.set_figures(values, of),
+        index=_sum([one.indexed for one in answers.values()]),
+        index_by_set={set_name: one.indexed for set_name, one in answers.items()},
+        query_ms=_spread([took for one in asked.values() for took in one.wall_ms]),
+        query_processor_ms=_spread([took for one in asked.values() for took in one.processor_ms]),
+        query_ms_by_set={set_name: _spread(one.wall_ms) for set_name, one in asked.items()},
+        forbidden=figures.forbidden(sets, run),
+    )
+
+
+def _joined(answers: Mapping[str, Answers], place: int) -> dict[str, Ranked]:
+    return {query: files for one in answers.values() for query, files in one.asked[place].run.items()}
+
+
+def _sum(parts: Sequence[Indexed]) -> Indexed:
+    return Indexed(
+        **{field: round(sum(getattr(one, field) for one in parts), 3) for field in Indexed.__struct_fields__}
+    )
+
+
+def _spread(values: Sequence[float]) -> Spread | None:
+    if not values:
+        return None
+    p50, p95 = np.percentile(values, (50, 95))
+    return Spread(round(float(p50), 2), round(float(p95), 2))
+
+
+def _absent(one: CodeSet) -> list[str]:
+    judged = sorted({path for grades in one.grades.values() for path in grades})
+    return [path for path in judged if not (one.tree / path).is_file()]

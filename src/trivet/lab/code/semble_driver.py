@@ -1,0 +1,98 @@
+"""Runs semble beside us. It is run by the Python of an environment that has semble, and imports nothing of Trivet.
+
+A line of standard input is a job, {"folder": ..., "texts": [...]}; its answer is a line of standard output. The first
+line of all says which semble it is, and whether its model could be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+# No long waits for a host that cannot be reached.
+os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", "5")
+os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "30")
+
+import numpy as np
+from semble import SembleIndex  # type: ignore[import-not-found]
+from semble.index.dense import load_model  # type: ignore[import-not-found]
+from semble.index.index import _build  # type: ignore[import-not-found]
+from semble.types import ContentType  # type: ignore[import-not-found]
+
+SHOWN = 10
+# semble's order depends on how many chunks are asked for; with fifty it is at its best over whole trees.
+CHUNKS = 50
+MOST_CHUNKS = 800
+
+
+class NoVectors:
+    """Stands in for the model where it cannot be had: every text has the same empty vector."""
+
+    dim = 1
+
+    def encode(self, texts: list[str], **_: Any) -> Any:
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
+
+def has_model() -> bool:
+    try:
+        load_model()
+    except (OSError, ValueError) as error:  # of the network, or of what it brought: the report says so
+        print(f"semble's model cannot be loaded: {error!r}", file=sys.stderr)
+        return False
+    return True
+
+
+def indexed(folder: Path, model: bool) -> Any:
+    """By its documented way; without the model by the function below that, since there is no switch for it."""
+    return SembleIndex.from_path(folder) if model else _build(folder, NoVectors(), "none", (ContentType.CODE,), False)
+
+
+def ranked(index: Any, text: str, options: dict[str, float]) -> list[str]:
+    """Files by their best chunk; while they are fewer than ten, those of a deeper request come behind."""
+    chunks = CHUNKS
+    files: dict[str, None] = {}
+    while True:
+        results = index.search(text, top_k=chunks, **options)
+        files.update({result.chunk.file_path: None for result in results if result.chunk.file_path not in files})
+        if len(files) >= SHOWN or len(results) < chunks or chunks >= MOST_CHUNKS:
+            return list(files)
+        chunks *= 2
+
+
+def answer(job: dict[str, Any], model: bool) -> dict[str, Any]:
+    folder = Path(job["folder"]).resolve()
+    wall, processor = time.perf_counter(), time.process_time()
+    index = indexed(folder, model)
+    spent = {"wall_s": time.perf_counter() - wall, "processor_s": time.process_time() - processor}
+    # Weight 0 of the dense leg: semble drops candidates that have no score, so that words alone decide.
+    options = {} if model else {"alpha": 0.0}
+    index.search("what is kept from the first query on", top_k=SHOWN, **options)
+    walls, processors, files = [], [], []
+    for text in job["texts"]:
+        wall, processor = time.perf_counter(), time.process_time()
+        index.search(text, top_k=SHOWN, **options)
+        processors.append((time.process_time() - processor) * 1000)
+        walls.append((time.perf_counter() - wall) * 1000)
+        files.append(ranked(index, text, options))
+    paths = {chunk.file_path for chunk in index.chunks}
+    size = sum((folder / path).stat().st_size for path in paths)
+    counts = {"files": len(paths), "chunks": len(index.chunks), "megabytes": size / 1e6}
+    return {**spent, **counts, "ranked": files, "wall_ms": walls, "processor_ms": processors}
+
+
+def main() -> None:
+    answers, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no answer
+    model = has_model()
+    print(json.dumps({"version": version("semble"), "model": model}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line), model)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
