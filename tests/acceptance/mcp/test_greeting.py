@@ -44,7 +44,7 @@ def told(path: Path, sent: bytes) -> dict[Any, Any]:
 def greeted(sent: bytes) -> dict[Any, Any]:
     """What is answered before the library is there."""
     written: list[bytes] = []
-    assert greet(io.BytesIO(sent), written.append, listings(agent_tools())) is None
+    assert greet(io.BytesIO(sent), written.append, listings(agent_tools(), code=True)) is None
     return {answer["id"]: answer["result"] for answer in map(json.loads, written)}
 
 
