@@ -56,7 +56,7 @@ def _others(weights: Mapping[str, float]) -> dict[str, Fusion]:
     return {
         "dbsf": Fusion("dbsf", Options(weights)),
         "rrf(k=60)": Fusion("rrf", Options({"k": 60.0, **weights})),
-        "saturation": Fusion("saturation", Options(blend)),
+        "saturation": Fusion("saturation", Options({"half.lexical": 4.0, **blend})),
     }
 
 

@@ -20,8 +20,8 @@ METHODS = (
     "rsf(dense=0.7)",
     "dbsf",
     "tm2c2(lexical=2)",
-    "saturation",
-    "saturation(half=0.5, without=0, dense=1, lexical=3)",
+    "saturation(half.lexical=4, dense=0.75, lexical=0.25)",
+    "saturation(half.lexical=0.5, without=0, dense=1, lexical=3)",
 )
 LEGS = ("dense", "graph", "lexical")
 

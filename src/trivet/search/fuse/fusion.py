@@ -12,10 +12,7 @@ from trivet.search.fuse.methods import Method, Parameter, method_named, paramete
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """A method and its options: the method's own ones all spelled out, leg weights as given or as the method has them.
-
-    Never invalid.
-    """
+    """A method and its options: the method's own ones all spelled out, leg weights as given. Never invalid."""
 
     method: str
     options: Options = field(default_factory=Options)
@@ -23,7 +20,7 @@ class Fusion:
     def __post_init__(self) -> None:
         method = method_named(self.method)
         defaults = {name: parameter.default for name, parameter in method.parameters.items()}
-        options = _in_order(method, {**defaults, **method.weights, **self.options})
+        options = _in_order(method, {**defaults, **self.options})
         Call(self.method, (), options)  # refuses what could not be printed, such as an infinite weight
         for key, value in options.items():
             _check_option(method, key, value)
@@ -39,7 +36,7 @@ class Fusion:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights by leg; a leg that is not named has 1."""
+        """The weights given by leg; a leg that is not named has 1."""
         own = method_named(self.method).parameters
         return {key: float(value) for key, value in self.options.items() if key not in own and "." not in key}
 

@@ -13,8 +13,6 @@ from trivet.types import Contribution, Ranking
 
 # The constant of the paper that introduced reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 CLASSIC_K = 60.0
-# The leg whose scores `saturation` bends, and without whose evidence it trusts a memory less.
-WORDS = "lexical"
 
 Weighted = tuple[Ranking, float]
 Row = Sequence[Contribution]
@@ -65,8 +63,6 @@ class Method:
     name: str
     combine: Callable[[Options, Sequence[Weighted]], Combination]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    # What legs weigh that the fusion does not name; 1 if they are not here either.
-    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 def _is_k(value: Scalar) -> bool:
@@ -101,18 +97,22 @@ def _part(norm: str, ranking: Ranking, weight: float) -> Part:
 
 
 def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
-    """Words saturate, `s / (s + half)`; other legs count as they are, on 0..1; less without evidence by words."""
-    half, without = float(options["half"]), float(options["without"])
+    """A leg with a `half` saturates, `s / (s + half)`; the others count as they are, on 0..1.
+
+    A memory that no saturating leg returned counts `without` times as much: it has no such evidence.
+    """
+    halves = [float(options.get(f"half.{ranking.leg}", options["half"])) for ranking, _ in legs]
     parts = tuple(
-        _saturated(half, ranking, weight) if ranking.leg == WORDS else _part("unit", ranking, weight)
-        for ranking, weight in legs
+        _saturated(half, *weighted) if half else _part("unit", *weighted)
+        for half, weighted in zip(halves, legs, strict=True)
     )
-    place = next((at for at, part in enumerate(parts) if part.ranking.leg == WORDS), None)
-    if place is None:
-        return Combination(parts, bounded=True)  # no words at all tell nothing apart
+    places = [at for at, half in enumerate(halves) if half]
+    if not places:
+        return Combination(parts, bounded=True)  # where no such leg answered, nothing is told apart by it
+    without = float(options["without"])
 
     def score(rows: Sequence[Row]) -> list[float]:
-        factors = (without if row[place].rank is None else 1.0 for row in rows)
+        factors = (without if all(row[at].rank is None for at in places) else 1.0 for row in rows)
         return [factor * total for factor, total in zip(factors, weighted_sums(rows), strict=True)]
 
     return Combination(parts, bounded=True, score=score)
@@ -121,10 +121,6 @@ def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
 def _saturated(half: float, ranking: Ranking, weight: float) -> Part:
     above = [candidate.score - ranking.floor for candidate in ranking.candidates]
     return Part(ranking, weight, [score / (score + half) for score in above], 0.0)
-
-
-def _is_half(value: Scalar) -> bool:
-    return not isinstance(value, str) and value > 0
 
 
 def _is_share(value: Scalar) -> bool:
@@ -152,10 +148,9 @@ _methods: dict[str, Method] = {
             "saturation",
             _by_saturation,
             {
-                "half": Parameter(4.0, _is_half, expected="a number above 0"),
+                "half": Parameter(0.0, _is_k, expected="a number of 0 or more", per_leg=True),
                 "without": Parameter(0.72, _is_share, expected="a number from 0 to 1"),
             },
-            weights={"dense": 0.75, WORDS: 0.25},
         ),
     )
 }

@@ -24,7 +24,7 @@ from trivet.types import Contribution
         # b: 0.5, a: 0.112372, c and d: -1.112372, stretched
         ("convex(norm=zscore)", {"b": 1.0, "a": 0.759591, "d": 0.0, "c": 0.0}),
         # b: .75 * .9 + .25 * 6/10, d: .72 * .75 * .5, a: .25 * 10/14, c: .25 * 2/6
-        ("saturation", {"b": 0.825, "d": 0.27, "a": 0.178571, "c": 0.083333}),
+        ("saturation(half.lexical=4, dense=0.75, lexical=0.25)", {"b": 0.825, "d": 0.27, "a": 0.178571, "c": 0.083333}),
         ("convex(norm=dbsf)", {"b": 0.558926, "a": 1 / 3, "d": 0.316074, "c": 1 / 6}),
     ],
 )
@@ -42,9 +42,15 @@ def test_the_names_of_others(name: str, means: str) -> None:
 
 
 def test_saturation_where_no_leg_of_words_answered() -> None:
-    assert scores(fuse(parse_fusion("saturation"), [DENSE])) == {"b": 0.9, "d": 0.5}
+    assert scores(fuse(parse_fusion("saturation(half.lexical=4, dense=0.75, lexical=0.25)"), [DENSE])) == {
+        "b": 0.9,
+        "d": 0.5,
+    }
     unrelated = ranking("dense", -1.0, a=0.5, b=-0.5)
-    assert scores(fuse(parse_fusion("saturation(dense=1, lexical=0)"), [LEXICAL, unrelated])) == {"a": 0.5, "b": 0.0}
+    assert scores(fuse(parse_fusion("saturation(half.lexical=4, dense=1, lexical=0)"), [LEXICAL, unrelated])) == {
+        "a": 0.5,
+        "b": 0.0,
+    }
 
 
 def test_contributions_of_rrf() -> None:

@@ -53,8 +53,8 @@ def test_round_trip(fusion: Fusion) -> None:
         ("rsf()", "rsf"),
         ("dbsf", "dbsf"),
         ("tm2c2(dense=0.8)", "tm2c2(dense=0.8)"),
-        ("saturation", "saturation(half=4, without=0.72, dense=0.75, lexical=0.25)"),
-        ("saturation(lexical=1)", "saturation(half=4, without=0.72, dense=0.75, lexical=1)"),
+        ("saturation", "saturation(half=0, without=0.72)"),
+        ("saturation(lexical=1, half.lexical=4)", "saturation(half=0, without=0.72, half.lexical=4, lexical=1)"),
     ],
 )
 def test_equal_fusions_print_alike(written: str, printed: str) -> None:
@@ -72,7 +72,7 @@ def test_equal_fusions_print_alike(written: str, printed: str) -> None:
         ("convex(norm.dense=max)", "norm.dense must be one of minmax, tmm, zscore, dbsf, spread, raw"),
         ("rrf(norm=minmax)", "rrf knows k, k.<leg>, <leg>"),
         ("rsf(norm=minmax)", "rsf has no option 'norm'"),
-        ("saturation(half=0)", "half must be a number above 0"),
+        ("saturation(half=-1)", "half must be a number of 0 or more"),
         ("saturation(without=2)", "without must be a number from 0 to 1"),
         ("rrf(60)", "rrf takes named options only, not '60'"),
         ("rrf(k=-1)", "a number of 0 or more"),

@@ -46,7 +46,10 @@ def test_a_silent_leg_does_not_make_the_weights_wrong() -> None:
 @pytest.mark.parametrize("text", METHODS)
 def test_one_memory_in_one_leg(text: str) -> None:
     (only,) = fuse(parse_fusion(text), [ranking("lexical", 0.0, a=3.0)])
-    by_saturation = {"saturation": 3 / 7, "saturation(half=0.5, without=0, dense=1, lexical=3)": 3 / 3.5}
+    by_saturation = {
+        "saturation(half.lexical=4, dense=0.75, lexical=0.25)": 3 / 7,
+        "saturation(half.lexical=0.5, without=0, dense=1, lexical=3)": 3 / 3.5,
+    }
     assert only.score == by_saturation.get(text, 0.5 if "dbsf" in text else 1.0)
 
 
