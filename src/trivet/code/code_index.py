@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -26,7 +27,9 @@ from trivet.code.search.related import related
 from trivet.code.search.view import View
 from trivet.code.tree import Listing, Root, find_root, index_path, list_tree, watch
 from trivet.code.types import CodeAnswer, CodeFilters, CodeHit, CodeStatus, LeftOut
-from trivet.errors import InvalidInput, StoreError
+from trivet.errors import Damaged, InvalidInput, StoreError
+
+logger = logging.getLogger("trivet.code")
 
 MOST_HITS = 1_000
 # Longer queries are cut: the words of a pasted log repeat themselves.
@@ -87,19 +90,29 @@ class CodeIndex:
         `only`: the paths to look at, from the top of the tree, where a watch knows them; the others stay as they were.
         """
         with self._lock:
-            began, before = time.time(), self._known()
-            listing = self._listed(before, only)
-            files = self._keyed(listing)
-            # What is not new since the last look and was parsed then need not be looked up.
-            new = [one for one in files if one.key not in self._parsed] if only else files
-            parsed = parse_missing(self._file, self.root, new, began, self._encoder, progress)
-            if parsed or self._view is None or before is None or listing.tree != before.tree:
-                self._show(listing, files)
-            if not only:
-                self._keep(listing, files, began)
-            self._parsed = frozenset(one.key for one in files if one.file.path not in self._unread)
-            self._listing, self._looked, self._indexed = listing, began, parsed
-            return self.status()
+            try:
+                return self._refreshed(progress, only)
+            except Damaged as error:
+                logger.warning("%s It is made anew now.", error)
+                self._file.begin_anew()
+                self._listing = self._kept = self._view = None
+                self._parsed = frozenset()
+                return self._refreshed(progress, ())
+
+    def _refreshed(self, progress: Progress | None, only: Collection[str]) -> CodeStatus:
+        began, before = time.time(), self._known()
+        listing = self._listed(before, only)
+        files = self._keyed(listing)
+        # What is not new since the last look and was parsed then need not be looked up.
+        new = [one for one in files if one.key not in self._parsed] if only else files
+        parsed = parse_missing(self._file, self.root, new, began, self._encoder, progress)
+        if parsed or self._view is None or before is None or listing.tree != before.tree:
+            self._show(listing, files)
+        if not only:
+            self._keep(listing, files, began)
+        self._parsed = frozenset(one.key for one in files if one.file.path not in self._unread)
+        self._listing, self._looked, self._indexed = listing, began, parsed
+        return self.status()
 
     def follow(self, stop: threading.Event | None = None) -> Iterator[CodeStatus]:
         """Keeps up with the tree: a status when the watch has begun, and one after each change that was indexed."""

@@ -19,7 +19,7 @@ import msgspec
 
 from trivet.code.index.facts import ANALYSER_VERSION, FileFacts
 from trivet.code.types import LeftOut
-from trivet.errors import StoreError
+from trivet.errors import Damaged, StoreError
 from trivet.private_folder import private_folder
 
 logger = logging.getLogger("trivet.code")
@@ -58,6 +58,12 @@ class IndexFile:
 
     def close(self) -> None:
         self._connection.close()
+
+    def begin_anew(self) -> None:
+        """Throws the file away, as when it is damaged: all of it can be made again."""
+        self._connection.close()
+        _put_aside(self.file)
+        self._connection = _opened(self.file)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -164,7 +170,7 @@ def _put_aside(file: Path) -> None:
 def _explained(file: Path) -> Iterator[None]:
     try:
         yield
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"The code index {file} failed ({error}). Is the disk full, or the file read-only?") from error
     except (sqlite3.Error, zlib.error, msgspec.MsgspecError) as error:
-        raise StoreError(
-            f"The code index {file} failed ({error}). If the disk is not full, delete the file: it is made anew."
-        ) from error
+        raise Damaged(f"The code index {file} is damaged ({error}). Delete the file: it is made anew.") from error
