@@ -93,7 +93,7 @@ class CodeIndex:
             try:
                 return self._refreshed(progress, only)
             except Damaged as error:
-                logger.warning("%s It is made anew now.", error)
+                logger.warning("The code index %s is damaged (%s): it is made anew.", self.file, error.__cause__)
                 self._file.begin_anew()
                 self._listing = self._kept = self._view = None
                 self._parsed = frozenset()
