@@ -1,6 +1,6 @@
 """The encoder of code: a table of word vectors made for code. A chunk's vector is the weighted sum of its words'.
 
-It costs a thousandth of a transformer's time, so that vectors are there as soon as words are: docs/decisions/0035.
+A chunk takes a tenth of a millisecond, a transformer ten and more, so vectors are there with the words: decision 0035.
 """
 
 from __future__ import annotations
