@@ -133,13 +133,14 @@ def _symbol_hit(segment: Segment, row: int, path: str, containers: Sequence[str]
     own, container = symbols.name.at(row), symbols.container.at(row)
     exact, inside = own == name, not containers or as_spoken(container).endswith(as_spoken("".join(containers)))
     role = Role(int(segment.role[int(segment.file[int(symbols.chunk[row])])]))
-    score = 0.4 * inside + 0.3 * exact + 0.3 * (role is Role.CODE)
+    kind = KINDS[symbols.kind[row]]
+    score = (0.4 * inside + 0.3 * exact + 0.3 * (role is Role.CODE)) * (0.5 if kind == "export" else 1)
     return CodeHit(
         path=path,
         start=int(symbols.start[row]),
         end=int(symbols.end[row]),
         symbol=_qualified(segment, row),
-        kind=KINDS[symbols.kind[row]],
+        kind=kind,
         score=round(score, 2),
         why={"name": "exact" if exact else "spoken", "role": role.name.lower()},
         signature=symbols.signature.at(row),

@@ -7,8 +7,20 @@ from typing import Literal
 
 import msgspec
 
+# `export`: a name that a file passes on and another defines, as `pub use` and `export ... from` do.
 Kind = Literal[
-    "function", "method", "class", "interface", "enum", "type", "variable", "macro", "module", "section", "text"
+    "function",
+    "method",
+    "class",
+    "interface",
+    "enum",
+    "type",
+    "variable",
+    "macro",
+    "module",
+    "export",
+    "section",
+    "text",
 ]
 
 

@@ -85,3 +85,12 @@ def test_a_query_that_names_a_definition_is_shown_it(folder: Path) -> None:
         [hit, *_] = index.search("one6", limit=1, budget=20).hits
         assert (hit.symbol, hit.snippet_start) == ("one6", 19)
         assert hit.snippet.splitlines()[0] == "def one6() -> int:"
+
+
+def test_where_a_name_is_passed_on_comes_after_where_it_is_defined(folder: Path) -> None:
+    (folder / "__init__.py").write_text("from .lib.b import beta as beta\n")
+    with CodeIndex.open(folder) as index:
+        assert [(hit.path, hit.kind) for hit in index.symbol("beta").hits] == [
+            ("lib/b.py", "function"),
+            ("__init__.py", "export"),
+        ]

@@ -14,7 +14,7 @@ from trivet.code.index.terms import hashes_of, words_of
 from trivet.code.types import Chunk, Definition, Kind, ParsedFile
 
 # Goes up when chunks, definitions or terms come out differently: files are then read anew.
-ANALYSER_VERSION = 1
+ANALYSER_VERSION = 2
 MOST_COUNTED = 255
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

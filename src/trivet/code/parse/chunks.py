@@ -19,6 +19,7 @@ TINY = 120  # what is smaller than this says nothing alone: a closing brace, the
 HEADING_CHARACTERS = 400
 HEADING_DEPTH = 4
 
+_MERE_NAMES = ("variable", "export")
 _FILE = -1  # the owner of what is in no region
 # A line that begins so goes on with the statement before it.
 _CONTINUES = (
@@ -177,9 +178,9 @@ def _chunks(
 
 
 def _subject(begun: range, owner: int, regions: Sequence[Region]) -> int:
-    """The region that a chunk is about: the first that begins in it and is more than a variable, or the one around."""
+    """The region that a chunk is about: the first that begins in it and is more than a name, or the one around."""
     for index in begun:
-        if regions[index].kind != "variable":
+        if regions[index].kind not in _MERE_NAMES:
             return index
     if owner != _FILE or not begun:
         return owner

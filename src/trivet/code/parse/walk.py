@@ -72,7 +72,15 @@ def find_definitions(root: Node, source: bytes, grammar: Grammar) -> list[Region
         else:
             stack.extend(reversed(deeper))
     found.sort(key=lambda one: (one.start, -one.end))
-    return found
+    return _without_own_exports(found)
+
+
+def _without_own_exports(found: list[Region]) -> list[Region]:
+    """A list of what a file offers, such as `__all__`, says nothing new of what the file defines itself."""
+    defined = {one.definition.name for one in found if one.definition is not None and one.kind != "export"}
+    return [
+        one for one in found if one.kind != "export" or one.definition is None or one.definition.name not in defined
+    ]
 
 
 def _walk(frame: _Frame, source: bytes, grammar: Grammar, found: list[Region]) -> list[_Frame] | None:
@@ -122,7 +130,7 @@ def _take(match: Match, frame: _Frame, source: bytes, grammar: Grammar, found: l
             found.append(_found(match, "class", container, frame, source, grammar))
         member = bool(match.owner) or frame.member
         return _Frame(iter(match.inside.named_children), container, member=member, local=frame.local)
-    if match.kind == "variable" and _is_minor(match, frame):
+    if (match.kind == "variable" and _is_minor(match, frame)) or (match.kind == "export" and frame.local):
         return None
     kind: Kind = "method" if match.kind == "function" and (frame.member or match.owner) else match.kind
     region = _found(match, kind, container, frame, source, grammar)

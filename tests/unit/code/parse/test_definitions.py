@@ -107,3 +107,23 @@ def test_what_a_broken_function_swallowed_is_found() -> None:
 def test_errors_do_not_hide_what_is_around_them() -> None:
     source = "def first():\n    pass\n\n??? !!! (((\n\ndef second():\n    pass\n"
     assert {"first", "second"} <= {found.name for found in defined("a.py", source)}
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "exported"),
+    [
+        ("mod.rs", "pub use inner::{Body, list as Many, deep::{Far}};\npub use other::*;\nuse quiet::Hidden;\n",
+         ["Body", "Many", "Far"]),
+        ("index.ts", "export { make, Kind as Sort } from './inner'\nexport * from './rest'\nexport { own }\n",
+         ["make", "Sort"]),
+        ("__init__.py", "from .inner import Body as Body, other as known\nfrom .more import quiet\n", ["Body"]),
+        ("__init__.py", "from .inner import Body, own\n__all__ = ['Body', \"Own\", 'a b']\nclass Own: pass\n", ["Body"]),
+    ],
+)  # fmt: skip
+def test_names_that_a_file_passes_on(path: str, source: str, exported: list[str]) -> None:
+    assert [one.name for one in defined(path, source) if one.kind == "export"] == exported
+
+
+def test_what_a_function_uses_is_not_passed_on() -> None:
+    inner = "fn long() {\n    pub use a::Inner;\n" + "    work();\n" * 200 + "}\n"
+    assert [one.name for one in defined("a.rs", inner)] == ["long"]

@@ -54,6 +54,13 @@ def test_a_qualified_name_finds_the_one_in_its_container(view: View, query: str,
     assert found(view, query)[0] == f"src/store/{path}.py"
 
 
+def test_a_name_that_is_written_so_comes_before_one_that_only_sounds_so() -> None:
+    users = {f"src/{name}.rs": parsed(("from_request", "fn from_request(request)")) for name in ("form", "json")}
+    definition = {"src/z.rs": parsed(("FromRequest", "trait"))}
+    assert found(view_of(tree(users | definition)), "FromRequest")[0] == "src/z.rs"
+    assert found(view_of(tree(users | definition)), "from_request")[-1] == "src/z.rs"
+
+
 def test_tests_come_after_code_unless_they_are_asked_for(view: View) -> None:
     assert found(view, "seconds to wait from the header")[0] == "src/http/retry.py"
     assert found(view, "tests of the seconds to wait from the header")[0] == "tests/test_retry.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trivet.code.parse.syntax import Grammar, Match, Node, child_at, inside, match, named, text
+from trivet.code.parse.syntax import Grammar, Match, Node, child_at, first, inside, match, named, text
 
 _FUNCTIONS = frozenset({"function_expression", "arrow_function", "generator_function", "function"})
 _CLASSES = frozenset({"class", "class_expression"})
@@ -187,6 +187,15 @@ def _default_name(node: Node, source: bytes) -> Sequence[Match]:
     return () if name is None else (match("function", node, name, source),)
 
 
+def _passed_on(node: Node, source: bytes) -> Sequence[Match]:
+    """`export { name, other as known } from './inner'`. What a file lists that it defines itself is known already."""
+    listed = first(node, "export_clause")
+    if listed is None or node.child_by_field_name("source") is None:
+        return ()
+    names = (one.child_by_field_name("alias") or one.child_by_field_name("name") for one in listed.named_children)
+    return tuple(Match(name=text(name, source), kind="export", node=node) for name in names if name is not None)
+
+
 _NAMESPACE = named("module", opens=True)
 
 JAVASCRIPT = Grammar(
@@ -213,6 +222,7 @@ JAVASCRIPT = Grammar(
         "function_expression": _default_name,
         "object": _export,
         "call_expression": _export,
+        "export_statement": _passed_on,
     },
     through=frozenset(
         "class_body interface_body object_type statement_block if_statement else_clause try_statement "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from trivet.code.parse.comments import READ_BYTES, squeeze
-from trivet.code.parse.syntax import Grammar, Match, Node, child_at, match, named
+from trivet.code.parse.syntax import Grammar, Match, Node, child_at, match, named, text
 
 _LONG_QUOTES = ('"""', "'''")
 
@@ -17,10 +17,31 @@ def _assignment(node: Node, source: bytes) -> Sequence[Match]:
     return (match("variable", node, target, source),)
 
 
+def _imported(node: Node, source: bytes) -> Sequence[Match]:
+    """`from .inner import name as name`, by which a package says that it passes a name on."""
+    aliases = [one for one in node.children_by_field_name("name") if one.type == "aliased_import"]
+    pairs = [(one.child_by_field_name("name"), one.child_by_field_name("alias")) for one in aliases]
+    same = (name for name, alias in pairs if name and alias and text(name, source) == text(alias, source))
+    return tuple(Match(name=text(name, source), kind="export", node=node) for name in same)
+
+
+def _listed(value: Node | None, node: Node, source: bytes) -> Iterator[Match]:
+    """The names of `__all__ = ["name", ...]`."""
+    for one in value.named_children if value is not None and value.type in ("list", "tuple") else ():
+        name = text(one, source).strip("'\"") if one.type == "string" else ""
+        if name.isidentifier():
+            yield Match(name=name, kind="export", node=node)
+
+
 def _statement(node: Node, source: bytes) -> Sequence[Match]:
     """`NAME = value` at the top of a module."""
     inner = child_at(node, 0)
-    return _assignment(inner, source) if inner is not None and inner.type == "assignment" else ()
+    if inner is None or inner.type != "assignment":
+        return ()
+    found = _assignment(inner, source)
+    if found and found[0].name == "__all__":
+        return (*found, *_listed(inner.child_by_field_name("right"), node, source))
+    return found
 
 
 def _alias(node: Node, source: bytes) -> Sequence[Match]:
@@ -51,6 +72,7 @@ PYTHON = Grammar(
         "class_definition": named("class", opens=True),
         "expression_statement": _statement,
         "type_alias_statement": _alias,
+        "import_from_statement": _imported,
     },
     through=frozenset(
         "block if_statement elif_clause else_clause try_statement except_clause except_group_clause finally_clause "

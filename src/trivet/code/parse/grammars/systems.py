@@ -226,6 +226,26 @@ def _rust_macro_call(node: Node, source: bytes) -> Sequence[Match]:
     return tuple(Match(name=name, kind=_RUST_ITEM_KINDS[word], node=node) for word, name in items)
 
 
+def _rust_use(node: Node, source: bytes) -> Sequence[Match]:
+    """`pub use inner::{Name, other as Known};` passes names on."""
+    passed = node.child_by_field_name("argument")
+    if passed is None or first(node, "visibility_modifier") is None:
+        return ()
+    return tuple(Match(name=name, kind="export", node=node) for name in _used_names(passed, source))
+
+
+def _used_names(passed: Node, source: bytes) -> Iterator[str]:
+    waiting = [passed]
+    while waiting:
+        one = waiting.pop()
+        if one.type in ("use_list", "scoped_use_list"):
+            listed = one if one.type == "use_list" else one.child_by_field_name("list")
+            waiting.extend(reversed(listed.named_children if listed is not None else ()))
+        elif one.type in ("identifier", "scoped_identifier", "use_as_clause"):
+            name = one.child_by_field_name("alias") or one.child_by_field_name("name") or one
+            yield text(name, source)
+
+
 _MACRO_BYTES = 4000
 _RUST_ITEM = re.compile(rb"^[ \t]{0,40}(?:pub(?:\(\w+\))? )?(struct|enum|trait|type) (\w+)", re.MULTILINE)
 _RUST_ITEM_KINDS: dict[bytes, Kind] = {b"struct": "class", b"enum": "enum", b"trait": "interface", b"type": "type"}
@@ -247,6 +267,7 @@ RUST = Grammar(
         "macro_definition": named("macro"),
         "impl_item": _implementation,
         "macro_invocation": _rust_macro_call,
+        "use_declaration": _rust_use,
     },
     through=frozenset({"declaration_list", "foreign_mod_item", "block"}),
     comments=_COMMENTS,
