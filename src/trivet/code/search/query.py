@@ -67,17 +67,28 @@ def read_query(text: str) -> Query:
         names=_names(text),
         files=_files(text),
         modules=tuple(dict.fromkeys(path for token in _dotted.findall(text) for path in _module_paths(token))),
-        wanted=frozenset(role for role, asks in _asking.items() if asks.search(text)),
+        wanted=frozenset(
+            role for role, asks in _asking.items() if asks.search(_title(text) if _is_issue(words) else text)
+        ),
         alone=len(_qualified.findall(text)) == 1,
         length=min(max(len(words) - SHORT_QUERY, 0) / (LONG_QUERY - SHORT_QUERY), 1.0),
     )
 
 
+def _is_issue(words: list[str]) -> bool:
+    """Whether it is a pasted text, which speaks of tests, examples and documentation without asking for them."""
+    return len(words) > LONG_QUERY
+
+
+def _title(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
 def _weighed(text: str, words: list[str]) -> dict[int, int]:
     """How often the query says each term."""
     counts = all_hashes(words)
-    if len(words) > LONG_QUERY:
-        for term, count in all_hashes(words_of(text.strip().partition("\n")[0])).items():
+    if _is_issue(words):
+        for term, count in all_hashes(words_of(_title(text))).items():
             counts[term] += IN_TITLE * count
     return counts
 

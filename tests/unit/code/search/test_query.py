@@ -10,6 +10,14 @@ def test_a_question_may_ask_for_tests_or_documentation() -> None:
     assert read_query("the latest parser").wanted == frozenset()
 
 
+def test_a_pasted_issue_asks_for_tests_only_in_its_title() -> None:
+    body = (
+        "\n\nI ran the tests as the documentation says, with this example. " + "It fails with a long traceback. " * 10
+    )
+    assert read_query("Parser drops rows" + body).wanted == frozenset()
+    assert read_query("Tests of the parser drop rows" + body).wanted == {Role.TEST}
+
+
 def test_what_looks_like_a_name_is_surer_than_a_word() -> None:
     names = {name.spoken: name.sure for name in read_query("where does parse_config read `limit`").names}
 
