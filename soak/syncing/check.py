@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, fields_of
+from trivet.store.sync_records import Bundle, changes_between, fields_of
 from trivet.sync.check import check_item
-from trivet.sync.core import in_scopes, mark, says_the_same
+from trivet.sync.core import edits_of, in_scopes, mark, says_the_same
 from trivet.sync.messages import Acks, Answer, Op, Page
 
 if TYPE_CHECKING:
@@ -271,25 +271,33 @@ def check_redacted(world: Team) -> None:
 
 def known_words(world: Team) -> set[str]:
     """The words that a machine can still bring: the server's, an owner's, an author's own, and what waits."""
-    found = [words_on_server(world)]
-    for laptop in world.laptops:
-        user = laptop.user
-        own = "m.owner = 'local'"
-        for table in ("revision", "branch"):
-            found += [
-                row[0]
-                for row in laptop.rows(
-                    f"SELECT r.snapshot FROM {table} AS r JOIN memory AS m ON m.key = r.memory"
-                    f" WHERE {own} OR r.author IN ('{user}', 'local') OR r.rev IS NULL"
-                )
-            ]
-        found += [row[0] for row in laptop.rows("SELECT body FROM parked")]
-        for (carried,) in laptop.rows("SELECT bundle FROM carried"):
-            bundle = msgspec.json.decode(carried, type=Bundle)
-            revs = [rev for rev in bundle.revs.values() if user in (bundle.owner, rev.author)]
-            found.append(msgspec.json.encode(revs).decode())
+    found = [words_on_server(world), *(text for laptop in world.laptops for text in _brought_by(laptop))]
     text = "\n".join(found)
     return {word for word in world.words if word in text}
+
+
+def _brought_by(laptop: LaptopMachine) -> Iterator[str]:
+    """Another's words that an author's edit merely followed on are not the author's to bring."""
+    mine = f"(m.owner = 'local' OR r.author IN ('{laptop.user}', 'local') OR r.rev IS NULL)"
+    joined = "AS r JOIN memory AS m ON m.key = r.memory"
+    before: dict[int, dict[str, Any]] = {}
+    for key, own, is_mine, snapshot in laptop.rows(
+        f"SELECT r.memory, m.owner = 'local', {mine}, r.snapshot FROM revision {joined} ORDER BY r.memory, r.revision"
+    ):
+        said = fields_of(json.loads(snapshot))
+        if is_mine:
+            yield json.dumps(said if own else changes_between(before.get(key, {}), said))
+        before[key] = said
+    yield from (row[0] for row in laptop.rows(f"SELECT r.snapshot FROM branch {joined} WHERE {mine}"))
+    yield from (row[0] for row in laptop.rows("SELECT body FROM parked"))
+    for (carried,) in laptop.rows("SELECT bundle FROM carried"):
+        bundle = msgspec.json.decode(carried, type=Bundle)
+        whole = bundle.owner == laptop.user
+        yield json.dumps(
+            [rev.fields for rev in bundle.revs.values()]
+            if whole
+            else [said for _, said in edits_of(bundle, laptop.user)]
+        )
 
 
 def check_recall_and_doctor(world: Team) -> None:
