@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from support.waiting import heard
@@ -162,9 +164,25 @@ def write_and_recall(path: str, name: str, count: int, tell: Connection) -> None
 
 
 def memories(path: Path, count: int) -> list[str]:
-    with open_store(str(path)) as trivet:
-        stored = trivet.remember_many({"content": words("m", number)} for number in range(count))
-    return [one.id for one in stored]
+    return copied(path, tuple(words("m", number) for number in range(count)))
+
+
+def copied(path: Path, texts: tuple[str, ...]) -> list[str]:
+    """A store of these memories at the path, and their ids. It is made once and copied: many tests begin with it."""
+    content, ids = _made(texts)
+    path.touch(0o600)  # as a store is made: for its owner alone
+    path.write_bytes(content)
+    return list(ids)
+
+
+@cache
+def _made(texts: tuple[str, ...]) -> tuple[bytes, tuple[str, ...]]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "memory.db"
+        with open_store(str(path)) as trivet:
+            stored = trivet.remember_many({"content": text} for text in texts)
+        assert [file.name for file in path.parent.iterdir()] == [path.name], "a store that is closed is one file"
+        return path.read_bytes(), tuple(one.id for one in stored)
 
 
 def received(connection: Connection) -> list[Any]:

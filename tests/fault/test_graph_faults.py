@@ -18,7 +18,7 @@ from trivet.graph.extract import extract
 from trivet.memory.background.extraction import Extraction
 from trivet.store.sqlite import SqliteStore
 
-from .acts import open_store
+from .acts import copied, open_store
 from .conftest import Start
 from .test_killed_work import kill, problems
 
@@ -32,8 +32,7 @@ def said(number: int) -> str:
 
 
 def memories(path: Path, count: int) -> list[str]:
-    with open_store(str(path)) as trivet:
-        return [one.id for one in trivet.remember_many({"content": said(number)} for number in range(count))]
+    return copied(path, tuple(map(said, range(count))))
 
 
 def read(path: str, tell: Connection) -> None:
@@ -112,7 +111,7 @@ def finish(path: Path, ids: list[str]) -> None:
 
 @pytest.mark.parametrize("mentions", [0, 1, 500, 801, 1_600])
 def test_killed_between_two_mentions(start: Start, path: Path, mentions: int) -> None:
-    ids = memories(path, 450)
+    ids = memories(path, 600)
     process, pipe = start(read_until_killed, str(path), mentions)
     assert heard(pipe) == "reading"
     ended(process)

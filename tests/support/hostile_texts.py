@@ -11,8 +11,8 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from itertools import product
-from re import _constants as codes
-from re import _parser as parser
+from re import _constants as codes  # type: ignore[attr-defined]  # typeshed does not know it
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import msgspec

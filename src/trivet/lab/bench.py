@@ -20,7 +20,7 @@ from trivet.lab.lengths import words_in
 from trivet.lab.whole_answers import asked, demand_whole, measuring, patient
 from trivet.memory.answer.decision import Decision
 from trivet.memory.engine import Engine, open_engine
-from trivet.memory.recall import Retrieve, Stopwatch, decide
+from trivet.memory.recall import Retrieve, Stopwatch, decide, rank
 from trivet.models.embed.registry import load
 from trivet.settings import Settings, cache_folder
 from trivet.trivet import Trivet
@@ -60,19 +60,23 @@ class Bench:
         *,
         engine: Engine | None = None,
         retrieve: Retrieve | None = None,
+        judge: bool = True,
         **options: Any,
     ) -> Decision:
         """What a recall would decide, with every leg that it needs; one that does not answer is an error.
 
         The watch times the legs, which may be kept ones, apart from all that follows. `engine` and `retrieve` are
-        those of a caller who adds rankings of another system.
+        those of a caller who adds rankings of another system. Who measures the order alone need not have it judged how
+        likely the hits are to be relevant: of a hundred, that takes as long as most of the rest.
         """
         # Rankings are measured whole: what an answer leaves out as noise is measured by the lab's delivery.
         whole = {"relevance_at_least": 0.0, "limit": limit}
         request = check(Recall, {"query": query.text, "scope": query.scope, "recipe": recipe, **whole, **options})
         with self.at_the_time_of(query), asked(query.id):
             chosen = engine or self.trivet.engine
-            decision = decide(chosen, request, watch or Stopwatch(), retrieve or self.legs.retrieve)
+            decision = (decide if judge else rank)(
+                chosen, request, watch or Stopwatch(), retrieve or self.legs.retrieve
+            )
             demand_whole(decision)
             return decision
 
@@ -83,7 +87,7 @@ class Bench:
 
     def ranked(self, query: Query, recipe: str, limit: int = DEPTH, **options: Any) -> list[tuple[str, float]]:
         """The documents found, best first, under the dataset's own ids."""
-        hits = self.ask(query, recipe, limit, **options).hits
+        hits = self.ask(query, recipe, limit, judge=False, **options).hits
         return [(self._names[hit.memory.id], hit.score) for hit in hits]
 
     def name_of(self, id: str) -> str:

@@ -106,7 +106,7 @@ def deliver(bench: Bench, surfaces: Sequence[Surface] = SURFACES, progress: Prog
     with asked("(at a session's start)"):
         at_session_start = _start(bench) if "start" in surfaces else Given(documents=())
     for query in bench.dataset.queries:
-        found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default").hits]
+        found = [bench.name_of(hit.memory.id) for hit in bench.ask(query, "default", judge=False).hits]
         with bench.at_the_time_of(query), asked(query.id):
             for surface in surfaces:
                 given = at_session_start if surface == "start" else ASKED[surface](bench, query)

@@ -257,7 +257,9 @@ class Asking:
             own = self._bench.legs.retrieve(engine, question, filter, how)
             return msgspec.structs.replace(own, rankings=[*own.rankings, *rankings]) if rankings else own
 
-        decision = self._bench.ask(query, recipe, self._depth, engine=self._engine, retrieve=retrieve, collapse=False)
+        decision = self._bench.ask(
+            query, recipe, self._depth, engine=self._engine, retrieve=retrieve, judge=False, collapse=False
+        )
         return _falling([(self._bench.name_of(hit.memory.id), hit.score) for hit in decision.hits])
 
 

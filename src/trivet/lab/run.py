@@ -59,7 +59,7 @@ def run_arm(
     times: dict[str, list[float]] = {}
     for query in bench.dataset.queries:
         watch = Stopwatch()
-        decision = bench.ask(query, recipe, depth, watch, **options)
+        decision = bench.ask(query, recipe, depth, watch, judge=False, **options)
         after_legs = sum(took for stage, took in watch.stages_ms.items() if stage != "legs")
         times.setdefault("decide", []).append(after_legs)
         run[query.id] = _strictly_falling(bench, decision)

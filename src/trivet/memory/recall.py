@@ -95,6 +95,16 @@ def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple
 
 def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
     """Everything but the showing: which memories answer the request, in what order, and why the others do not."""
+    decision = rank(engine, request, watch, retrieve)
+    with watch.stage("judge"):
+        return judged(engine, decision, _relevance_demanded(engine, request))
+
+
+def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
+    """The candidates in their order, before it is judged how likely each is to be relevant.
+
+    That takes as long as all the rest where a hundred are wanted, and whoever keeps every candidate may not need it.
+    """
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
@@ -132,18 +142,16 @@ def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve
             candidates, dropped = choose(store, scored, request, filter)
         ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
-    with watch.stage("judge"):
-        decision = Decision(
-            filter=filter,
-            question=question,
-            recipe=recipe,
-            retrieved=retrieved,
-            pool=pool,
-            hits=hits,
-            dropped=dropped,
-            time=asked,
-        )
-        return judged(engine, decision, _relevance_demanded(engine, request))
+    return Decision(
+        filter=filter,
+        question=question,
+        recipe=recipe,
+        retrieved=retrieved,
+        pool=pool,
+        hits=hits,
+        dropped=dropped,
+        time=asked,
+    )
 
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:

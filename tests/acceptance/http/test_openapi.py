@@ -165,7 +165,7 @@ def test_whatever_is_sent_the_answer_is_as_described(
     run()
 
 
-@schemathesis.serializer("application/x-ndjson")
+@schemathesis.serializer("application/x-ndjson")  # type: ignore[untyped-decorator]
 def _as_lines(context: Any, value: Any) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else json.dumps(value).encode()
 

@@ -18,7 +18,7 @@ from trivet.lab.tune.probes import Probe
 from trivet.lab.tune.rules import LITERAL
 from trivet.lab.whole_answers import asked, demand_whole
 from trivet.memory.engine import Engine
-from trivet.memory.recall import Stopwatch, decide
+from trivet.memory.recall import Stopwatch, rank
 from trivet.models.rerank.spec import AUTO
 from trivet.search.fuse import Fusion, parse_fusion
 from trivet.search.recipe import Recipe, parse_recipe
@@ -71,7 +71,7 @@ class Scores:
         how = {"limit": DEPTH, "collapse": False, "relevance_at_least": 0.0, "rerank": rerank}
         request = check(Recall, {"query": probe.query, "recipe": recipe, **how})
         with asked(probe.id):
-            decision = decide(self._engine, request, Stopwatch(), self._legs.retrieve)
+            decision = rank(self._engine, request, Stopwatch(), self._legs.retrieve)
             demand_whole(decision)
         return [hit.memory.id for hit in decision.hits]
 

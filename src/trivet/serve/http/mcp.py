@@ -2,17 +2,22 @@
 
 Stateless: a session would tie an agent to one process, and the tools need none. Answers are JSON, so there is no
 stream to open by GET and nothing to end by DELETE.
+
+The protocol's library takes over a second to load, so it is loaded when an agent first asks: many servers are asked by
+the client and the page alone, and none should come up later for it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,8 +25,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from trivet.serve.http.endpoint import Address, ServerContext
 from trivet.serve.http.parse_request import read_body
 from trivet.serve.mcp.greeting import REVEAL_VARIABLE
-from trivet.serve.mcp.server import build_server
 from trivet.trivet import Trivet
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
 T = TypeVar("T")
@@ -47,17 +54,17 @@ class Acting:
 
 class McpEndpoint:
     def __init__(self, context: ServerContext) -> None:
+        self._context = context
         self._settings = context.settings
-        reveal = os.environ.get(REVEAL_VARIABLE) == "1"
-        server = build_server(Acting(context), reveal, context.settings.categories)
-        self._sessions = StreamableHTTPSessionManager(
-            server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
-        )
+        self._loading = asyncio.Lock()
+        self._library: ASGIApp | None = None
+        self._tasks: TaskGroup | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self._sessions.run():
+        async with anyio.create_task_group() as self._tasks:
             yield
+            self._tasks.cancel_scope.cancel()
 
     def address(self) -> Address:
         return Address(PATH, {"POST": self._handle})
@@ -65,8 +72,36 @@ class McpEndpoint:
     async def _handle(self, request: Request) -> Response:
         """Reads the body first, within the limits of any request: the library would wait for it without end."""
         body = await read_body(request, self._settings.server_request_bytes, self._settings.server_request_seconds)
+        library = await self._loaded()
         _request.set(request)
-        return _Handed(self._sessions.handle_request, body)
+        return _Handed(library, body)
+
+    async def _loaded(self) -> ASGIApp:
+        """The library, which the first request loads; those that come meanwhile wait for it."""
+        async with self._loading:
+            if self._library is None:
+                assert self._tasks is not None, "requests come only while the server runs"
+                self._library = await self._tasks.start(self._run_library)
+            return self._library
+
+    async def _run_library(self, *, task_status: TaskStatus[ASGIApp]) -> None:
+        """In a task of its own, which lives as long as the server: what the library starts ends with it."""
+        sessions = await anyio.to_thread.run_sync(_load, self._context)
+        async with sessions.run():
+            task_status.started(sessions.handle_request)
+            await anyio.sleep_forever()
+
+
+def _load(context: ServerContext) -> StreamableHTTPSessionManager:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from trivet.serve.mcp.server import build_server
+
+    reveal = os.environ.get(REVEAL_VARIABLE) == "1"
+    server = build_server(Acting(context), reveal, context.settings.categories)
+    return StreamableHTTPSessionManager(
+        server, stateless=True, json_response=True, max_request_body_size=context.settings.server_request_bytes
+    )
 
 
 class _Handed(Response):
