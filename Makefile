@@ -1,4 +1,4 @@
-.PHONY: install run quick test check soak generate format clean
+.PHONY: install run quick test adapters check soak generate format clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,6 +44,10 @@ test: install
 	$(BIN)/python -m pytest --collect-only -q > /dev/null; \
 	$(ROOM) $(BIN)/python -m pytest -n 3 --dist worksteal -q; tested=$$?; \
 	wait $$checking; checked=$$?; cat $$checks; rm -f $$checks; exit $$((tested || checked))
+
+# The frameworks of docs/frameworks.md, each from PyPI into a venv of its own, with their tests and examples. Minutes.
+adapters: install
+	UV=$(BIN)/uv scripts/test_adapters.sh $(FRAMEWORKS)
 
 # Hours: killed processes, full disks, lying endpoints and jumping clocks, mixed by a seed. SOAK='--rounds 20' is minutes.
 # Then histories of laptops and a server, about an hour and a half on two cores; SYNC='--minutes 5' begins none after five.

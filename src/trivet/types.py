@@ -306,6 +306,10 @@ class Answer(Value, frozen=True, kw_only=True):
     foreign: tuple[ForeignHit, ...] = ()  # hits of other systems, in a federated recall
     asked: tuple[str, ...] = ()  # the query's parts or rewrites that were asked too, if the first answer was unsure
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        return _in_notebook("answer_html", self)
+
 
 class Duplicate(Value, frozen=True, kw_only=True):
     """A stored memory that says nearly the same as one just saved. Nothing was merged."""
@@ -450,6 +454,10 @@ class Neighbourhood(Value, frozen=True, kw_only=True):
     edges: tuple[GraphEdge, ...]
     truncated: bool = False
     not_in_graph: int = 0
+
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        return _in_notebook("graph_svg", self)
 
 
 class Imported(Value, frozen=True, kw_only=True):
@@ -657,3 +665,11 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     nonce: bytes
     sealed: bytes
+
+
+def _in_notebook(name: str, value: Value) -> str:
+    """What a notebook shows is made where all layers can be used, and loaded when it is asked for."""
+    from importlib import import_module
+
+    shown: str = getattr(import_module("trivet.notebook"), name)(value)
+    return shown

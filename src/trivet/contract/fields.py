@@ -14,6 +14,9 @@ from trivet.types import LinkKind, ProposalAction
 MAX_CONTENT_BYTES = 32 * 1024
 MAX_QUERY_CHARACTERS = 8_000
 MAX_TAGS = 50
+MAX_TAG_CHARACTERS = 64
+MAX_TITLE_CHARACTERS = 300
+MAX_SOURCE_CHARACTERS = 2000
 # Python's $ alone would let a final line break through. Schemas that others read leave this out (see json_schema).
 NO_LINE_BREAK = r"(?!\n)"
 SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$" + NO_LINE_BREAK
@@ -37,9 +40,9 @@ Id = Annotated[
 ]
 OwnId = Annotated[str, Meta(min_length=ID_LENGTH, max_length=ID_LENGTH)]
 Content = Annotated[str, Meta(min_length=1, description="The text to remember, self-contained, up to 32 KiB of UTF-8.")]
-Title = Annotated[str, Meta(max_length=300, description="A short title; its words count in search.")]
+Title = Annotated[str, Meta(max_length=MAX_TITLE_CHARACTERS, description="A short title; its words count in search.")]
 Category = Annotated[str, Meta(min_length=1, max_length=64, description="One of the configured categories.")]
-Tag = Annotated[str, Meta(min_length=1, max_length=64)]
+Tag = Annotated[str, Meta(min_length=1, max_length=MAX_TAG_CHARACTERS)]
 Tags = Annotated[tuple[Tag, ...], Meta(max_length=MAX_TAGS, description="Tags, up to 50, each up to 64 characters.")]
 Importance = Annotated[float, Meta(ge=0, le=1, description="How much it matters, 0 to 1; a gentle prior in recall.")]
 Confidence = Annotated[float, Meta(ge=0, le=1, description="How sure the writer is, 0 to 1.")]
@@ -51,7 +54,10 @@ Scope = Annotated[
     str,
     Meta(max_length=200, pattern=SCOPE_PATTERN, description="A path-like name such as user/project."),
 ]
-SourceUri = Annotated[str, Meta(min_length=1, max_length=2000, description="Where it came from: a URI or a path.")]
+SourceUri = Annotated[
+    str,
+    Meta(min_length=1, max_length=MAX_SOURCE_CHARACTERS, description="Where it came from: a URI or a path."),
+]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Budget = Annotated[int, Meta(ge=50, le=200_000)]
 RecipeText = Annotated[str, Meta(max_length=500)]

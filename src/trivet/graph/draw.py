@@ -25,17 +25,24 @@ _unprintable = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 
+# Each rule names the picture: a notebook puts it into its page, where a bare `text` would mean other pictures too.
 STYLE = """
-  svg { background: #ffffff; font: 12px system-ui, sans-serif; }
-  text { fill: #1b1f24; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; }
-  .relation { fill: #59636e; font-size: 10px; }
-  .mention { stroke: #b8c0c8; } .link { stroke: #d55e00; } .statement { stroke: #009e73; }
-  .memory { fill: #0072b2; } .concept { fill: #e69f00; } .start { stroke: #1b1f24; stroke-width: 3; }
+  .trivet-graph { background: #ffffff; font: 12px system-ui, sans-serif; }
+  .trivet-graph text { fill: #1b1f24; stroke: #ffffff; stroke-width: 3px; paint-order: stroke; }
+  .trivet-graph .relation { fill: #59636e; font-size: 10px; }
+  .trivet-graph .mention { stroke: #b8c0c8; }
+  .trivet-graph .link { stroke: #d55e00; }
+  .trivet-graph .statement { stroke: #009e73; }
+  .trivet-graph .memory { fill: #0072b2; }
+  .trivet-graph .concept { fill: #e69f00; }
+  .trivet-graph .start { stroke: #1b1f24; stroke-width: 3; }
   @media (prefers-color-scheme: dark) {
-    svg { background: #0d1117; }
-    text { fill: #e6edf3; stroke: #0d1117; } .relation { fill: #9198a1; }
-    .mention { stroke: #4a525a; } .start { stroke: #e6edf3; }
-    .memory { fill: #56b4e9; }
+    .trivet-graph { background: #0d1117; }
+    .trivet-graph text { fill: #e6edf3; stroke: #0d1117; }
+    .trivet-graph .relation { fill: #9198a1; }
+    .trivet-graph .mention { stroke: #4a525a; }
+    .trivet-graph .start { stroke: #e6edf3; }
+    .trivet-graph .memory { fill: #56b4e9; }
   }
 """
 
@@ -65,9 +72,9 @@ def svg(neighbourhood: Neighbourhood) -> str:
     width, height = right - left, bottom - top
     start = neighbourhood.nodes[0]
     rows = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="trivet-graph" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}" role="img">',
-        f"<title>{_text(f'What lies around {start.label}')}</title>",
+        f"<title>{xml_text(f'What lies around {start.label}')}</title>",
         f"<style>{STYLE}</style>",
         *_lines(neighbourhood, places),
         *(_dot(node, places[node.id], node is start) for node in neighbourhood.nodes),
@@ -117,12 +124,12 @@ def _lines(neighbourhood: Neighbourhood, places: dict[str, Place]) -> Iterator[s
         width = 2 if edge.kind != "mention" or edge.relation == "about" else 1
         yield (
             f'<line class="{edge.kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke-width="{width}"><title>{_text(_edge_text(edge))}</title></line>'
+            f'stroke-width="{width}"><title>{xml_text(_edge_text(edge))}</title></line>'
         )
         if edge.kind != "mention":
             yield (
                 f'<text class="relation" x="{(x1 + x2) / 2:.1f}" y="{(y1 + y2) / 2 - 3:.1f}" '
-                f'text-anchor="middle">{_text(_short(edge.relation))}</text>'
+                f'text-anchor="middle">{xml_text(_short(edge.relation))}</text>'
             )
 
 
@@ -132,9 +139,9 @@ def _dot(node: GraphNode, place: Place, is_start: bool) -> str:
     beside = x - 12 if side == "end" else x + 12
     marked = f"{node.kind} start" if is_start else node.kind
     return (
-        f"<g><title>{_text(_tooltip(node))}</title>"
+        f"<g><title>{xml_text(_tooltip(node))}</title>"
         f'<circle class="{marked}" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS[node.kind]}"/>'
-        f'<text x="{beside:.1f}" y="{y + 4:.1f}" text-anchor="{side}">{_text(_short(node.label))}</text></g>'
+        f'<text x="{beside:.1f}" y="{y + 4:.1f}" text-anchor="{side}">{xml_text(_short(node.label))}</text></g>'
     )
 
 
@@ -156,7 +163,8 @@ def _short(text: str) -> str:
     return words if len(words) <= LABEL_CHARACTERS else words[: LABEL_CHARACTERS - 1].rstrip() + "…"
 
 
-def _text(text: str) -> str:
+def xml_text(text: str) -> str:
+    """The text where markup stands: nothing of it is read as markup, or turns the text around it."""
     return escape(_unprintable.sub("\ufffd", text))
 
 

@@ -85,9 +85,7 @@ class Guard:
 
     def without_secrets(self, text: str) -> str:
         """For a query or a message: placeholders instead of secrets and private parts, of which nothing is kept."""
-        for found in reversed(self.spans(text)):
-            text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
-        return text
+        return without_spans(text, secrets=self.mode != "off")
 
     def masked(self, text: str) -> tuple[str, dict[str, int]]:
         """For proposals, which are not encrypted: the text without private parts and, in any mode, without secrets.
@@ -131,6 +129,13 @@ class Guard:
         if not any(contents.values()) and not (short and self.spans("\n".join(short))):
             return {}
         return contents | {text: self.spans(text) for text in short}
+
+
+def without_spans(text: str, secrets: bool = True) -> str:
+    """The text with placeholders instead of private parts and, if wanted, secrets."""
+    for found in reversed(_spans(text, secrets)):
+        text = f"{text[: found.start]}{placeholder(found.kind, 1)}{text[found.stop :]}"
+    return text
 
 
 def _spans(text: str, secrets: bool) -> list[SecretSpan]:

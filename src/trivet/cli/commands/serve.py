@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,13 +16,22 @@ PORT = 7373
     "mcp",
     "Serve the store to an AI agent over MCP.",
     more="It speaks on standard input and output. "
-    "An agent's program starts this command by itself; name it in the agent's configuration.",
-    example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db",
+    "An agent's program starts this command by itself; name it in the agent's configuration. "
+    "With --as reference-memory it offers the nine tools of the MCP reference memory server instead of its own, and "
+    "takes over the file that MEMORY_FILE_PATH names, once.",
+    example="claude mcp add trivet -- trivet mcp\ntrivet mcp --path ./project-memory.db\n"
+    "trivet mcp --as reference-memory",
 )
-def mcp(session: Session) -> None:
+def mcp(
+    session: Session,
+    form: Annotated[
+        Literal["trivet", "reference-memory"],
+        typer.Option("--as", help="The tools to offer: Trivet's own, or those of the MCP reference memory server."),
+    ] = "trivet",
+) -> None:
     from trivet.serve.mcp.greeting import run
 
-    run(session.path)
+    run(session.path, form)
 
 
 @command(

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import msgspec
 
@@ -26,6 +26,8 @@ from trivet.settings.address import is_server
 VERSIONS = frozenset(("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"))
 REVEAL_VARIABLE = "TRIVET_MCP_REVEAL"
 STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
+# The tools that a client is given: Trivet's own, or those of the MCP reference memory server.
+Form = Literal["trivet", "reference-memory"]
 _HELLO = "initialize"
 _READY = "notifications/initialized"
 
@@ -45,27 +47,61 @@ class Offer(msgspec.Struct, frozen=True):
     code: bool = False
 
 
-def run(path: str | None = None) -> None:
+class Face(msgspec.Struct, frozen=True):
+    """What a client meets: the introduction, the lists, and where the library's side of the server is."""
+
+    introduction: Callable[[str], dict[str, Any]]
+    answers: Answers
+    home: str
+    serve: Callable[[BinaryIO, Greeted], None]
+
+
+def run(path: str | None = None, form: Form = "trivet") -> None:
     """Serves the store at `path`, or the configured one, until the input ends or a signal comes."""
-    offer = offered(path)
-    answers = listings(agent_tools(offer.reveal, offer.categories), offer.code)
-    loading = threading.Thread(target=import_module, args=("trivet.serve.mcp.server",), name="trivet-loading")
+    face = _reference_face(path) if form == "reference-memory" else _own_face(path)
+    loading = threading.Thread(target=import_module, args=(face.home,), name="trivet-loading")
     loading.start()
     # It is not closed: a thread may be reading from it when a signal ends the process.
     stream = open(STANDARD_INPUT, "rb", closefd=False)  # noqa: SIM115
     try:
-        greeted = greet(stream, _write, answers)
+        greeted = greet(stream, _write, face.answers, face.introduction)
     except (BrokenPipeError, KeyboardInterrupt):  # the client went away, or a person ended it
         return
     finally:
         loading.join()  # modules cannot be loaded while the process ends
     if greeted is not None:
+        face.serve(stream, greeted)
+
+
+def _own_face(path: str | None) -> Face:
+    offer = offered(path)
+
+    def serve(stream: BinaryIO, greeted: Greeted) -> None:
         from trivet.serve.mcp.server import serve
 
         serve(path, offer, stream, greeted)
 
+    answers = listings(agent_tools(offer.reveal, offer.categories), offer.code)
+    return Face(introduction, answers, "trivet.serve.mcp.server", serve)
 
-def greet(stream: BinaryIO, write: Callable[[bytes], None], answers: Answers) -> Greeted | None:
+
+def _reference_face(path: str | None) -> Face:
+    from trivet.serve.mcp.reference import tools
+
+    def serve(stream: BinaryIO, greeted: Greeted) -> None:
+        from trivet.serve.mcp.reference.server import serve
+
+        serve(path, stream, greeted)
+
+    return Face(tools.introduction, tools.listings(), "trivet.serve.mcp.reference.server", serve)
+
+
+def greet(
+    stream: BinaryIO,
+    write: Callable[[bytes], None],
+    answers: Answers,
+    introduction: Callable[[str], dict[str, Any]] = introduction,
+) -> Greeted | None:
     """Answers what needs no store; None if the input ends with that."""
     heard: list[bytes] = []
     hello: Any = None

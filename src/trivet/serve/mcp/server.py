@@ -41,17 +41,28 @@ class Memories(Protocol):
 
 def serve(path: str | None, offer: Offer, stream: BinaryIO, greeted: Greeted = NOT_GREETED) -> None:
     """Goes on with a client that was greeted, until the input ends or a signal comes."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    store = LazyStore(path)
     code = CodeTools(load_settings(path=path)) if offer.code else None
     try:
-        anyio.run(_serve, store, offer, code, stream, greeted)
+        serve_on_standard_streams(
+            path, lambda store: build_server(store, offer.reveal, offer.categories, code), stream, greeted
+        )
+    finally:
+        if code is not None:
+            code.close()
+
+
+def serve_on_standard_streams(
+    path: str | None, build: Callable[[LazyStore], Server[Any]], stream: BinaryIO, greeted: Greeted
+) -> None:
+    """Runs a server over the store at `path`, which the first call opens, until the input ends or a signal comes."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    store = LazyStore(path)
+    try:
+        anyio.run(_serve, build(store), stream, greeted)
     except* BrokenPipeError:
         logger.warning("The client went away without closing its end.")
     finally:
         store.close()
-        if code is not None:
-            code.close()
 
 
 def build_server(
@@ -65,25 +76,24 @@ def build_server(
         version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
-        on_list_tools=_always(types.ListToolsResult.model_validate(told["tools/list"])),
+        on_list_tools=always(types.ListToolsResult.model_validate(told["tools/list"])),
         on_call_tool=_calling(store, tools, code),
-        on_list_resources=_always(types.ListResourcesResult.model_validate(told["resources/list"])),
-        on_list_resource_templates=_always(
+        on_list_resources=always(types.ListResourcesResult.model_validate(told["resources/list"])),
+        on_list_resource_templates=always(
             types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
         ),
         on_read_resource=_reading(store, tools),
-        on_list_prompts=_always(types.ListPromptsResult.model_validate(told["prompts/list"])),
+        on_list_prompts=always(types.ListPromptsResult.model_validate(told["prompts/list"])),
         on_get_prompt=_prompting(store, tools),
     )
 
 
-async def _serve(store: LazyStore, offer: Offer, code: CodeTools | None, stream: BinaryIO, greeted: Greeted) -> None:
-    server = build_server(store, offer.reveal, offer.categories, code)
+async def _serve(server: Server[Any], stream: BinaryIO, greeted: Greeted) -> None:
     async with standard_streams(stream, greeted.lines, greeted.answered) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def _always(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+def always(result: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     async def handle(context: Any, parameters: Any) -> Any:
         return result
 
@@ -105,8 +115,8 @@ def _calling(
             writes = not tool.verb.read_only
             reply = await store.run(lambda memory: call(memory, tool, parameters.arguments or {}), writes)
         except Exception as error:  # noqa: BLE001 - one call's failure is told to its caller and ends nothing else
-            return types.CallToolResult(content=[_text(_told(error, tool.name))], is_error=True)
-        return types.CallToolResult(content=[_text(reply.text)], structured_content=reply.structured)
+            return types.CallToolResult(content=[text_content(error_text(error, tool.name))], is_error=True)
+        return types.CallToolResult(content=[text_content(reply.text)], structured_content=reply.structured)
 
     return handle
 
@@ -118,8 +128,8 @@ async def _call_code(
         folder = await client_folder(context.session)
         text = await anyio.to_thread.run_sync(code.call, tool, arguments, folder)
     except Exception as error:  # noqa: BLE001 - as above
-        return types.CallToolResult(content=[_text(_told(error, tool.name))], is_error=True)
-    return types.CallToolResult(content=[_text(text)])
+        return types.CallToolResult(content=[text_content(error_text(error, tool.name))], is_error=True)
+    return types.CallToolResult(content=[text_content(text)])
 
 
 def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awaitable[types.ReadResourceResult]]:
@@ -128,7 +138,7 @@ def _reading(store: Memories, tools: dict[str, AgentTool]) -> Callable[..., Awai
         try:
             text = await store.run(lambda memory: read_resource(uri, memory, tools))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, "A resource")) from None
+            raise MCPError(_code(error), error_text(error, "A resource")) from None
         contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -141,13 +151,13 @@ def _prompting(store: Memories, tools: Mapping[str, AgentTool]) -> Callable[...,
         try:
             text = await store.run(lambda memory: write_prompt(name, given, memory, recall))
         except Exception as error:  # noqa: BLE001 - as above
-            raise MCPError(_code(error), _told(error, f"The prompt {name}")) from None
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=_text(text))])
+            raise MCPError(_code(error), error_text(error, f"The prompt {name}")) from None
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=text_content(text))])
 
     return handle
 
 
-def _told(error: Exception, where: str) -> str:
+def error_text(error: Exception, where: str) -> str:
     """Our own errors teach; of any other the caller learns its kind, and the log all of it."""
     if isinstance(error, TrivetError):
         return told(error)
@@ -159,7 +169,7 @@ def _code(error: Exception) -> int:
     return types.INVALID_PARAMS if isinstance(error, TrivetError) else types.INTERNAL_ERROR
 
 
-def _text(text: str) -> types.TextContent:
+def text_content(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
