@@ -9,7 +9,7 @@ import msgspec
 from trivet.clock import moment, now
 from trivet.contract import FeedbackRequest, ShareRequest, UnshareRequest
 from trivet.decoding import known_type
-from trivet.errors import Conflict, InvalidInput, NotFound, StoreError, TrivetError
+from trivet.errors import Conflict, InvalidInput, NotFound, SecretError, StoreError, TrivetError
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.export_import import check_fields
@@ -38,14 +38,15 @@ _GIVEN_ANEW = ("create", "purge", "heal")
 class Applying:
     """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
 
-    def __init__(self, engine: Engine, connection: WriteTransaction) -> None:
+    def __init__(self, engine: Engine, connection: WriteTransaction, named: dict[str, str]) -> None:
+        """`named` are the ids that operations of the push before these were given."""
         self._engine = engine
         self._connection = connection
         self._sql = connection.sql("sync")
         user = engine.viewer
         assert user is not None, "a laptop comes with a key"
         self.user = user
-        self._named: dict[str, str] = {}
+        self._named = named
         self.healed: dict[str, int] = {}
         self._others: dict[str, dict[str, str]] = {}  # an owner's ids, by what each is called where it is another's
 
@@ -63,6 +64,8 @@ class Applying:
             reason = ""
         except StoreError:
             raise
+        except SecretError as error:  # a key of the server's is not there just now: that is no answer for ever
+            return "later", op.id, str(error)
         except TrivetError as error:  # all of these come before anything is written
             result, id, reason = "refused", op.id, str(error)
         values = {"op": op.op, "result": result, "id": id, "reason": reason, "at": now()}
@@ -304,7 +307,11 @@ class Applying:
         healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
         brought = self._without_repeated(op.id, op.bundle)
         shared = held is not None and self._shared_with(op.id)
-        decided = core.heal(held, brought, self.user, shared, healed, self._taken(op.id, held, brought), op.ended)
+        may_share = self._engine.caller is None or "share" in self._engine.caller.rights
+        ended = op.ended if may_share else ()
+        if not may_share:  # a key without that right brings words back, and leaves alone who may read them
+            brought = msgspec.structs.replace(brought, shares=held.shares if held else ())
+        decided = core.heal(held, brought, self.user, shared, healed, self._taken(op.id, held, brought), ended)
         if decided is None:
             raise Conflict("The server was put back and does not have it; its owner's machine must bring it back.")
         result, new = decided
@@ -314,7 +321,7 @@ class Applying:
         self._set_shares(op.id, held, new)
         if brought.owner == self.user:
             self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
-            for grantee in op.ended:  # another machine that has not heard of it may come later
+            for grantee in ended:  # another machine that has not heard of it may come later
                 values = {"grantee": grantee, "seq": 0, "id": op.id, "purged": None, "at": now()}
                 self._connection.execute(self._sql["put_revoked"], values)
         return result

@@ -324,6 +324,14 @@ def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
     return [(rev, changes_between(before[rev.rev].fields if rev.rev in before else {}, rev.fields)) for rev in own]
 
 
+def missed(place: Place, horizon: int) -> bool:
+    """Whether notices that a laptop has not read are forgotten: those up to the `horizon`.
+
+    One that reads everything needs none of those from before it began; it has seen the server's numbers since.
+    """
+    return 0 < place.seq < horizon and not (place.full and place.top >= horizon)
+
+
 def buckets(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
     """A digest of the heads in each of 256 buckets, by the hash of the id: where two stores differ is soon found."""
     listed: dict[str, list[str]] = {}

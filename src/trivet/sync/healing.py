@@ -11,7 +11,7 @@ from trivet.store.sync_records import Bundle, ShareRecord
 from trivet.sync import core
 from trivet.sync.messages import OtherEpoch
 from trivet.sync.outbox import Detail, enqueue
-from trivet.sync.preparing import prepare_feedback
+from trivet.sync.preparing import prepare_feedback, prepare_memories
 from trivet.sync.renaming import Renaming
 from trivet.sync.sending import brought, told
 from trivet.sync.state import LaptopState
@@ -38,6 +38,8 @@ class Healing(Renaming):
         for row in self._connection.execute(self._sql["all"]).fetchall():
             if core.must_heal(told(self._connection, self._state, row), self._user):
                 self._heal(row)
+        keys = [row[0] for row in self._connection.execute(self._sql["sensitive"]).fetchall()]
+        prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
         for row in self._connection.execute(self._sql["all_links"]).fetchall():
             self._resend_link(row)
         # The server may be put back once more, to before this epoch, and count numbers again that the laptop has seen.

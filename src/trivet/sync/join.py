@@ -9,10 +9,12 @@ import msgspec
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
 from trivet.settings.address import is_file
+from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import SYNC
+from trivet.store.sync_records import changes_between
 from trivet.sync.core import is_made_of_a_name, other_id
-from trivet.sync.messages import Place
+from trivet.sync.messages import Op, Place
 from trivet.sync.preparing import prepare
 from trivet.sync.removing import Removing
 from trivet.sync.renaming import rename
@@ -40,7 +42,7 @@ def join(
             raise Conflict("Laptops follow this store, so it cannot follow another one.")
         _rename_made_ids(engine, connection, user)
         place = Place(sensitive=sensitive, scopes=tuple(sorted(set(scopes or ()))))
-        state = LaptopState(url=url, user=user, place=place)
+        state = LaptopState(url=url, user=user, place=place, full=True)
         save(connection, state)
     return state
 
@@ -68,7 +70,21 @@ class _Leaving(Removing):
     def let_others_go(self) -> None:
         for row in self._connection.execute(self._sql["all"]).fetchall():
             if row["access"] != "own":
-                self._remove(row["id"], f"This store no longer follows {self._state.url}.")
+                self._remove(row["id"], self._why)
+
+    def keep_what_lies_beside(self) -> None:
+        """Another server would not be sent it, and tells the memory without it."""
+        for row in self._connection.execute(self._sql["beside"]).fetchall():
+            key, rev = row["memory"], row["rev"]
+            bundle = read_bundles(self._connection, [key])[key]
+            said = bundle.revs[rev]
+            before = bundle.revs.get(said.base or "")
+            fields = changes_between(before.fields if before else {}, said.fields)
+            self._put_parked(Op(op=rev, kind="edit", id=bundle.id, rev=rev, fields=fields), self._why)
+
+    @property
+    def _why(self) -> str:
+        return f"This store no longer follows {self._state.url}."
 
 
 def leave(engine: Engine) -> None:
@@ -76,7 +92,9 @@ def leave(engine: Engine) -> None:
     with engine.store.feed.transaction() as connection:
         sql, state = connection.sql("replica"), load(connection)
         if state is not None:
-            _Leaving(engine, connection, prepare(connection, state, state.place.sensitive)).let_others_go()
+            leaving = _Leaving(engine, connection, prepare(connection, state, state.place.sensitive))
+            leaving.let_others_go()
+            leaving.keep_what_lies_beside()
         connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})
         connection.execute(sql["untold"])
         for table in ("replica", "replica_link", "replica_share", "outbox", "carried", "tombstone"):

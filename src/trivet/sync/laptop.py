@@ -34,13 +34,13 @@ class Laptop:
         """Where the laptop stands, and the operations to send; without any it is time to pull."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
-            return state.place, outgoing(connection, state, most)
+            return state.standing, outgoing(connection, state, most)
 
     def receive(self, asked: Place, answer: Answer) -> bool:
         """Takes in an answer; False if it came too late to count."""
         with self._database.transaction() as connection:
             state = self._prepared(connection)
-            if not core.counts(state.place, asked, answer):
+            if not core.counts(state.standing, asked, answer):
                 return False
             took = _Taking(self.engine, connection, state)
             if isinstance(answer, OtherEpoch):

@@ -29,6 +29,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     mark: str = ""
     sensitive: bool = False  # whether the laptop takes sensitive memories
     scopes: tuple[str, ...] = ()  # all that it holds; without any, everything
+    full: bool = (
+        False  # whether it reads everything from the beginning, and so needs no notice of what was taken before
+    )
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -41,7 +41,7 @@ def prepare(connection: WriteTransaction, state: LaptopState, sensitive: bool) -
         return state
     keys = changed_keys(connection, state.change, last)
     for start in range(0, len(keys), NUMBERED_AT_ONCE):
-        _prepare_memories(connection, keys[start : start + NUMBERED_AT_ONCE], state.user, sensitive)
+        prepare_memories(connection, keys[start : start + NUMBERED_AT_ONCE], state.user, sensitive)
     state = msgspec.structs.replace(state, change=last)
     save(connection, state)
     return state
@@ -63,7 +63,7 @@ def _prepare_tag_shares(connection: WriteTransaction) -> None:
         enqueue(connection, "share_tag" if kind else "unshare_tag", "", None, Detail(share=share))
 
 
-def _prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: str, sensitive: bool) -> None:
+def prepare_memories(connection: WriteTransaction, keys: Sequence[int], user: str, sensitive: bool) -> None:
     sql = connection.sql("replica")
     name_revisions(connection, keys, user)
     bundles = read_bundles(connection, keys)
@@ -88,11 +88,15 @@ def _prepare_revisions(
 ) -> bool:
     """Whether the memory takes part in sync at all."""
     known = replica["revision"] if replica else 0
-    last = next((rev for rev in reversed(bundle.trunk) if rev.number <= known or rev.rev in queued), None)
+    last: Rev | None = None  # as the server knows it, or will
     for rev in bundle.trunk:
-        if rev.number <= known or rev.rev in queued:
-            continue
         withheld = _withheld(rev, sensitive)
+        if rev.number <= known:
+            last = rev
+            continue
+        if rev.rev in queued:
+            last = _as_sent(rev, last, withheld)
+            continue
         if last is None:
             if withheld:
                 continue
@@ -104,11 +108,18 @@ def _prepare_revisions(
             if not withheld or names:
                 was = {name: core.mark(last.fields.get(name)) for name in names}
                 enqueue(connection, "edit", bundle.id, key, Detail(names=names, was=was), rev=rev.rev, base=last.rev)
-            if withheld:
+            if withheld and not names:
                 continue
-        last = rev
+        last = _as_sent(rev, last, withheld)
     _prepare_scrub(connection, key, bundle, replica)
     return last is not None
+
+
+def _as_sent(rev: Rev, last: Rev | None, withheld: bool) -> Rev:
+    """Of one that is withheld the server is told that the memory is sensitive now, and none of its words."""
+    if not withheld or last is None:
+        return rev
+    return msgspec.structs.replace(rev, fields={**last.fields, "sensitive": True})
 
 
 def _withheld(rev: Rev, sensitive: bool) -> bool:

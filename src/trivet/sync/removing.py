@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from trivet.clock import now
 from trivet.memory.remember import document_of
 from trivet.store.relational.bundles import read_bundles
-from trivet.store.relational.memories import clear_derived, write_derived
 from trivet.sync import core
 from trivet.sync.messages import Op, Withheld
 from trivet.sync.outbox import Pending, forget
@@ -73,10 +71,8 @@ class Removing(Replica):
         key = replica["memory"]
         bundle = read_bundles(self._connection, [key])[key]
         if not bundle.head.fields.get("sensitive"):
-            self._connection.execute("UPDATE memory SET sensitive = 1 WHERE key = :key", {"key": key})
-            memory = self._engine.store.all_memories.get(item.id)
-            clear_derived(self._connection, key)
-            write_derived(self._connection, key, memory, document_of(memory))
+            memory = msgspec.structs.replace(self._engine.store.all_memories.get(item.id), sensitive=True)
+            self._engine.store.all_memories.replace(memory, document_of(memory), "edit")
 
     def _park(self, one: Pending, reason: str) -> None:
         """Never dropped: what was refused waits with its words until the user decides."""
@@ -86,7 +82,3 @@ class Removing(Replica):
                 self._put_parked(Op(op=rev.rev, kind="edit", id=op.id, rev=rev.rev, fields=fields), reason)
             return
         self._put_parked(op, reason)
-
-    def _put_parked(self, op: Op, reason: str) -> None:
-        values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}
-        self._connection.execute(self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()})

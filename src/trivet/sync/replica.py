@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -13,13 +14,16 @@ from trivet.memory.remember import document_of
 from trivet.store.relational.bundles import put_bundle, read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.memories import restate
-from trivet.store.sync_records import Bundle, Rev, ShareRecord
+from trivet.store.sync_records import Bundle, Rev, ShareRecord, changes_between
 from trivet.sync import core
+from trivet.sync.messages import Op
 from trivet.sync.outbox import Ends, Pending, Shares, pending, with_pending_links, with_pending_shares
 from trivet.sync.preparing import digest_of_known, prepare_feedback
-from trivet.sync.sending import patches, said, told
+from trivet.sync.sending import kept_here, patches, said, told
 from trivet.sync.state import LaptopState, owner_here
 from trivet.types import LOCAL, Permission
+
+WRITTEN_WHILE_SENSITIVE = "It was written while the memory was sensitive, and stays on this machine."
 
 
 class Replica:
@@ -35,8 +39,13 @@ class Replica:
 
     def _settle(self, id: str) -> None:
         """What the server last told, with the edits that still wait on top."""
-        replica = self._replica(id)
-        self._write(told(self._connection, self._state, replica))
+        if not self._stays_here(id):
+            self._write(told(self._connection, self._state, self._replica(id)))
+
+    def _stays_here(self, id: str) -> bool:
+        """Sensitive, so that the server was never told what it says now."""
+        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        return row is not None and row["owner"] == LOCAL and bool(row["sensitive"]) and not self._state.place.sensitive
 
     def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
         """`more` are further edits of one's own, which were made under another id."""
@@ -45,6 +54,7 @@ class Replica:
         known = bundle.revs
         moved = {rev.rev for rev, _ in more}
         before = patches(self._connection, bundle.id, moved) if waiting else []
+        before = (waiting and kept_here(self._connection, self._state, bundle.id)) or before
         edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [said(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
@@ -55,6 +65,8 @@ class Replica:
             branches=(*bundle.branches, *unsent),
             waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
         )
+        if not fresh:
+            self._park_withheld(local)
         owner = owner_here(self._state, bundle.owner)
         key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
         self._connection.execute(
@@ -76,6 +88,29 @@ class Replica:
             self._set_links(key, bundle, waiting)
         if bundle.feedback or not fresh:
             self._set_feedback(key, bundle)
+
+    def _park_withheld(self, local: Bundle) -> None:
+        """Words that were never sent, since the memory was sensitive then, and would go now that it is not."""
+        key = self._key(local.id)
+        if key is None:
+            return
+        known = local.revs
+        for last, rev in pairwise((None, *read_bundles(self._connection, [key])[key].trunk)):
+            if (
+                rev is None
+                or not rev.fields.get("sensitive")
+                or (rev.rev in known and known[rev.rev].fields == rev.fields)
+            ):
+                continue
+            patch = changes_between(last.fields if last else {}, rev.fields)
+            lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
+            if lost.keys() - {"sensitive"}:
+                op = Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost)
+                self._put_parked(op, WRITTEN_WHILE_SENSITIVE)
+
+    def _put_parked(self, op: Op, reason: str) -> None:
+        values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}
+        self._connection.execute(self._sql["park"], {**values, "body": msgspec.json.encode(op).decode()})
 
     def _set_feedback(self, key: int, bundle: Bundle) -> None:
         """As the server told it, under what was said here since."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from trivet.memory_fields import as_json
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import Connection
-from trivet.store.sync_records import Bundle, FeedbackRecord, Rev, ShareRecord
+from trivet.store.sync_records import Bundle, FeedbackRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.messages import Op
 from trivet.sync.outbox import Pending, ends_of, link_of, pending, pending_of
@@ -87,6 +88,21 @@ def told(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
         epoch=replica["epoch"],
         seq=replica["seq"],
     )
+
+
+def kept_here(connection: Connection, state: LaptopState, id: str) -> list[tuple[Rev, Mapping[str, Any]]]:
+    """The words of a memory that is sensitive here and whose server is still to hear of it: they are told to nobody.
+
+    All that was written since the server last told it, whole; empty where the memory is not so.
+    """
+    row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
+    says_so = any(one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id))
+    if row is None or not row["sensitive"] or state.place.sensitive or not says_so:
+        return []
+    replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
+    known = replica["revision"] if replica is not None else 1
+    trunk = read_bundles(connection, [row["key"]])[row["key"]].trunk
+    return [(rev, changes_between(last.fields, rev.fields)) for last, rev in pairwise(trunk) if rev.number > known]
 
 
 def patches(connection: Connection, id: str, besides: Set[str] = frozenset()) -> list[tuple[Rev, Mapping[str, Any]]]:

@@ -30,15 +30,16 @@ def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
     """All in one transaction; where the store refuses that, each in its own, so that one cannot hold up the others."""
     engine = _taking(engine, place)
     try:
-        return _push(engine, place, ops)
+        return _push(engine, place, ops, {})
     except StoreError:
         if len(ops) == 1:
             raise
     acks: list[Ack] = []
+    named: dict[str, str] = {}
     tags: tuple[ShareRecord, ...] | None = None
     for op in ops:
         try:
-            answer = _push(engine, place, [op])
+            answer = _push(engine, place, [op], named)
         except StoreError as error:
             acks.append(Ack(op=op.op, result="later", id=op.id, reason=str(error)))
             continue
@@ -49,7 +50,7 @@ def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
     return Acks(place=place, acks=tuple(acks), tags=tags)
 
 
-def _push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
+def _push(engine: Engine, place: Place, ops: Sequence[Op], named: dict[str, str]) -> Answer:
     feed = engine.store.feed
     if _catch_up(engine).unfinished:
         acks = tuple(Ack(op=op.op, result="later", id=op.id, reason=NUMBERING) for op in ops)
@@ -58,13 +59,13 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
         state = _standing(engine, connection, place)
         if isinstance(state, OtherEpoch):
             return state
-        pushed = Applying(engine, connection)
+        pushed = Applying(engine, connection, named)
         outcomes = [pushed.take(op) for op in ops]
-        state = feed.number(connection)
+        tagged = any(op.kind in ("share_tag", "unshare_tag") for op in ops)
+        state = feed.number(connection, marks=tagged)
         for id, seq in pushed.healed.items():
             connection.execute(connection.sql("sync")["set_healed"], {"id": id, "seq": seq})
         acks = tuple(_ack(engine, connection, state, op, outcome) for op, outcome in zip(ops, outcomes, strict=True))
-        tagged = any(op.kind in ("share_tag", "unshare_tag") for op in ops)
         tags = feed.tag_shares(connection, pushed.user) if tagged else None
     engine.worker.wake()
     return Acks(place=place_of(state), acks=acks, tags=tags)
@@ -180,7 +181,7 @@ def pull(engine: Engine, place: Place, limit: int) -> Page | OtherEpoch:
     with feed.snapshot() as connection:
         state = feed.state(connection)
         assert state is not None, "numbered above"
-        if place.epoch is not None and 0 < place.seq < state.horizon:
+        if place.epoch is not None and core.missed(place, state.horizon):
             return OtherEpoch(epoch=state.epoch, again=True)
         user = engine.viewer
         assert user is not None, "a laptop comes with a key"

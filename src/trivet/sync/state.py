@@ -29,6 +29,11 @@ class LaptopState(msgspec.Struct, frozen=True, kw_only=True):
     away: float = 0.0
     looked: Look | None = None
 
+    @property
+    def standing(self) -> Place:
+        """From where the laptop asks."""
+        return msgspec.structs.replace(self.place, full=self.full)
+
 
 # A server may have a user by the name that every laptop uses for its own owner.
 _LOCAL_THERE = f"{LOCAL}@server"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,9 +9,10 @@ import pytest
 
 from soak.syncing.check import check_at_rest, words_on_server
 from soak.syncing.faults import FAULTS, planted
-from soak.syncing.machines import LaptopMachine, caller, seeded
+from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.people import RAW, SHARED_IDS, TOKEN
-from soak.syncing.world import LEVEL, World, make_team
+from soak.syncing.world import LEVEL, World
+from support.told_history import history, level
 from trivet.sync.core import other_id
 from trivet.sync.join import join, leave
 from trivet.sync.verbs import refused
@@ -42,17 +41,6 @@ PLANTED = {
     "redactions are not sent": 83,
     "rights are not checked on the server": 24,
 }
-
-
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return make_team(tmp_path_factory.mktemp("team"))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    with TemporaryDirectory(dir=tmp_path) as made:
-        yield Path(made)
 
 
 @pytest.mark.parametrize("seed", [1, 13, 26])
@@ -488,29 +476,12 @@ def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:
     return id
 
 
-def level(world: World, laptop: LaptopMachine) -> None:
-    """It pulls, and what it has to send waits."""
-    for _ in range(LEVEL):
-        world.exchange(laptop, most=0)
-
-
 def edited_at_last(world: World, other: LaptopMachine, id: str) -> None:
     """What another laptop says then must come, though the server has given higher numbers in its life before."""
     world.come_to_rest()
     other.trivet.edit(id, content=f"{world.word('ana', id)} is said now.")
     world.come_to_rest()
     check_at_rest(world)
-
-
-@contextmanager
-def history(folder: Path, team: dict[str, Path]) -> Iterator[World]:
-    """One that is told by hand, without faults of its own."""
-    world = World(1, folder, team, 0)
-    world.crashes = world.loss = world.twice = 0.0
-    with seeded(world.random):
-        yield world
-    for machine in (world.server, *world.laptops):
-        machine.trivet.close()
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -60,7 +60,7 @@ def test_a_laptop_that_was_away_too_long_reads_everything_again(open_trivet: Ope
     laptop.receive(place, Page(start=0, place=far, more=False, items=()))
     assert laptop.ask(0)[0] == far
     laptop.receive(far, OtherEpoch(epoch="e", again=True))
-    assert laptop.ask(0)[0] == Place(epoch="e", seq=0, top=9, mark="m")
+    assert laptop.ask(0)[0] == Place(epoch="e", seq=0, top=9, mark="m", full=True)
 
 
 def test_a_store_follows_one_server_as_one_user_until_it_leaves(open_trivet: Opened) -> None:

@@ -154,11 +154,12 @@ class Feed(Part):
         """Whether anything is to be numbered."""
         return state is None or last_change(self._database.unseen()) != state.change
 
-    def number(self, connection: WriteTransaction) -> ServerState:
+    def number(self, connection: WriteTransaction, marks: bool = False) -> ServerState:
+        """With `marks` also where no memory changed: by its mark a laptop must know that a server has what it did."""
         connection.record_changes()
         state = self.state(connection) or self.begin(connection)
         last = last_change(connection)
-        if last == state.change and not connection.execute(self._sql["unnumbered"]).fetchone():
+        if last == state.change and not marks and not connection.execute(self._sql["unnumbered"]).fetchone():
             return state
         if state.change == 0:
             state = self._number_first(connection, state, last)
@@ -169,6 +170,7 @@ class Feed(Part):
         for start in range(0, len(keys), NUMBERED_AT_ONCE):
             seq = self._number_memories(connection, keys[start : start + NUMBERED_AT_ONCE], seq)
         seq = self._number_purges(connection, seq)
+        seq += marks and seq == state.seq
         state = self._trimmed(connection, msgspec.structs.replace(state, change=last))
         return self._marked(connection, state, seq)
 

@@ -201,6 +201,10 @@ ON CONFLICT DO NOTHING;
 -- name: others
 SELECT memory FROM replica WHERE access != 'own';
 
+-- name: sensitive
+-- A server that was put back may not know that they are.
+SELECT m.key FROM memory AS m JOIN replica AS r ON r.memory = m.key WHERE m.sensitive ORDER BY m.key;
+
 -- name: stays_local
 SELECT count(*) FROM memory AS m
 WHERE m.sensitive AND NOT EXISTS (SELECT 1 FROM replica AS r WHERE r.memory = m.key);
@@ -277,6 +281,10 @@ SELECT json_extract(value, '$.url') AS server, json_extract(value, '$.user') AS 
        (SELECT count(*) FROM outbox) AS waiting, (SELECT min(at) FROM outbox) AS oldest,
        (SELECT count(*) FROM parked) AS refused, (SELECT count(*) FROM branch WHERE waiting = 1) AS conflicts
 FROM meta WHERE name = 'sync';
+
+-- name: beside
+-- What clashed and nobody has settled, or was not sent yet.
+SELECT memory, rev FROM branch WHERE waiting != 0 ORDER BY memory, rev;
 
 -- name: settle_branch
 UPDATE branch SET waiting = :waiting WHERE memory = :key AND rev = :rev;

@@ -1,0 +1,179 @@
+"""What histories do not reach: sensitive memories that change, long absences, keys of few rights, leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from soak.syncing.check import words_on_server
+from soak.syncing.machines import caller
+from soak.syncing.people import RAW, SHARED_IDS
+from soak.syncing.team import Request
+from support.told_history import history, level
+from trivet.ids import new_id
+from trivet.store.relational.bundles import read_bundles
+from trivet.store.sync_records import ShareRecord
+from trivet.sync import server as server_side
+from trivet.sync.join import join, leave
+from trivet.sync.messages import Op, Page, Place
+from trivet.types import Caller
+
+
+def test_what_is_no_longer_sensitive_travels_again(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        first.trivet.edit(id, sensitive=True)
+        world.come_to_rest()
+        first.trivet.edit(
+            id,
+            content="hidden words",
+        )
+        world.come_to_rest()
+        first.trivet.edit(id, sensitive=False)
+        world.come_to_rest()
+        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 0)]
+
+
+def test_sensitive_words_stay_though_the_memory_is_told_before_the_server_knows(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        second.trivet.edit(id, title="a title")
+        for _ in range(3):
+            world.exchange(second)
+        first.trivet.edit(id, sensitive=True)
+        first.trivet.edit(id, content="hidden words")
+        level(world, first)
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 1)]
+
+
+def test_what_is_sensitive_stays_so_when_the_server_is_put_back(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, _, others = world.laptops[:3]
+        id = first.trivet.remember("plain was said.").id
+        first.trivet.share(id=id, user="bo", permission="read")
+        world.come_to_rest()
+        world.server.back_up()
+        first.trivet.edit(id, sensitive=True)
+        first.trivet.edit(id, content="hidden words")
+        world.come_to_rest()
+        assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+        world.put_server_back()
+        world.come_to_rest()
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 1)]
+        assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+
+
+def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        first.trivet.edit(id, sensitive=True)
+        first.trivet.edit(id, content="hidden words")
+        world.come_to_rest()
+        world.server.trivet.acting_as(caller("ana")).edit(id, sensitive=False)
+        world.come_to_rest()
+        held = "".join(
+            str(row) for row in first.rows("SELECT snapshot FROM revision") + first.rows("SELECT body FROM parked")
+        )
+        assert "hidden words" in held
+        assert "hidden words" not in words_on_server(world)
+
+
+def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        ids = [first.trivet.remember(f"{n} was said.").id for n in range(4)]
+        first.trivet.share(id=ids[0], user="bo", permission="read")
+        world.come_to_rest()
+        first.trivet.unshare(id=ids[0], user="bo")
+        world.come_to_rest()
+        world.server.year = 2028
+        first.trivet.remember("later was said.")
+        world.come_to_rest()
+        engine = world.server.trivet.engine.acting_as(caller("ana"))
+        state = engine.store.feed.state()
+        assert state is not None
+        assert state.horizon > 0
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", "ana")
+        for _ in range(60):
+            place, ops = first.laptop.ask(50)
+
+            answer = world.answer(Request(first, place, list(ops), 2))
+            first.laptop.receive(place, answer)
+            if isinstance(answer, Page) and not answer.more:
+                return
+        raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("where", ["laptop", "server"])
+def test_a_redaction_leaves_no_byte(where: str, folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        world.leave_raw()
+        for n in (0, 2):
+            laptop = world.laptops[n]
+            if where == "laptop":
+                world.redact(laptop.trivet, laptop.user, list(laptop.trivet.engine.store.memories.everything()))
+            else:
+                t = world.server.trivet.acting_as(caller(laptop.user))
+                world.redact(t, laptop.user, list(t.engine.store.memories.everything()))
+        world.come_to_rest()
+        for machine in (world.server, *world.laptops):
+            machine.reopen()
+            machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
+            assert RAW.encode() not in machine.bytes(), machine.name
+
+
+def test_a_key_that_may_not_share_cannot_by_bringing_back(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = first.trivet.remember("was said.").id
+        world.come_to_rest()
+
+        served = world.server.trivet.engine.store.feed.database
+        key = world.server.rows(f"SELECT key FROM memory WHERE id = '{id}'")[0][0]
+        bundle = read_bundles(served.read(), [key])[key]
+        bundle = msgspec.structs.replace(bundle, shares=(ShareRecord(grantee="bo", permission="write"),), seq=10**6)
+        who = Caller(tenant="default", user="ana", role="writer", key="k", rights=frozenset({"read", "write"}))
+        engine = world.server.trivet.engine.acting_as(who)
+        op = Op(op=new_id(), kind="heal", id=id, bundle=bundle)
+        server_side.push(engine, Place(), [op])
+        assert not world.server.rows(f"SELECT 1 FROM share WHERE memory = {key}")
+
+
+def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = SHARED_IDS[0]
+        second.trivet.remember("second said", id=id)
+        for _ in range(3):
+            world.exchange(second)
+        first.trivet.remember("first said", id=id)
+        level(world, first)
+        assert first.rows("SELECT waiting FROM branch") == [(2,)]
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", "ana")
+        world.come_to_rest()
+        assert "first said" in words_on_server(world) + str(first.rows("SELECT body FROM parked"))
+
+
+def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        first.trivet.share(tag="secretteam", user="bo", permission="read")
+        world.come_to_rest()
+        world.server.back_up()
+        first.trivet.unshare(tag="secretteam", user="bo")
+        world.come_to_rest()
+        world.put_server_back()
+        world.come_to_rest()
+        assert not world.server.rows("SELECT 1 FROM tag_share WHERE tag = 'secretteam'")
