@@ -79,6 +79,7 @@ def check_at_rest(world: Team) -> None:
         check_same(world, laptop)
     check_history(world)
     check_nothing_lost(world)
+    check_hidden(world)
     check_purged(world)
     check_redacted(world)
     for (op, life), times in world.acted.items():
@@ -207,9 +208,16 @@ def words_on_server(world: Team) -> str:
 
 
 def check_nothing_lost(world: Team) -> None:
-    """Every word that was ever written is on the server, or parked where it was written, or purged."""
+    """Every word that was ever written is on the server, or parked where it was written, or purged.
+
+    What its owner's laptop had still to bring when the memory became sensitive stays there, in the memory's history.
+    """
     served = words_on_server(world)
-    parked = "\n".join(row[0] for laptop in world.laptops for row in laptop.rows("SELECT body FROM parked"))
+    stays = (
+        "SELECT body FROM parked UNION ALL SELECT r.snapshot FROM revision AS r JOIN memory AS m ON m.key = r.memory"
+        " WHERE m.sensitive AND m.owner = 'local'"
+    )
+    parked = "\n".join(row[0] for laptop in world.laptops for row in laptop.rows(stays))
     buried = buried_ids(world) | world.purged
     for word, (user, id) in world.words.items():
         if word in served or word in parked or word in world.forgivable:
@@ -217,6 +225,23 @@ def check_nothing_lost(world: Team) -> None:
         from trivet.sync.core import other_id
 
         assert {id, other_id(id, user)} & buried, f"{word} of {user} in {id} is lost"
+
+
+def words_on(laptop: LaptopMachine) -> str:
+    sql = "SELECT snapshot FROM revision UNION ALL SELECT snapshot FROM branch UNION ALL SELECT body FROM parked"
+    return "\n".join(row[0] for row in laptop.rows(sql))
+
+
+def check_hidden(world: Team) -> None:
+    """Words of a sensitive memory are on the laptop that wrote them, whatever became of the memory but a purge."""
+    buried = buried_ids(world) | world.purged
+    held = {laptop.name: words_on(laptop) for laptop in world.laptops}
+    users = {laptop.name: laptop.user for laptop in world.laptops}
+    for word, (name, id) in world.hidden.items():
+        from trivet.sync.core import other_id
+
+        gone = {id, other_id(id, users[name])} & buried
+        assert word in held[name] or gone, f"{word}, sensitive in {id}, is lost on {name}"
 
 
 def buried_ids(world: Team) -> set[str]:

@@ -157,7 +157,7 @@ class Exchanges(Team):
         """Whether anything moved."""
         with laptop.on_its_clock():
             place, ops = laptop.laptop.ask(most)
-        request = Request(laptop, place, through_json(ops, list[Op]), 100)
+        request = Request(laptop, place, through_json(ops, list[Op]), self.page)
         answer = self.answer(request)
         with laptop.on_its_clock():
             laptop.laptop.receive(place, answer)

@@ -12,7 +12,8 @@ import msgspec
 from soak.syncing.world import World
 from trivet.store.relational.feed import Feed
 from trivet.sync import applying, core, healing, laptop, outbox, preparing, replica, server
-from trivet.sync.messages import OtherEpoch, Page, Place
+from trivet.sync import join as joining
+from trivet.sync.messages import Acks, OtherEpoch, Page, Place
 
 Patch = tuple[Any, str, Any]
 
@@ -42,7 +43,9 @@ def _answer_before_commit(world: World) -> list[Patch]:
                     ACTED.clear()
                     raise Crash
         except Crash:
-            pass  # that is the fault: what was rolled back is answered as if it were done
+            # That is the fault: what was rolled back is answered as if it were done. By its mark a laptop would know.
+            if isinstance(answer, Acks):
+                answer = msgspec.structs.replace(answer, place=request.place)
         return answer
 
     return [(world, "pushed", pushed)]
@@ -224,6 +227,12 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
         (module, "prepare_feedback", _nothing) for module in (preparing, replica, healing)
     ],
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
+    "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_withheld", _nothing)],
+    "a sensitive memory is overwritten by what is told": lambda _: [(replica, "kept_here", lambda *_: [])],
+    "a full pull needs notices from before it": lambda _: [
+        (core, "missed", lambda place, horizon: 0 < place.seq < horizon)
+    ],
+    "who leaves drops what lies beside": lambda _: [(joining._Leaving, "keep_what_lies_beside", _nothing)],
     "rights are not checked on the server": lambda _: [(core, "refusal", lambda held, op, *_: _no_purge(held, op))],
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from trivet.ids import new_id
 from trivet.memory.redact import redact_one
 from trivet.secrets.protect import Guard
 from trivet.sync.verbs import conflicts, resolve
-from trivet.types import LinkKind, Usefulness
+from trivet.types import LOCAL, LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"
 # An invented token of a form that the guard knows.
@@ -95,6 +95,21 @@ class People(Team):
             resolve(trivet.engine, memory.id, random.choice(["head", *branches]))
         elif kind == "link":
             self.link(trivet, memory, memories)
+        elif kind == "hide" and trivet.engine.follows and memory.owner == LOCAL:
+            self.hide(trivet, user, memory)
+
+    def hide(self, trivet: Any, user: str, memory: Any) -> None:
+        """A memory becomes sensitive, with words that stay on this laptop, or is no longer."""
+        word = self.word(user, memory.id)
+        if memory.sensitive:
+            trivet.edit(memory.id, content=f"{word} is said again.", sensitive=False)
+            return
+        self.words.pop(word)
+        trivet.edit(memory.id, content=f"{word} {SENSITIVE}", sensitive=True)
+        self.hidden[word] = (self.name_of(trivet), memory.id)
+
+    def name_of(self, trivet: Any) -> str:
+        return next(one.name for one in self.laptops if one.trivet is trivet)
 
     def redact(self, trivet: Any, user: str, memories: Any) -> None:
         for one in memories:
@@ -131,8 +146,8 @@ class People(Team):
         except TrivetError:
             self.words.pop(word, None)
             raise
-        if memory.sensitive:
-            self.words.pop(word, None)
+        if memory.sensitive and self.words.pop(word, None) and trivet.engine.follows and memory.owner == LOCAL:
+            self.hidden[word] = (self.name_of(trivet), memory.id)
 
 
 def unguarded(trivet: Any) -> Trivet:

@@ -21,12 +21,25 @@ YEARS = (2016, 2026, 2036)
 TEAM = (("a1", "ana"), ("a2", "ana"), ("b1", "bo"))
 
 # What people do, and how often: all sorts, or mostly edits, changes of who may see what, links, or memories of files.
-_ACTS = ("create", "edit", "forget", "purge", "share", "unshare", "tag", "link", "resolve", "feedback", "redact")
-MIXED = dict(zip(_ACTS, (30, 30, 6, 6, 12, 6, 5, 10, 8, 8, 4), strict=True))
-EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25, 3, 3), strict=True))
-SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8, 3, 3), strict=True))
-LINKS = dict(zip(_ACTS, (12, 4, 4, 4, 6, 4, 2, 50, 3, 2, 2), strict=True))
-NAMES = dict(zip(_ACTS, (40, 20, 2, 14, 14, 8, 2, 4, 5, 3, 1), strict=True))
+_ACTS = (
+    "create",
+    "edit",
+    "forget",
+    "purge",
+    "share",
+    "unshare",
+    "tag",
+    "link",
+    "resolve",
+    "feedback",
+    "redact",
+    "hide",
+)
+MIXED = dict(zip(_ACTS, (30, 30, 6, 6, 12, 6, 5, 10, 8, 8, 4, 6), strict=True))
+EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25, 3, 3, 12), strict=True))
+SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8, 3, 3, 6), strict=True))
+LINKS = dict(zip(_ACTS, (12, 4, 4, 4, 6, 4, 2, 50, 3, 2, 2, 2), strict=True))
+NAMES = dict(zip(_ACTS, (40, 20, 2, 14, 14, 8, 2, 4, 5, 3, 1, 4), strict=True))
 
 
 class Request(msgspec.Struct):
@@ -83,6 +96,8 @@ class Team:
         self.pulls_first = random.choice(PULLS_FIRST)
         self.turmoil = random.choice(TURMOIL)
         self.asked: dict[str, str] = {}  # each word of a query that feedback named, and of which memory
+        self.hidden: dict[str, tuple[str, str]] = {}  # words of sensitive memories, on which laptop and in which memory
+        self.page = random.choice((4, 100, 100))  # how many items a laptop reads at once when all come to rest
         self.redacted: set[str] = set()  # memories whose raw secret was taken out
         self.looks_closely = 0.2  # how often recall and doctor are compared, which takes longest
 

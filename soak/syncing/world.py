@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak.syncing.check import check_at_rest
+from soak.syncing.check import check_at_rest, known_words, words_on
 from soak.syncing.exchanges import Exchanges
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
 from soak.syncing.people import RAW, People, unguarded
 from trivet.ids import new_id
 from trivet.sync import server as server_side
-from trivet.sync.join import join
+from trivet.sync.join import join, leave
 from trivet.sync.messages import Place
 
 # How often the server is put back from the same backup again, after a laptop could only pull: it has all that the
@@ -82,6 +82,8 @@ class World(People, Exchanges):
         elif chance < 0.972 and laptop.backups:
             self.counts["laptop put back"] += 1
             self.put_back(laptop)
+            held = words_on(laptop)
+            self.hidden = {word: at for word, at in self.hidden.items() if at[0] != laptop.name or word in held}
             self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
         elif chance < 0.98 and len(self.laptops) < 5:
             self.counts["laptop cloned"] += 1
@@ -91,9 +93,30 @@ class World(People, Exchanges):
             with laptop.on_its_clock():
                 scopes = random.choice(((), ("work",), ("default", "work/plans")))
                 join(laptop.trivet.engine, "http://server", laptop.user, scopes=scopes)
+        elif chance < 0.9875:
+            self.leave_and_join(laptop)
         elif chance < 0.99:
+            self.forget_notices()
+        elif chance < 0.995:
             self.counts["a mark that never was"] += 1
             self.lie(laptop.user)
+
+    def leave_and_join(self, laptop: LaptopMachine) -> None:
+        self.counts["laptop left and joined again"] += 1
+        # Others' memories go, and with them what a server that was put back since has lost, of which nobody knows yet.
+        others = {row[0] for row in laptop.rows("SELECT id FROM memory WHERE owner != 'local'")}
+        before = known_words(self)
+        with laptop.on_its_clock():
+            leave(laptop.trivet.engine)
+            self.forgivable |= {word for word in before - known_words(self) if self.words[word][1] in others}
+            join(laptop.trivet.engine, "http://server", laptop.user)
+        self.seqs = {place: seq for place, seq in self.seqs.items() if place[0] != laptop.name}
+
+    def forget_notices(self) -> None:
+        """Two years pass on the server: it forgets who lost what, and which operations it has done."""
+        self.counts["server forgot old notices"] += 1
+        self.server.year += 2
+        self.network, self.acted = [], {}
 
     def put_server_back(self, number: int | None = None) -> None:
         self.counts["server put back"] += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+
 from trivet.errors import NotFound
 from trivet.memory.engine import Engine
 from trivet.memory.remember import document_of
 from trivet.memory.sealing import write_sealed
-from trivet.store.records import Entry
-from trivet.types import LOCAL, Memory, Progress, Redacted
+from trivet.store.records import Beside, Entry
+from trivet.types import LOCAL, Memory, Progress, Redacted, Revision
 
 
 def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
@@ -30,14 +32,27 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
-    """Redacts a memory and all its revisions in place, and counts the sealed secrets by kind."""
-    history = engine.store.memories.revisions(memory.id)
+    """Redacts a memory, its revisions and what lies beside these in place, and counts the sealed secrets by kind."""
+    beside = engine.store.branches.beside(memory)
+    revisions = engine.store.memories.revisions(memory.id)
+    history = (*revisions, *(_as_revision(one.memory) for one in beside))
     protected = engine.guard.protect(
         memory, memory.revision, lambda: engine.store.secrets.of(memory.id), history, refuse=False
     )
     if protected.memory == memory and protected.history == history:
         return Counter()
-    entry = Entry(protected.memory, document_of(protected.memory), protected.history, protected.secrets)
+    past, said = protected.history[: len(revisions)], protected.history[len(revisions) :]
+    clean = tuple(_cleaned(one, now.memory) for one, now in zip(beside, said, strict=True))
+    entry = Entry(protected.memory, document_of(protected.memory), past, protected.secrets, clean)
     write_sealed(engine, [entry], lambda entries: engine.store.memories.scrub(entries[0]))
     engine.worker.wake()
     return Counter(sealed.kind for sealed in protected.secrets)
+
+
+def _as_revision(memory: Memory) -> Revision:
+    return Revision(revision=memory.revision, changed_at=memory.updated_at, action="", memory=memory)
+
+
+def _cleaned(one: Beside, memory: Memory) -> Beside:
+    document = document_of(memory)
+    return msgspec.structs.replace(one, memory=memory, terms=" ".join((*document.content, *document.title)))

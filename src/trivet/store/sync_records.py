@@ -6,7 +6,7 @@ Everything is in the words of JSON, so that a field which one side does not know
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -15,6 +15,8 @@ from trivet.types import LinkKind, Permission, Usefulness
 
 Access = Literal["own", "write", "read"]
 Fields = Mapping[str, Any]
+# What any store can keep. Whoever tells a number beyond that, or below nothing, is not believed.
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 # Not part of what a memory says: each machine writes these itself.
 LOCAL_FIELDS = frozenset({"id", "owner", "revision", "updated_at"})
@@ -32,7 +34,7 @@ class Rev(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     action: str
     fields: Fields
-    number: int = 0  # its place in the history; a branch has none
+    number: Number = 0  # its place in the history; a branch has none
 
 
 class LinkRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -75,7 +77,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
     feedback: tuple[FeedbackRecord, ...] = ()  # the user's own
     access: Access = "own"
     epoch: str = ""
-    seq: int = 0
+    seq: Number = 0
 
     @property
     def head(self) -> Rev:

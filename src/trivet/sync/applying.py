@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import msgspec
 
@@ -29,24 +30,35 @@ from trivet.types import Link, Sealed
 
 UNKNOWN_KIND = "The server's Trivet is older and does not know what a {} is. It is sent again once it is upgraded."
 
+FOLLOWS = "It follows on an operation that the server could not take yet. It is sent again."
+
 Outcome = tuple[Result, str, str]  # how it went, the id of the memory, and why it was refused
 
 # What gets another id where somebody else's memory has its own.
 _GIVEN_ANEW = ("create", "purge", "heal")
 
 
+class SoFar(msgspec.Struct):
+    """What the operations of a push know of those before them: ids that were given anew, and memories that wait."""
+
+    named: dict[str, str] = {}
+    waiting: set[str] = set()
+
+    def copied(self) -> SoFar:
+        return SoFar(dict(self.named), set(self.waiting))
+
+
 class Applying:
     """One push of a user. Ids that somebody else has are given anew, and later operations of the push follow."""
 
-    def __init__(self, engine: Engine, connection: WriteTransaction, named: dict[str, str]) -> None:
-        """`named` are the ids that operations of the push before these were given."""
+    def __init__(self, engine: Engine, connection: WriteTransaction, so_far: SoFar) -> None:
         self._engine = engine
         self._connection = connection
         self._sql = connection.sql("sync")
         user = engine.viewer
         assert user is not None, "a laptop comes with a key"
         self.user = user
-        self._named = named
+        self._named, self._waiting = so_far.named, so_far.waiting
         self.healed: dict[str, int] = {}
         self._others: dict[str, dict[str, str]] = {}  # an owner's ids, by what each is called where it is another's
 
@@ -58,6 +70,9 @@ class Applying:
             if op.kind in _GIVEN_ANEW and done[1] != op.id:
                 self._named[op.id] = done[1]
             return done
+        if self._waits(op):
+            return "later", op.id, FOLLOWS
+        told = op.id
         op = msgspec.structs.replace(op, id=self._named.get(op.id, op.id))
         try:
             result, id = self._act(op)
@@ -65,7 +80,8 @@ class Applying:
         except StoreError:
             raise
         except SecretError as error:  # a key of the server's is not there just now: that is no answer for ever
-            return "later", op.id, str(error)
+            self._waiting.add(told)
+            return "later", told, str(error)
         except TrivetError as error:  # all of these come before anything is written
             result, id, reason = "refused", op.id, str(error)
         values = {"op": op.op, "result": result, "id": id, "reason": reason, "at": now()}
@@ -73,6 +89,11 @@ class Applying:
         if result not in ("refused", "already") and id:
             note_write(self._connection, self.user, f"sync {op.kind}", [id])
         return result, id, reason
+
+    def _waits(self, op: Op) -> bool:
+        """Whether an operation that it follows on is still to come: done before that it would be refused, or clash."""
+        ends = (op.link.source, op.link.target) if op.link is not None else ()
+        return not self._waiting.isdisjoint({op.id, *ends})
 
     def _done(self, op: Op) -> Outcome | None:
         """How it went when it came before."""
@@ -120,7 +141,8 @@ class Applying:
             else:
                 result, new = core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
         if new is not held:
-            self._write(held, new)
+            with self._engine.store.feed.erasing() if op.kind == "scrub" else nullcontext():
+                self._write(held, new)
         return result
 
     def _held(self, id: str) -> tuple[int | None, Bundle | None]:

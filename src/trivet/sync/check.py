@@ -11,6 +11,7 @@ from trivet.store.relational.bundles import memory_of
 from trivet.store.sync_records import KNOWN_FIELDS, Bundle, Fields
 from trivet.sync.messages import Item, Op, Outside
 
+MOST_NUMBER = 2**63 - 1
 # What a revision may say in fields that this Trivet does not know: as much as in the one that it knows best.
 MOST_UNKNOWN_BYTES = 32 * 2**10
 
@@ -64,9 +65,24 @@ _NEEDS = {
 
 def _check_rev(rev: str, fields: Fields) -> None:
     check_id(rev, "rev")
+    if not can_be_kept(fields):
+        raise InvalidInput("A revision says a number that no store can keep.")
     unknown = {name: value for name, value in fields.items() if name not in KNOWN_FIELDS}
     if len(msgspec.json.encode(unknown)) > MOST_UNKNOWN_BYTES:
         raise InvalidInput("A revision says more in fields of another Trivet than this server keeps.")
+
+
+def can_be_kept(fields: Fields) -> bool:
+    """Whether all its numbers are of 64 bits, and those that stand in columns too."""
+    source = fields.get("source")
+    lines = source.values() if isinstance(source, dict) else ()
+    if any(isinstance(line, int) and not 0 <= line <= MOST_NUMBER for line in lines):
+        return False
+    try:
+        msgspec.json.encode(fields)
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def fault_of(bundle: Bundle) -> str | None:
@@ -78,4 +94,6 @@ def fault_of(bundle: Bundle) -> str | None:
     names = [one.rev for one in (*bundle.trunk, *bundle.branches)]
     if len(set(names)) != len(names):
         return "with a revision twice"
+    if not all(map(can_be_kept, (one.fields for one in (*bundle.trunk, *bundle.branches)))):
+        return "with a number that no store can keep"
     return None if set(bundle.waiting) <= set(names) else "with a conflict that it does not have"

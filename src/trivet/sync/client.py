@@ -26,6 +26,7 @@ from trivet.sync.messages import (
     Gone,
     Hello,
     Item,
+    News,
     Op,
     OtherEpoch,
     Outside,
@@ -116,9 +117,8 @@ class HttpServer:
     def wait(self, known: str) -> str:
         """Returns when the server has news, or after some minutes; with what to ask next time."""
         timeout = httpx2.Timeout(WAIT_SECONDS + WAIT_MARGIN)
-        path = f"/v1/sync/wait?seconds={WAIT_SECONDS:g}&known={known}"
-        told = self._decoded(self._ask("GET", path, timeout=timeout), dict[str, str])
-        return told["known"]
+        path = f"/v1/sync/wait?{urlencode({'seconds': f'{WAIT_SECONDS:g}', 'known': known})}"
+        return self._decoded(self._ask("GET", path, timeout=timeout), News).known
 
     def digests(self, scopes: Sequence[str] = ()) -> dict[str, str]:
         query = urlencode([("scope", scope) for scope in scopes])

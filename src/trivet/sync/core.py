@@ -316,6 +316,11 @@ def must_heal(bundle: Bundle, user: str) -> bool:
     return bundle.owner == user or any(rev.author == user for rev in bundle.revs.values())
 
 
+def is_withheld(bundle: Bundle, sensitive: bool) -> bool:
+    """Whether it is sensitive as the server told it, while both sides allowed that: it does not go there again."""
+    return not sensitive and bool(bundle.head.fields.get("sensitive"))
+
+
 def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
     """What a user wrote in a memory, each edit with what it changes and no word of anybody else's that is known."""
     before = {rev.rev: last for last, rev in pairwise(bundle.trunk)}

@@ -36,7 +36,8 @@ class Healing(Renaming):
     def other_epoch(self, epoch: str) -> LaptopState:
         """What is one's own is sent again, then everything is pulled. Only an owner's machines re-assert purges."""
         for row in self._connection.execute(self._sql["all"]).fetchall():
-            if core.must_heal(told(self._connection, self._state, row), self._user):
+            bundle = told(self._connection, self._state, row)
+            if core.must_heal(bundle, self._user) and not core.is_withheld(bundle, self._state.place.sensitive):
                 self._heal(row)
         keys = [row[0] for row in self._connection.execute(self._sql["sensitive"]).fetchall()]
         prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
@@ -68,7 +69,9 @@ class Healing(Renaming):
         heard = {"epoch": epoch, "outside": core.outside(epoch)}
         for row in self._connection.execute(self._sql["other_epoch"], heard).fetchall():
             if row["access"] == "own":
-                self._heal(self._replica(row["id"]))
+                replica = self._replica(row["id"])
+                if not core.is_withheld(told(self._connection, self._state, replica), self._state.place.sensitive):
+                    self._heal(replica)
             else:
                 self._remove(row["id"], "It is not shared with you any longer.")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,7 @@ from trivet.settings.address import is_file
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import SYNC
-from trivet.store.sync_records import changes_between
+from trivet.store.sync_records import Bundle, Rev, changes_between
 from trivet.sync.core import is_made_of_a_name, other_id
 from trivet.sync.messages import Op, Place
 from trivet.sync.preparing import prepare
@@ -54,7 +55,7 @@ def _held_from_now_on(connection: WriteTransaction, known: LaptopState, scopes: 
         return known
     connection.execute(connection.sql("replica")["doubt_all"])
     place = msgspec.structs.replace(known.place, scopes=wanted, seq=0)
-    state = msgspec.structs.replace(known, place=place, full=known.place.epoch is not None)
+    state = msgspec.structs.replace(known, place=place, full=True)
     save(connection, state)
     return state
 
@@ -77,10 +78,22 @@ class _Leaving(Removing):
         for row in self._connection.execute(self._sql["beside"]).fetchall():
             key, rev = row["memory"], row["rev"]
             bundle = read_bundles(self._connection, [key])[key]
-            said = bundle.revs[rev]
-            before = bundle.revs.get(said.base or "")
-            fields = changes_between(before.fields if before else {}, said.fields)
-            self._put_parked(Op(op=rev, kind="edit", id=bundle.id, rev=rev, fields=fields), self._why)
+            self._keep(bundle, bundle.revs[rev])
+        for row in self._connection.execute(self._sql["all_carried"]).fetchall():
+            self._keep_carried(read_bundles(self._connection, [row["memory"]]), row)
+
+    def _keep_carried(self, held: Mapping[int, Bundle], row: Any) -> None:
+        """Of what a server that was put back has still to be brought, all that the history here does not have."""
+        carried = msgspec.json.decode(row["bundle"], type=Bundle)
+        known = held[row["memory"]].revs if row["memory"] in held else {}
+        for rev in carried.revs.values():
+            if rev.rev not in known:
+                self._keep(carried, rev)
+
+    def _keep(self, bundle: Bundle, rev: Rev) -> None:
+        before = bundle.revs.get(rev.base or "")
+        fields = changes_between(before.fields if before else {}, rev.fields)
+        self._put_parked(Op(op=rev.rev, kind="edit", id=bundle.id, rev=rev.rev, fields=fields), self._why)
 
     @property
     def _why(self) -> str:

@@ -6,6 +6,7 @@ A backup or a copy of the store then opens no server.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -15,6 +16,9 @@ from trivet.private_folder import private_folder
 from trivet.settings import Settings, config_path
 
 _FILE = "sync-keys.json"
+_STORES = "sync-stores.json"
+
+T = TypeVar("T")
 
 
 def key_for(settings: Settings, url: str, user: str) -> str:
@@ -29,25 +33,41 @@ def key_for(settings: Settings, url: str, user: str) -> str:
 
 def keep_key(url: str, user: str, key: str) -> None:
     if _kept().get(f"{user}@{url}") != key:
-        _write({**_kept(), f"{user}@{url}": key})
+        _write(_FILE, {**_kept(), f"{user}@{url}": key})
 
 
-def drop_key(url: str, user: str) -> None:
-    _write({name: key for name, key in _kept().items() if name != f"{user}@{url}"})
+def note_use(url: str, user: str, store: str) -> None:
+    """That a store comes by this key, so that another one that leaves the server does not take it along."""
+    users, path = _users(), str(Path(store).resolve())
+    if path not in users.get(f"{user}@{url}", ()):
+        _write(_STORES, {**users, f"{user}@{url}": [*users.get(f"{user}@{url}", ()), path]})
 
 
-def _place() -> Path:
-    return config_path().parent / _FILE
+def drop_key(url: str, user: str, store: str) -> None:
+    """The store needs it no longer. It stays while another one that is still there does."""
+    name, users, path = f"{user}@{url}", _users(), str(Path(store).resolve())
+    left = [one for one in users.pop(name, ()) if one != path and Path(one).exists()]
+    _write(_STORES, {**users, name: left} if left else users)
+    if not left:
+        _write(_FILE, {known: key for known, key in _kept().items() if known != name})
 
 
 def _kept() -> dict[str, str]:
+    return _read(_FILE, dict[str, str])
+
+
+def _users() -> dict[str, list[str]]:
+    return _read(_STORES, dict[str, list[str]])
+
+
+def _read(name: str, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(_place().read_bytes(), type=dict[str, str])
+        return msgspec.json.decode((config_path().parent / name).read_bytes(), type=kind)
     except (FileNotFoundError, msgspec.DecodeError):
-        return {}
+        return kind()
 
 
-def _write(keys: dict[str, str]) -> None:
-    private_folder(_place().parent)
-    with atomic_write(_place()) as stream:
-        stream.write(msgspec.json.encode(keys))
+def _write(name: str, value: object) -> None:
+    private_folder(config_path().parent)
+    with atomic_write(config_path().parent / name) as stream:
+        stream.write(msgspec.json.encode(value))

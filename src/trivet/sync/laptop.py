@@ -18,6 +18,7 @@ from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, 
 from trivet.sync.outbox import pending_of
 from trivet.sync.preparing import prepare
 from trivet.sync.sending import outgoing
+from trivet.sync.sensitivity import agreed
 from trivet.sync.state import LaptopState, load, save
 
 Asked = tuple[Place, Sequence[Op]]
@@ -59,6 +60,7 @@ class Laptop:
     def _prepared(self, connection: WriteTransaction) -> LaptopState:
         state = load(connection)
         assert state is not None, "only a store that joined is asked"
+        state = agreed(connection, state, state.place.sensitive and self.engine.settings.sync_sensitive)
         return prepare(connection, state, state.place.sensitive)
 
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from trivet.store.sync_records import Bundle, FeedbackRecord, Fields, LinkRecord, ShareRecord
+from trivet.store.sync_records import Bundle, FeedbackRecord, Fields, LinkRecord, Number, ShareRecord
 
 # The protocols that this Trivet speaks.
 OLDEST_PROTOCOL = 1
@@ -24,14 +24,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where a laptop stands in the server's numbers. `top` and `mark` name the latest numbering that it knows."""
 
     epoch: str | None = None
-    seq: int = 0
-    top: int = 0
+    seq: Number = 0
+    top: Number = 0
     mark: str = ""
     sensitive: bool = False  # whether the laptop takes sensitive memories
     scopes: tuple[str, ...] = ()  # all that it holds; without any, everything
-    full: bool = (
-        False  # whether it reads everything from the beginning, and so needs no notice of what was taken before
-    )
+    full: bool = False  # whether it reads everything from the beginning, and needs no notice of what was taken before
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,7 +60,7 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
     """The user may not read it any longer, or it was never theirs."""
 
     id: str
-    seq: int = 0
+    seq: Number = 0
 
 
 class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
@@ -70,7 +68,7 @@ class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
 
     id: str
     owner: str
-    seq: int = 0
+    seq: Number = 0
     first_rev: str | None = None
 
 
@@ -78,7 +76,7 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
     """One's own, and sensitive: its words do not travel."""
 
     id: str
-    seq: int = 0
+    seq: Number = 0
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):
@@ -109,7 +107,7 @@ class Acks(msgspec.Struct, frozen=True, kw_only=True, tag="acks"):
 class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
     """A stretch of the feed: what changed after `start`, up to the place's number."""
 
-    start: int
+    start: Number
     place: Place
     more: bool
     items: tuple[Item, ...]
@@ -133,19 +131,25 @@ Answer = Acks | Page | OtherEpoch
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """The first answer: which protocols the server speaks, and as whom the key comes."""
 
-    oldest_protocol: int
-    newest_protocol: int
+    oldest_protocol: Number
+    newest_protocol: Number
     user: str
     sensitive: bool
     vectors: bool = False  # whether it tells vectors
 
 
+class News(msgspec.Struct, frozen=True, kw_only=True):
+    """That there is some, and what to ask next time."""
+
+    known: str
+
+
 class VectorsRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the vectors of memories, as the laptop's model and its way to prepare texts would make them."""
 
-    protocol: int = NEWEST_PROTOCOL
+    protocol: Number = NEWEST_PROTOCOL
     identity: str
-    preparation: int
+    preparation: Number
     ids: tuple[str, ...]
 
 
@@ -154,7 +158,7 @@ class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
 
     id: str
     rev: str  # the revision that they are of
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[Number, Number], ...]
     vectors: bytes
     sum: str
 
@@ -163,16 +167,16 @@ class VectorsTold(msgspec.Struct, frozen=True, kw_only=True, tag="told"):
     """The last line. `identity` is empty where the server has another model, or prepares texts otherwise."""
 
     identity: str
-    count: int
+    count: Number
 
 
 class PushRequest(msgspec.Struct, frozen=True, kw_only=True):
-    protocol: int
+    protocol: Number
     place: Place
     ops: tuple[Op, ...]
 
 
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
-    protocol: int
+    protocol: Number
     place: Place
-    limit: int = 500
+    limit: Number = 500

@@ -130,16 +130,28 @@ def _prepare_scrub(connection: WriteTransaction, key: int, bundle: Bundle, repli
     """Revisions that were rewritten in place, by a redaction."""
     if replica is None or replica["access"] != "own":
         return
+    bundle = without_unsent(connection, key, bundle)
     digest = digest_of_known(bundle, replica["revision"])
     if digest != replica["digest"]:
-        revs = tuple(rev.rev for rev in bundle.trunk if rev.number <= replica["revision"])
+        known = [rev for rev in bundle.trunk if rev.number <= replica["revision"]]
+        revs = tuple(rev.rev for rev in (*known, *bundle.branches))
         enqueue(connection, "scrub", bundle.id, key, Detail(revs=revs))
         connection.execute(connection.sql("replica")["set_digest"], {"id": bundle.id, "digest": digest})
 
 
+def without_unsent(connection: Connection, key: int, bundle: Bundle) -> Bundle:
+    """Without the branches that only this laptop knows."""
+    if not bundle.branches:
+        return bundle
+    unsent = {row[0] for row in connection.execute(connection.sql("replica")["unsent_branches"], {"key": key})}
+    return msgspec.structs.replace(bundle, branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent))
+
+
 def digest_of_known(bundle: Bundle, revision: int) -> str:
-    """Of the history that the server told."""
-    said = [(rev.rev, rev.fields) for rev in bundle.trunk if rev.number <= revision]
+    """Of what the server told: the history, and the edits beside it."""
+    beside = sorted(bundle.branches, key=lambda rev: rev.rev)
+    known = (*(rev for rev in bundle.trunk if rev.number <= revision), *beside)
+    said = [(rev.rev, rev.fields) for rev in known]
     return digest_of(Bundle(id=bundle.id, owner="", trunk=()), said)
 
 

@@ -53,7 +53,10 @@ class Removing(Replica):
                 values = {"id": id, "epoch": core.outside(self._state.place.epoch), "seq": replica["seq"]}
                 self._connection.execute(self._sql["set_place"], values)
             return
+        parts = [dict(row) for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()]
         self._remove(id, "")
+        for part in parts:  # nobody purged it: its file goes on being known as the one that it was read from
+            self._connection.execute(self._connection.sql("vaults")["put_part"], part)
 
     def _delete(self, id: str) -> None:
         """Also out of the files. Without the tombstone that a purge by the user would leave."""

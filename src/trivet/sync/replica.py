@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from trivet.clock import now
 from trivet.memory.engine import Engine
+from trivet.memory.redact import redact_one
 from trivet.memory.remember import document_of
 from trivet.store.relational.bundles import put_bundle, read_bundles
 from trivet.store.relational.database import WriteTransaction
@@ -18,7 +20,7 @@ from trivet.store.sync_records import Bundle, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.messages import Op
 from trivet.sync.outbox import Ends, Pending, Shares, pending, with_pending_links, with_pending_shares
-from trivet.sync.preparing import digest_of_known, prepare_feedback
+from trivet.sync.preparing import digest_of_known, prepare_feedback, prepare_memories
 from trivet.sync.sending import kept_here, patches, said, told
 from trivet.sync.state import LaptopState, owner_here
 from trivet.types import LOCAL, Permission
@@ -44,13 +46,15 @@ class Replica:
 
     def _stays_here(self, id: str) -> bool:
         """Sensitive, so that the server was never told what it says now."""
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._row(id)
         return row is not None and row["owner"] == LOCAL and bool(row["sensitive"]) and not self._state.place.sensitive
 
     def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
         """`more` are further edits of one's own, which were made under another id."""
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
+        bundle = self._as_redacted(bundle, waiting)
+        rewritten = not fresh and self._is_rewritten(bundle)
         known = bundle.revs
         moved = {rev.rev for rev, _ in more}
         before = patches(self._connection, bundle.id, moved) if waiting else []
@@ -68,7 +72,8 @@ class Replica:
         if not fresh:
             self._park_withheld(local)
         owner = owner_here(self._state, bundle.owner)
-        key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
+        with self._engine.store.feed.erasing() if rewritten else nullcontext():
+            key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
         self._connection.execute(
             self._sql["put"],
             {
@@ -88,13 +93,48 @@ class Replica:
             self._set_links(key, bundle, waiting)
         if bundle.feedback or not fresh:
             self._set_feedback(key, bundle)
+        if rewritten and bundle.access == "own":
+            self._redact_beside(bundle.id)
+
+    def _as_redacted(self, bundle: Bundle, waiting: Sequence[Pending]) -> Bundle:
+        """While a redaction waits to be sent, what it rewrote stays so, whatever the server still says."""
+        row = self._row(bundle.id)
+        revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs}
+        if not revs or row is None:
+            return bundle
+        held = read_bundles(self._connection, [int(row["key"])])[int(row["key"])].revs
+        clean = {rev: held[rev].fields for rev in revs & held.keys()}
+        return core.scrub(bundle, Op(op="", kind="scrub", id=bundle.id, scrubbed=clean))[1]
+
+    def _is_rewritten(self, bundle: Bundle) -> bool:
+        """Whether revisions that are here say something else now: their owner took a secret out of them."""
+        replica = self._replica(bundle.id)
+        if replica is None or digest_of_known(bundle, replica["revision"]) == replica["digest"]:
+            return False
+        held = read_bundles(self._connection, [replica["memory"]]).get(replica["memory"])
+        told = bundle.revs
+        revs = held.revs.values() if held is not None else ()
+        return any(
+            rev.rev in told and rev.fields != told[rev.rev].fields and rev.number <= replica["revision"] for rev in revs
+        )
+
+    def _redact_beside(self, id: str) -> None:
+        """What waits to be brought back or was refused may say the secret too."""
+        memory = self._engine.store.all_memories.get(id)
+        if self._engine.store.branches.beside(memory) and redact_one(self._engine, memory):
+            key = self._key(id)
+            assert key is not None, "just read"
+            prepare_memories(self._connection, [key], self._user, self._state.place.sensitive)
 
     def _park_withheld(self, local: Bundle) -> None:
-        """Words that were never sent, since the memory was sensitive then, and would go now that it is not."""
-        key = self._key(local.id)
-        if key is None:
+        """Words that were never sent, since the memory was sensitive then, and would go now that it is not.
+
+        Only where this laptop has revisions that the server never told: else its history need not be read.
+        """
+        row, replica = self._row(local.id), self._replica(local.id)
+        if row is None or (replica is not None and row["revision"] <= replica["revision"]):
             return
-        known = local.revs
+        known, key = local.revs, int(row["key"])
         for last, rev in pairwise((None, *read_bundles(self._connection, [key])[key].trunk)):
             if (
                 rev is None
@@ -219,12 +259,15 @@ class Replica:
     def _replica(self, id: str) -> Any:
         return self._connection.execute(self._sql["by_id"], {"id": id}).fetchone()
 
+    def _row(self, id: str) -> Any:
+        return self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+
     def _key(self, id: str) -> int | None:
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._row(id)
         return None if row is None else int(row["key"])
 
     def _is_ours(self, id: str) -> bool:
-        row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
+        row = self._row(id)
         return row is not None and row["owner"] == LOCAL
 
     def _pending(self, id: str) -> list[Pending]:

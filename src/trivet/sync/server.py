@@ -18,7 +18,7 @@ from trivet.store.relational.database import Connection, WriteTransaction
 from trivet.store.relational.feed import Event, ServerState
 from trivet.store.sync_records import ShareRecord
 from trivet.sync import core
-from trivet.sync.applying import Applying, Outcome
+from trivet.sync.applying import Applying, Outcome, SoFar
 from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
 
 # A request must be answered before the server's limit; the first numbering of a large store goes on with the next.
@@ -30,27 +30,30 @@ def push(engine: Engine, place: Place, ops: Sequence[Op]) -> Answer:
     """All in one transaction; where the store refuses that, each in its own, so that one cannot hold up the others."""
     engine = _taking(engine, place)
     try:
-        return _push(engine, place, ops, {})
+        return _push(engine, place, ops, SoFar())
     except StoreError:
         if len(ops) == 1:
             raise
     acks: list[Ack] = []
-    named: dict[str, str] = {}
+    so_far = SoFar()
     tags: tuple[ShareRecord, ...] | None = None
     for op in ops:
+        trial = so_far.copied()  # what is rolled back gave no id
         try:
-            answer = _push(engine, place, [op], named)
+            answer = _push(engine, place, [op], trial)
         except StoreError as error:
+            so_far.waiting.add(op.id)
             acks.append(Ack(op=op.op, result="later", id=op.id, reason=str(error)))
             continue
         if not isinstance(answer, Acks):
             return answer
+        so_far = trial
         acks += answer.acks
         place, tags = answer.place, answer.tags or tags
     return Acks(place=place, acks=tuple(acks), tags=tags)
 
 
-def _push(engine: Engine, place: Place, ops: Sequence[Op], named: dict[str, str]) -> Answer:
+def _push(engine: Engine, place: Place, ops: Sequence[Op], so_far: SoFar) -> Answer:
     feed = engine.store.feed
     if _catch_up(engine).unfinished:
         acks = tuple(Ack(op=op.op, result="later", id=op.id, reason=NUMBERING) for op in ops)
@@ -59,7 +62,7 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op], named: dict[str, str]
         state = _standing(engine, connection, place)
         if isinstance(state, OtherEpoch):
             return state
-        pushed = Applying(engine, connection, named)
+        pushed = Applying(engine, connection, so_far)
         outcomes = [pushed.take(op) for op in ops]
         tagged = any(op.kind in ("share_tag", "unshare_tag") for op in ops)
         state = feed.number(connection, marks=tagged)

@@ -13,17 +13,18 @@ from trivet.memory.remember import document_of, rewrite
 from trivet.store.relational.bundles import SETTLED, memory_of, read_bundles
 from trivet.store.relational.database import Connection
 from trivet.store.relational.memories import clear_derived, write_derived
-from trivet.store.sync_records import Bundle, Rev
+from trivet.store.sync_records import OWNERS_FIELDS, Bundle, Rev, changes_between
 from trivet.sync import core
 from trivet.sync.client import HttpServer
 from trivet.sync.join import join as begin
 from trivet.sync.join import leave as end
-from trivet.sync.keys import drop_key, keep_key, key_for
+from trivet.sync.keys import drop_key, keep_key, key_for, note_use
 from trivet.sync.laptop import Laptop
 from trivet.sync.messages import Op
 from trivet.sync.outbox import Detail, enqueue
 from trivet.sync.preparing import prepare
 from trivet.sync.round import Exchanged, exchange
+from trivet.sync.sensitivity import agreed
 from trivet.sync.state import LaptopState, load
 
 HEAD = "head"
@@ -87,13 +88,14 @@ def join(engine: Engine, url: str, scopes: Sequence[str] | None = None) -> Lapto
         server.close()
     state = begin(engine, url, told.user, told.sensitive and engine.settings.sync_sensitive, scopes)
     keep_key(url, told.user, engine.settings.key)
+    note_use(url, told.user, engine.settings.path)
     return state
 
 
 def leave(engine: Engine) -> LaptopState:
     state = _state(engine)
     end(engine)
-    drop_key(state.url, state.user)
+    drop_key(state.url, state.user, engine.settings.path)
     return state
 
 
@@ -115,7 +117,16 @@ def connect(engine: Engine) -> HttpServer:
         raise Conflict(f"The key is {told.user}'s, and this store follows {state.url} as {state.user}.")
     if engine.settings.key:
         keep_key(state.url, state.user, key)
+    note_use(state.url, state.user, engine.settings.path)
+    _agree(engine, told.sensitive and engine.settings.sync_sensitive)
     return server
+
+
+def _agree(engine: Engine, allowed: bool) -> None:
+    with engine.store.feed.transaction() as connection:
+        state = load(connection)
+        if state is not None:
+            agreed(connection, state, allowed)
 
 
 def status(engine: Engine, ask: bool = True) -> Status:
@@ -246,7 +257,20 @@ def _chosen(bundle: Bundle, take: str, content: str | None) -> dict[str, Any] | 
     found: list[Rev] = [rev for rev in bundle.branches if rev.rev in bundle.waiting and rev.rev.startswith(take)]
     if len(found) != 1:
         raise InvalidInput(f"--take: {take!r} names {len(found)} branches. Say head, or a rev of `sync conflicts`.")
-    return dict(found[0].fields)
+    return {**bundle.head.fields, **_changed(bundle, found[0])}
+
+
+def _changed(bundle: Bundle, branch: Rev) -> Mapping[str, Any]:
+    """What an edit changed, so that what others changed since stays: tags that were taken away share no more.
+
+    Where it is unknown from what it was made, it is taken by its words alone. One that was made from nothing says all.
+    """
+    if branch.base is None:
+        return branch.fields
+    base = bundle.revs.get(branch.base)
+    if base is not None:
+        return changes_between(base.fields, branch.fields)
+    return {name: value for name, value in branch.fields.items() if name not in OWNERS_FIELDS}
 
 
 def _settle(engine: Engine, connection: Any, key: int, bundle: Bundle) -> None:

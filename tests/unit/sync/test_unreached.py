@@ -17,7 +17,7 @@ from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
 from trivet.sync.join import join, leave
-from trivet.sync.messages import Op, Page, Place
+from trivet.sync.messages import Acks, Op, Page, Place
 from trivet.types import Caller
 
 
@@ -28,10 +28,7 @@ def test_what_is_no_longer_sensitive_travels_again(folder: Path, team: dict[str,
         world.come_to_rest()
         first.trivet.edit(id, sensitive=True)
         world.come_to_rest()
-        first.trivet.edit(
-            id,
-            content="hidden words",
-        )
+        first.trivet.edit(id, content="hidden words")
         world.come_to_rest()
         first.trivet.edit(id, sensitive=False)
         world.come_to_rest()
@@ -107,7 +104,6 @@ def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str,
         join(first.trivet.engine, "http://server", "ana")
         for _ in range(60):
             place, ops = first.laptop.ask(50)
-
             answer = world.answer(Request(first, place, list(ops), 2))
             first.laptop.receive(place, answer)
             if isinstance(answer, Page) and not answer.more:
@@ -138,7 +134,6 @@ def test_a_key_that_may_not_share_cannot_by_bringing_back(folder: Path, team: di
         first = world.laptops[0]
         id = first.trivet.remember("was said.").id
         world.come_to_rest()
-
         served = world.server.trivet.engine.store.feed.database
         key = world.server.rows(f"SELECT key FROM memory WHERE id = '{id}'")[0][0]
         bundle = read_bundles(served.read(), [key])[key]
@@ -177,3 +172,43 @@ def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, P
         world.put_server_back()
         world.come_to_rest()
         assert not world.server.rows("SELECT 1 FROM tag_share WHERE tag = 'secretteam'")
+
+
+def test_what_follows_on_an_operation_that_waits_waits_too(folder: Path, team: dict[str, Path]) -> None:
+    """Its create was rolled back, under the other id that it had got there: the edit is neither refused nor lost."""
+    with history(folder, team) as world:
+        when = "BEFORE INSERT ON memory WHEN NEW.content LIKE '%poison%'"
+        with world.server.trivet.engine.store.feed.transaction() as connection:
+            connection.execute(f"CREATE TRIGGER full {when} BEGIN SELECT RAISE(ABORT, 'full'); END")
+        world.server.trivet.acting_as(caller("bo")).remember("bo said", id=SHARED_IDS[0])
+        first = world.laptops[0]
+        first.trivet.remember("poison", id=SHARED_IDS[0])
+        first.trivet.edit(SHARED_IDS[0], content="harmless words")
+        first.trivet.remember("another was said.")
+        place, ops = first.laptop.ask(50)
+        answer = server_side.push(world.server.trivet.engine.acting_as(caller("ana")), place, ops)
+        assert isinstance(answer, Acks)
+        assert [ack.result for ack in answer.acks] == ["later", "later", "applied"]
+        first.laptop.receive(place, answer)
+        with world.server.trivet.engine.store.feed.transaction() as connection:
+            connection.execute("DROP TRIGGER full")
+        world.come_to_rest()
+        assert "harmless words" in words_on_server(world)
+        assert not first.rows("SELECT 1 FROM parked")
+
+
+def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        second.trivet.edit(id, sensitive=True)
+        world.come_to_rest()
+        assert first.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("plain was said.", 1)]
+        first.trivet.edit(id, content="hidden words")
+        world.come_to_rest()
+        assert "hidden words" not in words_on_server(world)
+        first.trivet.edit(id, sensitive=False)
+        world.come_to_rest()
+        assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 0)]
+        assert not first.rows("SELECT 1 FROM parked")

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trivet.memory_fields import as_json
+from trivet.store.records import Beside
+from trivet.store.relational.beside import read_beside
 from trivet.store.relational.database import Database, Part
 from trivet.store.relational.links import AnyLinks
+from trivet.types import Memory
 
 
 class AnyBranches(AnyLinks):
@@ -31,3 +34,8 @@ class Branches(Part):
         for row in self._rows("waiting_branches", ids=as_json(ids)):
             found[row[0]] = (*found.get(row[0], ()), row[1])
         return found
+
+    def beside(self, memory: Memory) -> tuple[Beside, ...]:
+        """What is said of a memory beside its history."""
+        with self._database.errors():
+            return read_beside(self._database.read(), memory)

@@ -1,0 +1,129 @@
+"""What a laptop's user decides later: that sensitive words stay, which edit is taken, which scopes it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from soak.syncing.check import words_on_server
+from soak.syncing.machines import LaptopMachine
+from soak.syncing.people import SENSITIVE, SHARED_IDS
+from soak.syncing.world import LEVEL, World
+from support.told_history import history, level
+from trivet.ids import new_id
+from trivet.settings import Settings
+from trivet.sync.join import join, leave
+from trivet.sync.keys import drop_key, keep_key, key_for, note_use
+from trivet.sync.laptop import Laptop
+from trivet.sync.verbs import conflicts, resolve
+
+
+def allowing(laptop: LaptopMachine, allowed: bool) -> Laptop:
+    engine = laptop.trivet.engine
+    return Laptop(
+        msgspec.structs.replace(engine, settings=msgspec.structs.replace(engine.settings, sync_sensitive=allowed))
+    )
+
+
+def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = first.trivet.remember("plain was said.").id
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", "ana", sensitive=True)
+        first.trivet.remember(f"never {SENSITIVE}", sensitive=True)
+        first.trivet.edit(id, sensitive=True)
+        first.trivet.edit(id, content=f"hidden {SENSITIVE}")
+        assert SENSITIVE in str(allowing(first, True).ask(50))
+        place, ops = allowing(first, False).ask(50)
+        assert not place.sensitive
+        assert SENSITIVE not in str(ops)
+        world.come_to_rest()
+        assert len(first.rows(f"SELECT 1 FROM memory WHERE content LIKE '%{SENSITIVE}%'")) == 2
+        assert not first.rows("SELECT reason FROM parked")
+
+
+def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.", tags=["shared"]).id
+        world.come_to_rest()
+        first.trivet.edit(id, tags=["private"])
+        first.trivet.edit(id, content="first says")
+        world.exchange(first)
+        second.trivet.edit(id, content="second says")
+        world.come_to_rest()
+        [clash] = conflicts(first.trivet.engine)
+        resolve(first.trivet.engine, id, clash.rev)
+        world.come_to_rest()
+        memory = world.server.trivet.get(id)
+        assert (memory.content, memory.tags) == ("second says", ("private",))
+
+
+def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = first.trivet.remember("of a file", id=new_id()).id
+        world.come_to_rest()
+        with first.trivet.engine.store.feed.transaction() as connection:
+            connection.execute("INSERT INTO vault (name, root, options) VALUES ('v', '/v', '{}')")
+            values = {"vault": "v", "id": id, "path": "a.md", "place": "", "content": "c", "said": "s", "about": "{}"}
+            connection.execute(connection.sql("vaults")["put_part"], values)
+        join(first.trivet.engine, "http://server", "ana", scopes=("work",))
+        world.come_to_rest()
+        assert not first.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+        assert first.rows("SELECT said FROM vault_part") == [("s",)]
+
+
+def test_a_key_stays_while_another_store_comes_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIVET_CONFIG", str(tmp_path / "config.toml"))
+    stores = [tmp_path / name for name in ("one.db", "two.db")]
+    keep_key("http://server", "ana", "secret")
+    for store in stores:
+        store.touch()
+        note_use("http://server", "ana", str(store))
+    drop_key("http://server", "ana", str(stores[0]))
+    assert key_for(Settings(), "http://server", "ana") == "secret"
+    drop_key("http://server", "ana", str(stores[1]))
+    assert "secret" not in (tmp_path / "sync-keys.json").read_text()
+
+
+def test_who_joins_again_brings_no_memory_twice(folder: Path, team: dict[str, Path]) -> None:
+    """Its id, made of a name, became the user's own at the first join, and is not given anew at the second."""
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        leave(first.trivet.engine)
+        first.trivet.remember("of a file", id=SHARED_IDS[0])
+        for _ in range(2):
+            join(first.trivet.engine, "http://server", "ana")
+            world.come_to_rest()
+            leave(first.trivet.engine)
+        assert world.server.rows("SELECT count(*) FROM memory WHERE content = 'of a file'") == [(1,)]
+        join(first.trivet.engine, "http://server", "ana")
+
+
+def test_who_leaves_keeps_what_a_server_that_was_put_back_is_still_to_get(folder: Path, team: dict[str, Path]) -> None:
+    """The server tells another history meanwhile, and the words of the first one are on this laptop alone."""
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        world.server.back_up()
+        first.trivet.edit(id, content="lost words")
+        level_by_sending(world, first)
+        world.put_server_back()
+        second.trivet.edit(id, content="second says")
+        level_by_sending(world, second)
+        level(world, first)
+        assert "lost words" in str(first.rows("SELECT bundle FROM carried"))
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", "ana")
+        world.come_to_rest()
+        assert "lost words" in words_on_server(world) + str(first.rows("SELECT body FROM parked"))
+
+
+def level_by_sending(world: World, laptop: LaptopMachine) -> None:
+    for _ in range(LEVEL):
+        world.exchange(laptop)
