@@ -48,7 +48,7 @@ def decode(text: str) -> dict[str, Any]:
 
 def _written(value: Any) -> str:
     """A text as it is, where it can be told from JSON."""
-    plain = isinstance(value, str) and value == value.strip() and "\n" not in value
+    plain = isinstance(value, str) and value == value.strip() and "\n" not in value and "\0" not in value
     return value if plain and value and not _is_json(value) else _json(value)
 
 

@@ -12,7 +12,6 @@ memory's source. The id follows from both, so a repeated put changes the memory,
 from __future__ import annotations
 
 import operator
-import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -35,6 +34,7 @@ from langgraph.store.base import (
 )
 
 from trivet.adapters.exact_value import decode, encode
+from trivet.adapters.scope_labels import as_label, from_label
 from trivet.adapters.threads import in_thread
 from trivet.clock import moment, now, stamp
 from trivet.contract.fields import MAX_SOURCE_CHARACTERS
@@ -50,8 +50,6 @@ NOT_INDEXED = "not-indexed"
 MOST_HITS = 100
 PAGE = 200
 _NAMESPACE = uuid.UUID("b7d1c9ce-6b2a-5a0e-8f0d-2c1f6b0d9e57")
-_ESCAPED = re.compile(r"[^\w-]")
-_ESCAPE = re.compile(r"\.([0-9a-f]+)\.")
 
 Namespace = tuple[str, ...]
 
@@ -218,13 +216,11 @@ class TrivetStore(BaseStore):
         return str(uuid.uuid5(_NAMESPACE, f"{self._scope_of(namespace)}\n{key}"))
 
     def _scope_of(self, namespace: Namespace) -> str:
-        """Characters that a scope cannot have stand there as their numbers, between dots, which no label has."""
-        labels = (_ESCAPED.sub(lambda match: f".{ord(match[0]):x}.", label) for label in namespace)
-        return "/".join([self._scope, *labels])
+        return "/".join([self._scope, *map(as_label, namespace)])
 
     def _namespace_of(self, scope: str) -> Namespace:
         labels = scope.removeprefix(self._scope).split("/")[1:]
-        return tuple(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), label) for label in labels)
+        return tuple(map(from_label, labels))
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:

@@ -13,7 +13,20 @@ from trivet.adapters.exact_value import decode, encode
 
 SCALARS = draw.none() | draw.booleans() | draw.integers() | draw.floats(allow_nan=False, allow_infinity=False)
 TEXTS = draw.text(draw.characters(exclude_categories=["Cs"])) | draw.sampled_from(
-    ["a: b", " blank", "1", "true", "NaN", '"quoted"', "[1", "{}", "two\nlines", "key: value\nother: 2", "é\u2028\r"]
+    [
+        "a: b",
+        " blank",
+        "1",
+        "true",
+        "NaN",
+        '"quoted"',
+        "[1",
+        "{}",
+        "two\nlines",
+        "key: value\nother: 2",
+        "é\u2028\r",
+        "\0",
+    ]
 )
 VALUES = draw.recursive(
     SCALARS | TEXTS, lambda inner: draw.lists(inner, max_size=3) | draw.dictionaries(TEXTS, inner, max_size=3)
@@ -27,7 +40,9 @@ def exactly(value: Any) -> str:
 
 @given(draw.dictionaries(TEXTS | draw.sampled_from(["text", "food", "a.b-c"]), VALUES, max_size=4))
 def test_what_goes_in_comes_out(value: dict[str, Any]) -> None:
-    assert exactly(decode(encode(value))) == exactly(value)
+    text = encode(value)
+    assert exactly(decode(text)) == exactly(value)
+    assert "\0" not in text  # which no memory may hold
 
 
 def test_people_and_search_read_plain_lines() -> None:

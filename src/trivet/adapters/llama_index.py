@@ -1,0 +1,141 @@
+"""LlamaIndex: a retriever over a Trivet store, and a memory block for its `Memory`.
+
+from llama_index.core.memory import Memory
+from trivet import Trivet
+from trivet.adapters.llama_index import TrivetMemoryBlock, TrivetRetriever
+
+trivet = Trivet.open()
+nodes = TrivetRetriever(trivet, limit=5, scope="work").retrieve("which port is staging on?")
+memory = Memory.from_defaults(session_id="ana-1", memory_blocks=[TrivetMemoryBlock(trivet=trivet)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.memory import BaseMemoryBlock
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from trivet.adapters.hit_metadata import hit_metadata
+from trivet.adapters.pieces import pieces
+from trivet.adapters.threads import in_thread
+from trivet.contract.fields import MAX_CONTENT_BYTES, MAX_QUERY_CHARACTERS
+from trivet.secrets.detect import find
+from trivet.secrets.private import without_private
+from trivet.serve.mcp.text import Wrapper
+from trivet.trivet import Trivet
+from trivet.types import Answer, Hit
+
+SOURCE_PREFIX = "llama-index:"
+# What a model is shown of a node's metadata beside the text; scores and reasons are for programs.
+SHOWN_TO_MODELS = ("title", "created_at")
+# A character takes up to four bytes, and the role stands before the first.
+PIECE_CHARACTERS = MAX_CONTENT_BYTES // 4 - 100
+SAID_BY: Mapping[MessageRole, str] = {MessageRole.USER: "user", MessageRole.ASSISTANT: "assistant"}
+
+
+class TrivetRetriever(BaseRetriever):
+    """Gives the hits of a recall as nodes, best first. The score is the relevance, 0 to 1.
+
+    :param trivet: The store, which is closed by whoever opened it.
+    :param abstain: Return nothing where recall says that probably nothing is relevant, instead of its best guesses.
+    :param options: Further arguments of every recall, such as `limit`, `scope`, `tags` or `relevance_at_least`.
+    """
+
+    def __init__(self, trivet: Trivet, *, abstain: bool = True, **options: Any) -> None:
+        super().__init__()
+        self._trivet = trivet
+        self._abstain = abstain
+        self._options = options
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        answer = self._trivet.recall(query_bundle.query_str, **self._options)
+        return [_node(hit) for hit in _hits(answer, self._abstain)]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await in_thread(lambda: self._retrieve(query_bundle))
+
+
+class TrivetMemoryBlock(BaseMemoryBlock[str]):
+    """Long-term memory of a `Memory`: what leaves the short-term memory is stored; what matters for the latest message
+    of the user is recalled.
+
+    :param trivet: The store, which is closed by whoever opened it.
+    :param scope: Where messages are stored, and below which recall looks; the configured one, and everywhere, if none.
+        Give each user a scope of their own.
+    :param options: Further arguments of every recall, such as `limit`, `tags` or `token_budget`.
+    :param abstain: Add nothing where recall says that probably nothing is relevant, instead of its best guesses.
+    """
+
+    name: str = "long_term_memory"
+    trivet: Trivet
+    scope: str | None = None
+    options: Mapping[str, Any] = {"limit": 5}
+    abstain: bool = True
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
+        query = _latest_of_user(messages or ())[:MAX_QUERY_CHARACTERS]
+        if not query.strip():
+            return ""
+        answer = await in_thread(lambda: self.trivet.recall(query, **{"scope": self.scope, **self.options}))
+        hits = _hits(answer, self.abstain)
+        return _as_data(hits) if hits else ""
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        rows = [row for message in messages for row in self._rows(message)]
+        if rows:
+            await in_thread(lambda: self.trivet.remember_many(rows))
+
+    def _rows(self, message: ChatMessage) -> Iterator[dict[str, Any]]:
+        """What people and the model said to each other; calls of tools and their results are not kept."""
+        said, by = message.content or "", SAID_BY.get(message.role)
+        if by is None or not said.strip():
+            return
+        session = message.additional_kwargs.get("session_id")
+        for text in _fitting(f"{by}: {said}"):
+            yield {
+                "content": text,
+                "category": "events",
+                "scope": self.scope,
+                "source": f"{SOURCE_PREFIX}{session}" if session else None,
+            }
+
+
+def _hits(answer: Answer, abstain: bool) -> Sequence[Hit]:
+    return () if abstain and answer.nothing_relevant else answer.hits
+
+
+def _node(hit: Hit) -> NodeWithScore:
+    metadata = hit_metadata(hit)
+    hidden = [name for name in metadata if name not in SHOWN_TO_MODELS]
+    node = TextNode(
+        id_=hit.id,
+        text=hit.content,
+        metadata=metadata,
+        excluded_llm_metadata_keys=hidden,
+        excluded_embed_metadata_keys=list(metadata),
+    )
+    return NodeWithScore(node=node, score=hit.relevance)
+
+
+def _latest_of_user(messages: Sequence[ChatMessage]) -> str:
+    return next((message.content or "" for message in reversed(messages) if message.role == MessageRole.USER), "")
+
+
+def _as_data(hits: Sequence[Hit]) -> str:
+    """Between marks that the author of a memory cannot forge, because it stands in the prompt unasked."""
+    wrapper = Wrapper()
+    return "\n".join([wrapper.notice, *(wrapper.wrap(hit.content, hit.id) for hit in hits)])
+
+
+def _fitting(text: str) -> Iterator[str]:
+    """The text without NUL, which no memory holds; if it is too large for one, in pieces without private parts."""
+    text = text.replace("\0", "")
+    if len(text.encode()) <= MAX_CONTENT_BYTES:
+        yield text
+        return
+    text = without_private(text)
+    yield from (piece for piece in pieces(text, PIECE_CHARACTERS, find(text)) if piece.strip())
