@@ -40,7 +40,7 @@ from graph_arms import (
 from lengths import some
 from pools import dataset_named
 
-from trivet.graph.extract import EXTRACTION_VERSION
+from trivet.graph.mentions import EXTRACTION_VERSION
 from trivet.lab.bench import Bench, lab_folder, open_bench
 from trivet.lab.run import environment
 from trivet.lab.significance import holm

@@ -274,3 +274,22 @@ def test_words_that_no_memory_holds_and_scopes_that_do_not_exist_cannot_fill_the
         assert filters.bytes <= bound
     assert min(len(lists), len(filters)) < 100
     assert found(store, "zebra relay") == [kept.id]
+
+
+def test_it_says_which_terms_each_memory_holds_and_follows_changes(store: Store) -> None:
+    """In any field; what recall tells as matched words and measures relevance by."""
+    one, two = memory("The relays listen on a port.", tags=("harbour",)), memory("A door.", title="Relay room")
+    add(store, one, two)
+    asked = analyse("relay harbour port zebra")
+    assert store.lexical.held(asked, [one.id, two.id], PLAIN_BM25) == {one.id: {*asked[:3]}, two.id: {asked[0]}}
+    replace(store, msgspec.structs.replace(one, content="A window."))
+    assert store.lexical.held(asked, [one.id], PLAIN_BM25) == {one.id: {asked[1]}}
+
+
+def test_the_terms_of_a_text_are_kept_in_reading_order_until_it_is_purged(store: Store) -> None:
+    one, two = memory("The relays listen on a port.", title="Relay room"), memory("A door.")
+    add(store, one, two)
+    kept = store.memories.terms_of([one.id, two.id])
+    assert kept == {one.id: ("relay listen port", "relay room"), two.id: ("door", "")}
+    store.memories.purge(one.id)
+    assert store.memories.terms_of([one.id, two.id]) == {two.id: ("door", "")}

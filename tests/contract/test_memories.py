@@ -12,7 +12,7 @@ from trivet.errors import Conflict, NotFound
 from trivet.ids import new_id
 from trivet.store.records import Added, Entry
 from trivet.store.relational.store import RelationalStore as Store
-from trivet.types import Filter, Memory, Revision
+from trivet.types import Count, Filter, Memory, Revision, Sort
 
 
 def test_a_memory_comes_back_as_it_was_given(store: Store) -> None:
@@ -187,6 +187,54 @@ def test_pages_are_ordered_and_counted(store: Store) -> None:
     assert newest.total == 3
     assert store.memories.page(Filter(), "recency", 2, 2).memories == (first,)
     assert store.memories.page(Filter(), "importance", 3, 0).memories == (first, third, second)
+
+
+@pytest.mark.parametrize("sort", ["recency", "importance"])
+def test_pages_go_on_after_a_memory(store: Store, sort: Sort) -> None:
+    """Of several created at one moment, and equally important, none is missed and none comes twice."""
+    days = ("2024-01-01", "2024-01-01", "2024-01-02", "2024-01-01", "2024-01-03")
+    importance = (0.5, 0.1, 0.1, 0.5, 0.1)
+    made = [memory(f"Number {n}", created_at=days[n], importance=importance[n], tags=("x",)) for n in range(5)]
+    add(store, *made, memory("Another tag.", created_at="2024-01-02"))
+    filter = Filter(tags=("x",))
+    turned, last = list[Memory](), None
+    while (page := store.memories.page(filter, sort, 2, 0, last)).memories:
+        assert page.total == 5
+        turned += page.memories
+        last = turned[-1].id
+    assert turned == list(store.memories.page(filter, sort, 10, 0).memories)
+    assert len(turned) == 5
+    assert store.memories.page(filter, sort, 10, 1, turned[1].id).memories == tuple(turned[3:])
+
+
+def test_pages_go_on_after_no_memory_that_the_caller_may_not_see(store: Store) -> None:
+    one = memory("One thing.", owner="ana")
+    add(store, one)
+    with pytest.raises(NotFound, match=one.id):
+        store.seen_by("bo").memories.page(Filter(viewer="bo"), "recency", 2, 0, one.id)
+
+
+def test_counts_by_source(store: Store) -> None:
+    sources = ("notes/a.md", "notes/a.md", "Notes/B.md", "talk.jsonl", None)
+    add(store, *(memory(f"Number {n}", source=source) for n, source in enumerate(sources)))
+    assert pairs(store.memories.sources(Filter(), None, 2)) == [("notes/a.md", 2), ("Notes/B.md", 1)]
+    assert pairs(store.memories.sources(Filter(), "OTES/", 9)) == [("notes/a.md", 2), ("Notes/B.md", 1)]
+    assert pairs(store.memories.sources(Filter(source="notes/"), None, 9)) == [("notes/a.md", 2)]
+
+
+def test_counts_by_day_on_any_clock(store: Store) -> None:
+    times = ("2024-03-01T00:30:00Z", "2024-03-01T23:00:00Z", "2024-03-02T12:00:00Z", "9999-12-31T23:00:00Z")
+    add(store, *(memory(f"Number {n}", created_at=time) for n, time in enumerate(times[:3])))
+    assert pairs(store.memories.days(Filter(), 0, 9)) == [("2024-03-02", 1), ("2024-03-01", 2)]
+    assert pairs(store.memories.days(Filter(), 60, 9)) == [("2024-03-02", 2), ("2024-03-01", 1)]
+    assert pairs(store.memories.days(Filter(), -60, 9)) == [("2024-03-02", 1), ("2024-03-01", 1), ("2024-02-29", 1)]
+    assert pairs(store.memories.days(Filter(), 0, 1)) == [("2024-03-02", 1)]
+    add(store, memory("At the end of time.", created_at=times[3]))
+    assert pairs(store.memories.days(Filter(), 120, 9))[0] == ("9999-12-31", 1)
+
+
+def pairs(counts: tuple[Count, ...]) -> list[tuple[str, int]]:
+    return [(count.name, count.memories) for count in counts]
 
 
 def test_stats_count_what_is_there(store: Store) -> None:

@@ -59,7 +59,8 @@ def test_a_query_that_a_store_lacks_is_an_error(tmp_path: Path) -> None:
 def test_a_misspelt_name_in_braces_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "accounts.sql").write_text("-- name: user\nSELECT {colums} FROM account;\n")
-    (tmp_path / "sql" / "visible.sql").write_text("-- name: has_all_tags\ntrue;\n")
+    own = "-- name: has_all_tags\ntrue;\n-- name: tags\nSELECT 1;\n-- name: day_of_creation\n1;\n"
+    (tmp_path / "sql" / "visible.sql").write_text(own)
     queries = Queries(msgspec.structs.replace(SQLITE.dialect, folder=tmp_path))
     with pytest.raises(LookupError, match=r"accounts\.sql names \{colums\}"):
         queries("accounts")["user"]

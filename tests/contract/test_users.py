@@ -19,7 +19,8 @@ from trivet.types import Filter, Key, Memory, Permission, Sealed, State
 from .graphs import EVERYTHING, HOW, held, read_all
 
 WAYS = set(
-    "get page everything words vectors similar count stats tags categories concepts concept named walked".split()
+    "get page everything words vectors similar count stats tags categories sources days concepts concept named "
+    "walked".split()
 )
 EVERY_STATE: tuple[State, ...] = ("active", "superseded", "archived", "deleted")
 
@@ -35,7 +36,7 @@ def bo(store: Store) -> Store:
 
 
 def hers(text: str, **more: object) -> Memory:
-    return memory(text, owner="ana", **more)  # type: ignore[arg-type]
+    return memory(text, owner="ana", source="diary.md", **more)  # type: ignore[arg-type]
 
 
 def seen(store: Store, one: Memory, user: str) -> set[str]:
@@ -58,6 +59,8 @@ def seen(store: Store, one: Memory, user: str) -> set[str]:
         "stats": sum(theirs.memories.stats().memories.values()) > 0,
         "tags": bool(theirs.memories.tags(filter, 10)),
         "categories": bool(theirs.memories.categories(filter)),
+        "sources": bool(theirs.memories.sources(filter, None, 10)),
+        "days": bool(theirs.memories.days(filter, 0, 10)),
         "concepts": theirs.concepts.page(filter, None, None, "memories", 10, 0).total > 0,
         "concept": theirs.concepts.find("clara", "clara", filter) is not None,
         "named": bool(held(store, "clara", filter=filter)),
@@ -307,6 +310,29 @@ def test_users_and_keys(store: Store) -> None:
     assert accounts.keys() == ()
     with pytest.raises(NotFound):
         accounts.remove_user("ana")
+
+
+def test_what_is_done_with_users_and_keys_is_on_the_record_with_who_did_it(store: Store, ana: Store) -> None:
+    store.accounts.add_user("ana", "admin")
+    ana.accounts.add_user("bo", "reader")
+    ana.accounts.add_key(Key(id="k1", user="bo", rights=("read",), label="", created_at=moment(EARLY)), b"hash")
+    ana.accounts.set_role("bo", "writer")
+    ana.accounts.revoke("k1")
+    ana.accounts.remove_user("bo")
+    noted = [(entry.actor, entry.act) for entry in reversed(store.audit.noted(10))]
+    acts = ("add user", "add key", "change role", "revoke key", "remove user")
+    assert noted == [(None, "add user"), *(("ana", act) for act in acts)]
+
+
+def test_who_has_stored_something_is_known_after_they_are_gone(store: Store, ana: Store) -> None:
+    assert not store.accounts.has_stored("ana")
+    store.accounts.add_user("ana", "writer")
+    one = hers(TEXT)
+    add(ana, one)
+    replace(ana, msgspec.structs.replace(one, state="deleted"), "forget")
+    store.accounts.remove_user("ana")
+    assert ana.accounts.has_stored("ana")
+    assert not ana.accounts.has_stored("bo")
 
 
 def test_a_removed_user_has_no_shares_when_somebody_of_that_name_comes(store: Store, ana: Store, bo: Store) -> None:

@@ -14,8 +14,6 @@ from trivet.graph.names import is_name, names_in
 from trivet.graph.reading_time import ReadingTime
 from trivet.types import ConceptKind
 
-# A change to what is extracted needs a new version: stores notice it and rebuild their graph.
-EXTRACTION_VERSION = 1
 # Concepts kept of one memory. A text has at most 32 KiB; further ones say nothing more about its subject.
 MOST_CONCEPTS = 200
 LONGEST_TITLE_IN_WORDS = 8

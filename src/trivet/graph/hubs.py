@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.bounded_cache import KIB, MIB, BoundedCache
-from trivet.graph.network import Keys, Network, visible_among
+from trivet.graph.network import Keys, Network, distinct, visible_among
 from trivet.types import Filter
 
 # A concept that more visible memories mention passes on next to nothing to each (docs/decisions/0010).
@@ -30,7 +30,7 @@ class Hubs:
     def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
         found = network.of_concept.counts(concepts) > HUB
         if found.any():
-            large = np.unique(concepts[found]).tolist()
+            large = distinct(concepts[found]).tolist()
             counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
             counts |= self._count(network, visible, [key for key in large if key not in counts])
             found &= np.isin(concepts, [key for key in large if counts[key] > HUB])

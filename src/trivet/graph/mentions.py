@@ -6,6 +6,8 @@ from typing import Literal
 
 from trivet.types import ConceptKind, Value
 
+# A change to what is extracted needs a new version: stores notice it and rebuild their graph.
+EXTRACTION_VERSION = 1
 # A concept that a memory is about leads to it more strongly than one it merely mentions. `maybe` is a capital at the
 # start of a sentence: it counts only if the word stands capitalised within sentences elsewhere.
 Role = Literal["about", "in", "maybe"]

@@ -27,16 +27,29 @@ class Neighbours(msgspec.Struct, frozen=True):
     roles: Roles
 
 
+class Edges(msgspec.Struct, frozen=True):
+    """One direction in flat arrays: node n's edges lie from `starts[n]` to `starts[n + 1]`."""
+
+    starts: NDArray[np.int32]
+    others: Keys
+    roles: Roles
+
+    @classmethod
+    def of(cls, nodes: Keys, others: Keys, roles: Roles) -> Edges:
+        order = np.lexsort((others, nodes))
+        size = int(nodes.max()) + 1 if len(nodes) else 0
+        starts = np.zeros(size + 1, np.int32)
+        np.cumsum(np.bincount(nodes, minlength=size), out=starts[1:])
+        return cls(starts, others[order], roles[order])
+
+
 class Adjacency:
     """One direction: from a node's key to the keys on the other side. Nodes that changed live in `changed`."""
 
-    def __init__(self, nodes: Keys, others: Keys, roles: Roles) -> None:
-        order = np.lexsort((others, nodes))
-        self._size = int(nodes.max()) + 1 if len(nodes) else 0
-        self._starts = np.zeros(self._size + 1, np.int32)
-        np.cumsum(np.bincount(nodes, minlength=self._size), out=self._starts[1:])
-        self._others = others[order]
-        self._roles = roles[order]
+    def __init__(self, edges: Edges) -> None:
+        self.edges = edges
+        self._size = len(edges.starts) - 1
+        self._starts, self._others, self._roles = edges.starts, edges.others, edges.roles
         self.changed: dict[int, Pair] = {}
 
     def of(self, node: int) -> Pair:
@@ -93,12 +106,18 @@ class Adjacency:
 class Network:
     """The mentions from both sides, and the links between memories."""
 
-    def __init__(self, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> None:
-        self.edges = len(memories)
+    def __init__(self, of_memory: Edges, of_concept: Edges, links: Mapping[int, Keys]) -> None:
+        """Of the same mentions in both directions."""
+        self.edges = len(of_memory.others)
         self.changes = 0  # how many memories have changed since it was made
-        self.of_memory = Adjacency(memories, concepts, roles)
-        self.of_concept = Adjacency(concepts, memories, roles)
+        self.of_memory = Adjacency(of_memory)
+        self.of_concept = Adjacency(of_concept)
         self.links = dict(links)
+
+    @classmethod
+    def of(cls, memories: Keys, concepts: Keys, roles: Roles, links: Mapping[int, Keys]) -> Network:
+        """Of mentions in any order: which memory mentions which concept, in which role."""
+        return cls(Edges.of(memories, concepts, roles), Edges.of(concepts, memories, roles), links)
 
     def replace(self, mentions: Mapping[int, Pair], links: Mapping[int, Keys]) -> None:
         """Updates some memories to their present state; deleted ones have no mentions.
@@ -150,6 +169,12 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
         return keys[kept], roles[kept]
     place = int(np.searchsorted(keys[kept], memory))
     return np.insert(keys[kept], place, memory), np.insert(roles[kept], place, role)
+
+
+def distinct(keys: Keys) -> Keys:
+    """Each key once, rising. numpy's `unique` would load its module of masked arrays: tens of milliseconds."""
+    rising = np.sort(keys)
+    return rising[np.diff(rising, prepend=-1) > 0]
 
 
 def visible_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.graph.hubs import Hubs
-from trivet.graph.network import Network
+from trivet.graph.network import Network, distinct
 from trivet.graph.walk import Walk, weigh_concepts
 
 # A stop on a path, in order from the query: ("concept", key) or ("memory", key).
@@ -95,7 +95,7 @@ class Paths:
 
     def _weigh(self, memories: Sequence[int], how: Walk, hubs: Hubs) -> dict[int, float]:
         mentioned = self._network.of_memory.gather(np.array(sorted(set(memories)), np.int32))
-        keys = np.unique(mentioned.keys)
+        keys = distinct(mentioned.keys)
         others = self._network.of_concept.counts(keys) > 1
         keys = keys[others & ~hubs.among(self._network, self._visible, keys)]
         spread = weigh_concepts(self._network, self._visible, keys, how)

@@ -50,7 +50,12 @@ def essence(text: str) -> tuple[str, ...]:
     Case, punctuation, endings and most function words do not count. Any other word may be the one that matters
     ("backups run on Monday", "... on Tuesday"), so a share of common words is not enough.
     """
-    return (*analyse(text), "|", *_changes_meaning.findall(fold(text).replace("'", "")))
+    return (*analyse(text), "|", *negations(text))
+
+
+def negations(text: str) -> list[str]:
+    """The words of a text, in their order, that the analyser drops and that change the meaning."""
+    return _changes_meaning.findall(fold(text).replace("'", ""))
 
 
 def _pairs(words: list[str]) -> Words:

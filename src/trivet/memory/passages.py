@@ -124,7 +124,7 @@ def excerpts(
 
 def estimate_tokens(text: str) -> int:
     """About what a language model counts: four Latin letters a token, one character of other scripts."""
-    ascii_count = sum(character < "\x80" for character in text) if not text.isascii() else len(text)
+    ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 4) + len(text) - ascii_count
 
 

@@ -17,6 +17,7 @@ from trivet.memory.answer.decision import Retrieved
 from trivet.memory.background.worker import Cut, cut_job
 from trivet.memory.engine import Engine
 from trivet.models.embed.background import Background
+from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.legs.leg import LegQuery
 from trivet.search.relevance.wording import Wording
@@ -91,10 +92,11 @@ def _estimated(
     unknown = [id for id in dict.fromkeys(unseen) if id not in embedded]
     if not unknown:
         return
-    terms, store = query.question.terms, query.store
-    holders = store.lexical.holders(terms, query.filter, query.recipe.bm25) if terms else {}
-    wording = Wording(query.question, holders, store.memories.visible_count(query.filter))
-    for id, memory in store.memories.get_many(unknown).items():
+    store, bm25 = query.store, query.recipe.bm25
+    wording = Wording(store, query.question, query.filter, bm25, IndexedTexts(store))
+    memories = store.memories.get_many(unknown)
+    wording.read(list(memories.values()))
+    for id, memory in memories.items():
         words = wording.of(memory)
         likely = ESTIMATE_WITHOUT_WORDS + sum(weight * words[name] for name, weight in ESTIMATE.items())
         yield Candidate(id=id, score=background.cosine(likely), estimated=True)

@@ -26,9 +26,20 @@ def exactness(question: Question, memory: Memory) -> float:
 def _holds(memory: Memory, folded: str) -> bool:
     text = f"{memory.title}\n{memory.content}" if memory.title else memory.content
     # Folding every candidate would cost more than the rest of the scoring; one missing word settles it.
-    if text.isascii() and folded.isascii() and folded.rpartition(" ")[2] not in text.lower():
-        return False
-    return contains_phrase(fold(text), folded)
+    return _may_hold(text, folded) and contains_phrase(fold(text), folded)
+
+
+def _may_hold(text: str, folded: str) -> bool:
+    """Whether every word of a phrase is in the folded text, without folding more than what is not ASCII."""
+    lower, apart = text.lower(), None
+    for word in reversed(folded.split(" ")):  # the last often ends in a question mark, which settles most
+        if word not in lower:
+            if text.isascii():
+                return False
+            apart = [fold(part) for part in text.split() if not part.isascii()] if apart is None else apart
+            if not any(word in part for part in apart):
+                return False
+    return True
 
 
 def importance_prior(importance: float, weight: float) -> float:

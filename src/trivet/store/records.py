@@ -28,6 +28,22 @@ class Document(msgspec.Struct, frozen=True):
         return len(self.content) + len(self.title)
 
 
+class IndexedText(NamedTuple):
+    """A memory's terms in reading order, as the index holds them: separated by spaces."""
+
+    content: str
+    title: str
+
+
+class Beside(msgspec.Struct, frozen=True):
+    """The memory as an edit beside its history says it, by the edit's name; `terms` are what a branch is found by."""
+
+    kind: Literal["branch", "parked", "carried"]
+    name: str
+    memory: Memory
+    terms: str = ""
+
+
 class Entry(msgspec.Struct, frozen=True):
     """A memory to add, the earlier revisions it brings along from another store, and the secrets taken out of them."""
 
@@ -35,6 +51,7 @@ class Entry(msgspec.Struct, frozen=True):
     document: Document
     history: tuple[Revision, ...] = ()
     secrets: tuple[Sealed, ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 class Uncompared(NamedTuple):

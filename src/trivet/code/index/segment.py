@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.analyse.term_hash import hashed
 from trivet.code.index.facts import KINDS, FileFacts
 from trivet.code.index.strings import Strings, strings
-from trivet.code.index.terms import all_hashes, as_spoken, hashed, hashes_of, terms_of, words_of
+from trivet.code.index.terms import all_hashes, as_spoken, hashes_of, terms_of, words_of
 from trivet.code.roles import role_of
 
 # Bits of a path's posting: the term stands in the file's own name, or in a folder's.

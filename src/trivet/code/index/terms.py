@@ -1,7 +1,6 @@
 """The words of source code as numbers: identifiers whole and in parts, as the rest of Trivet takes words.
 
-A term is kept as the 64 bits of a hash, so that no dictionary must be kept, loaded or agreed upon between processes.
-Two of a million different terms share a number with a chance of one in forty million.
+A term is kept as the 64 bits of a hash (`trivet.analyse.term_hash`).
 """
 
 from __future__ import annotations
@@ -9,15 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from trivet.analyse.languages import ENGLISH
+from trivet.analyse.term_hash import hashed
 from trivet.analyse.terms import terms_in
 from trivet.bounded_cache import MIB, BoundedCache
 
 # Enough for the identifiers of a large repository: each is cut up and hashed once while it is indexed.
 HASHED_BYTES = 96 * MIB
-HASH_BYTES = 8
 # Letters, digits and underscores: what nearly every language makes its names of.
 _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
 # What a name loses when it is compared as spoken: `parse_retry_after` and `parseRetryAfter` are one.
@@ -44,10 +42,6 @@ def hashes_of(word: str) -> tuple[int, ...]:
         found = tuple(dict.fromkeys(map(hashed, _terms(word))))
         _hashes.put(word, found)
     return found
-
-
-def hashed(term: str) -> int:
-    return int.from_bytes(blake2b(term.encode(errors="replace"), digest_size=HASH_BYTES).digest(), "little")
 
 
 def as_spoken(name: str) -> str:

@@ -7,9 +7,9 @@ from bisect import bisect_left
 import msgspec
 import numpy as np
 
+from trivet.analyse.term_hash import hashed
 from trivet.code.index.segment import Segment
 from trivet.code.index.strings import Strings
-from trivet.code.index.terms import hashed
 from trivet.code.search.query import Query
 from trivet.code.search.view import Scores, View, last_part, module_of
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import Question, first_terms
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
 from trivet.memory.answer.of_time import weighed_by_time
 from trivet.memory.answer.pages_of_links import behind_what_they_list
-from trivet.memory.likeness import essence
+from trivet.memory.likeness import negations
+from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.legs.registry import legs
-from trivet.search.prior import exactness, importance_prior
+from trivet.search.prior import importance_prior
 from trivet.search.recipe import Recipe
+from trivet.search.relevance.wording import Wording
 from trivet.types import Filter, Fused, Memory
 
 if TYPE_CHECKING:
@@ -26,49 +27,47 @@ if TYPE_CHECKING:
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
 SPARE = 5
-# Terms at the beginning by which texts are told apart before they are compared in full.
-BEGINNING = 5
 
 Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
 
 def weigh(
-    store: Store, question: Question, fused: Sequence[Fused], recipe: Recipe, limit: int, asked: TimeAsked | None = None
+    store: Store, wording: Wording, fused: Sequence[Fused], recipe: Recipe, limit: int, asked: TimeAsked | None = None
 ) -> tuple[Scored, ...]:
     """Reads the first candidates, then those of the rest that full importance and bonus could lift among them.
 
     Where the question names a time, all of them: any may belong to it.
     """
     if asked is not None:
-        every = weighed_by_time(_read(store, question, fused, recipe), asked, recipe.time)
+        every = weighed_by_time(_read(store, wording, fused, recipe), asked, recipe.time)
         return tuple(sorted(every, key=lambda hit: -hit.score))
     first = fused[: limit + SPARE]
-    scored = _read(store, question, first, recipe)
+    scored = _read(store, wording, first, recipe)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
         # Best first, so behind one that cannot be lifted there is none that can.
         rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
     else:
         rest = list(fused[len(first) :])
-    scored += _read(store, question, rest, recipe)
+    scored += _read(store, wording, rest, recipe)
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
-def _read(store: Store, question: Question, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
+def _read(store: Store, wording: Wording, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
     memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
     return [
-        _scored(question, candidate, memories[candidate.id], recipe, complete)
+        _scored(wording, candidate, memories[candidate.id], recipe, complete)
         for candidate in candidates
         if candidate.id in memories  # gone since the legs looked
     ]
 
 
-def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
+def _scored(wording: Wording, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
     # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
     could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
-    exact = exactness(question, memory) if recipe.bonus and could_be_exact else 0.0
+    exact = wording.exactness(memory) if recipe.bonus and could_be_exact else 0.0
     # At most 1 + bonus: that decides the order and is shown as 1.
     lifted = fused.standing + recipe.bonus * exact
     prior = importance_prior(memory.importance, recipe.prior)
@@ -82,13 +81,13 @@ def _scored(question: Question, fused: Fused, memory: Memory, recipe: Recipe, co
     )
 
 
-def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter) -> Chosen:
+def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter, texts: IndexedTexts) -> Chosen:
     """The candidates in order, and for every one that was dropped, why. `cut` keeps as many as were asked for."""
     dropped: dict[str, str] = {}
     candidates = _redirected(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
     if request.collapse:
-        candidates = _collapsed(candidates, request.limit, dropped)
+        candidates = _collapsed(candidates, request.limit, dropped, texts)
     if request.per_source is not None:
         candidates = _capped(candidates, request.per_source, dropped)
     return tuple(behind_what_they_list(store, candidates)), dropped
@@ -154,18 +153,17 @@ def _above_minimum(hits: Sequence[Scored], minimum: float, dropped: dict[str, st
     return kept
 
 
-def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str]) -> list[Scored]:
+def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str], texts: IndexedTexts) -> list[Scored]:
     """Folds a hit into a better one that says the same. Sensitive ones are left alone: likeness would reveal them."""
+    texts.read(hit.memory for hit in hits if not hit.memory.sensitive)
     kept: list[Scored] = []
-    places: dict[tuple[str, ...], list[int]] = {}  # few texts begin alike, and only those are compared in full
-    essences: dict[str, tuple[str, ...]] = {}
+    places: dict[tuple[str, str], list[int]] = {}  # of those with the same terms in the same order
     for position, hit in enumerate(hits):
         if len(kept) >= limit:
             return [*kept, *hits[position:]]
         memory = hit.memory
-        name = (memory.id,) if memory.sensitive else (memory.scope, *first_terms(memory.content, BEGINNING))
-        alike = places.setdefault(name, [])
-        twin = next((place for place in alike if _says_the_same(kept[place].memory, memory, essences)), None)
+        alike = [] if memory.sensitive else places.setdefault((memory.scope, texts.of(memory).content), [])
+        twin = next((place for place in alike if _denies_the_same(kept[place].memory, memory)), None)
         if twin is None:
             alike.append(len(kept))
             kept.append(hit)
@@ -175,11 +173,9 @@ def _collapsed(hits: Sequence[Scored], limit: int, dropped: dict[str, str]) -> l
     return kept
 
 
-def _says_the_same(one: Memory, other: Memory, essences: dict[str, tuple[str, ...]]) -> bool:
-    for memory in (one, other):
-        if memory.id not in essences:
-            essences[memory.id] = essence(memory.content)
-    return essences[one.id] == essences[other.id]
+def _denies_the_same(one: Memory, other: Memory) -> bool:
+    """Of two texts with equal terms: whether they say the same (`essence` in likeness.py)."""
+    return one.content == other.content or negations(one.content) == negations(other.content)
 
 
 def _capped(hits: Sequence[Scored], most: int, dropped: dict[str, str]) -> list[Scored]:

@@ -66,7 +66,8 @@ def expanded(
         other = ask(engine.store, engine.guard.without_secrets(text), filter, recipe.bm25)
         rankings = retrieve(other)
         answers.append(fuse(recipe.fusion, rankings))
-        evidence.append(Evidence(engine.store, other, filter, recipe, answers[-1], rankings))
+        texts = evidence[0].texts
+        evidence.append(Evidence(engine.store, other, filter, recipe, answers[-1], rankings, texts))
         asked.append(other.text)
     fused = merged(pool.fused, answers) if answers else pool.fused
     health = [*pool.health, *_health(failure, asked, started)]

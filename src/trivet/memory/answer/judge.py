@@ -33,6 +33,7 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     keeps what is at least so likely; 0 keeps everything.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
+    likelihood.read([hit.memory for hit in decision.hits])
     apart = as_relevant_as_older(
         tuple(
             msgspec.structs.replace(hit, relevance=_at_its_time(decision, hit, likelihood.of(hit.fused, hit.memory)))
@@ -102,8 +103,10 @@ class Likelihood:
         read = step is not None and any(hit.rerank is not None for hit in pool.fused)
         self._reader = engine.rerankers.named(step.model).identity if step is not None and read else None
 
-    def of_scored(self, hit: Scored) -> float:
-        return self.of(hit.fused, hit.memory)
+    def read(self, memories: Sequence[Memory]) -> None:
+        """Looks at those that are going to be asked for, all at once."""
+        for one in self._pool.evidence:
+            one.wording.read(memories)
 
     def of(self, fused: Fused, memory: Memory) -> float:
         """By the question or by the rewrite that suits it best; 0 so far down that nothing is known of it."""

@@ -74,7 +74,8 @@ def _comparable(note: Scored, page: Scored) -> bool:
 def links_of_page(memory: Memory) -> frozenset[str]:
     """The names on a page of links; none if it is no such page. What is sensitive is not looked into."""
     text = memory.content
-    if memory.sensitive or not any(mark in text for mark in ("](", "[[", "://")):
+    # Most texts hold no bracket at all, and to look for one character is the quickest there is.
+    if memory.sensitive or not (("[" in text and ("](" in text or "[[" in text)) or "://" in text):
         return frozenset()
     rows = [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")]
     links = [found for row in rows if (found := _LINK.match(row, _start(row)))]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.analyse import Question, analyse
 from trivet.memory.answer.decision import Decision, Scored
 from trivet.memory.engine import Engine
 from trivet.memory.passages import best_passages, estimate_tokens, excerpts, stored_spans
@@ -32,6 +31,8 @@ def present(
 ) -> tuple[tuple[Hit, ...], bool]:
     """The hits in the order of `chosen`, and whether the token budget cut anything."""
     store, filter = engine.store, decision.filter
+    wording = decision.pool.evidence[0].wording
+    wording.read([hit.memory for hit in chosen])
     paths = _paths(engine, decision, chosen)
     best = best_passages(decision.retrieved.rankings)
     spans = stored_spans(store, model, [hit.memory for hit in chosen])
@@ -48,7 +49,9 @@ def present(
                 passage=passage,
                 score=round(min(1.0, hit.score), 6),
                 rank=rank,
-                why=_why(decision.question, hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())),
+                why=_why(
+                    wording.words_held(hit.memory), hit, paths.get(hit.fused.id, ()), conflicts.get(memory.id, ())
+                ),
                 relevance=hit.relevance,
                 strength=strength(hit.relevance),
                 resolved_by=resolutions.get(memory.id, ()),
@@ -96,14 +99,10 @@ def _shortened(hit: Hit) -> Hit:
     return msgspec.structs.replace(hit, content=hit.passage)
 
 
-def _why(question: Question, hit: Scored, path: Path, conflicts: tuple[str, ...]) -> Why:
-    memory = hit.memory
-    around = " ".join((memory.title or "", *memory.expanded_keywords, *memory.tags, memory.category))
-    held = {*analyse(memory.content), *analyse(around)}
-    matched = tuple(question.words_held(held))
+def _why(matched: Sequence[str], hit: Scored, path: Path, conflicts: tuple[str, ...]) -> Why:
     return Why(
         legs={contribution.leg: contribution for contribution in hit.fused.contributions},
-        matched_words=matched,
+        matched_words=tuple(matched),
         fused=round(hit.fused.score, 6),
         exactness=round(hit.exactness, 3),
         bonus=round(hit.bonus, 6),

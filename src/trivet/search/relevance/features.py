@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from trivet.analyse import Question
 from trivet.search.fuse.normalise import NORMALISERS
+from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.legs.leg import Leg, Measure
 from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe
@@ -50,7 +51,9 @@ class Evidence:
         recipe: Recipe,
         fused: Sequence[Fused],
         rankings: Sequence[Ranking],
+        texts: IndexedTexts | None = None,
     ) -> None:
+        self.texts = texts or IndexedTexts(store)
         self._store, self._question, self._filter, self._recipe = store, question, filter, recipe
         by_score = sorted(fused, key=lambda hit: -hit.score)[:HEAD]  # stable: the fused order, whatever came after it
         self._places = {hit.id: place for place, hit in enumerate(by_score)}
@@ -70,7 +73,7 @@ class Evidence:
     def _measured(self, id: str, memory: Memory, place: int) -> dict[str, float]:
         by_legs = {name: value for leg in self._legs for name, value in leg.features(id)}
         fused = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
-        return {**fused, **by_legs, **self._wording.of(memory)}
+        return {**fused, **by_legs, **self.wording.of(memory)}
 
     @cached_property
     def _legs(self) -> list[RankedLeg]:
@@ -96,10 +99,8 @@ class Evidence:
         return len(set.intersection(*heads)) / AGREED_HEAD if len(heads) > 1 else 0.0
 
     @cached_property
-    def _wording(self) -> Wording:
-        terms = self._question.terms
-        holders = self._store.lexical.holders(terms, self._filter, self._recipe.bm25) if terms else {}
-        return Wording(self._question, holders, self._store.memories.visible_count(self._filter))
+    def wording(self) -> Wording:
+        return Wording(self._store, self._question, self._filter, self._recipe.bm25, self.texts)
 
 
 class RankedLeg:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, Word, analyse
+from trivet.analyse import Question, Word
+from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.prior import exactness
-from trivet.types import Memory
+from trivet.types import Filter, Memory
+
+if TYPE_CHECKING:
+    from trivet.store import Store
+    from trivet.store.records import Bm25
 
 WORDING_FEATURES: tuple[str, ...] = (
     "coverage",  # the share of the query's words that it holds, rare ones counting for more
@@ -21,37 +27,62 @@ WORDING_FEATURES: tuple[str, ...] = (
 
 
 class Wording:
-    """Made once for a query. `holders` is how many of `memories` hold each of its terms."""
+    """Of one query; each memory is looked at once. What a memory holds is what the lexical index says it holds."""
 
-    def __init__(self, question: Question, holders: Mapping[str, int], memories: int) -> None:
-        self._question = question
+    def __init__(self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts) -> None:
+        self._store, self._question, self._bm25, self._texts = store, question, bm25, texts
+        holders = store.lexical.holders(question.terms, filter, bm25) if question.words else {}
+        memories = store.memories.visible_count(filter)
         self._rarity = {word.text: _rarity(word, holders, memories) for word in question.words}
         self._total = math.fsum(self._rarity.values())
         self._rarest_possible = math.log1p(2 * memories) or 1.0
-        asked = [word.terms[0] for word in question.words]
-        self._pairs = list(pairwise(asked))
+        self._pairs = list(pairwise([word.terms[0] for word in question.words]))
         known = math.fsum(self._rarity[word.text] for word in question.words if holders.get(word.terms[0], 0))
         self._known = known / self._total if self._total else 0.0
+        self._length = math.log1p(len(question.words))
+        self._terms = question.every_term
+        self._held: dict[str, frozenset[str]] = {}
+        self._exactness: dict[str, float] = {}
+
+    def read(self, memories: Sequence[Memory]) -> None:
+        """Looks at those that are going to be asked for, all at once."""
+        missing = [memory.id for memory in memories if memory.id not in self._held]
+        if missing:
+            self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
+        if self._pairs:
+            self._texts.read(memories)
+
+    def words_held(self, memory: Memory) -> list[str]:
+        """Those of the query's words that the memory has."""
+        self.read((memory,))
+        return self._question.words_held(self._held[memory.id])
+
+    def exactness(self, memory: Memory) -> float:
+        if memory.id not in self._exactness:
+            self._exactness[memory.id] = exactness(self._question, memory)
+        return self._exactness[memory.id]
 
     def of(self, memory: Memory) -> dict[str, float]:
-        terms = analyse(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
-        held = {*terms, *analyse(_around(memory))}
-        covered = [self._rarity[word] for word in self._question.words_held(held)]
-        beside = set(pairwise(terms)) if self._pairs else set()
+        covered = [self._rarity[word] for word in self.words_held(memory)]
         return {
             "coverage": math.fsum(covered) / self._total if self._total else 0.0,
             "rarest": max(covered, default=0.0) / self._rarest_possible,
-            "pairs": sum(pair in beside for pair in self._pairs) / len(self._pairs) if self._pairs else 0.0,
-            "exact": exactness(self._question, memory),
+            "pairs": self._side_by_side(memory) / len(self._pairs) if self._pairs else 0.0,
+            "exact": self.exactness(memory),
             "known": self._known,
-            "words": math.log1p(len(self._question.words)),
+            "words": self._length,
         }
+
+    def _side_by_side(self, memory: Memory) -> int:
+        held = self._held[memory.id]
+        pairs = [pair for pair in self._pairs if pair[0] in held and pair[1] in held]
+        if not pairs:
+            return 0
+        content, title = self._texts.of(memory)
+        text = f" {title} {content} " if title else f" {content} "
+        return sum(f" {one} {other} " in text for one, other in pairs)
 
 
 def _rarity(word: Word, holders: Mapping[str, int], memories: int) -> float:
     """What holding the word tells: much where few memories hold its most specific term, little where all do."""
     return math.log1p(memories / (0.5 + holders.get(word.terms[0], 0)))
-
-
-def _around(memory: Memory) -> str:
-    return " ".join((*memory.expanded_keywords, *memory.tags, memory.category))

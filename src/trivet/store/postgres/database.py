@@ -184,6 +184,9 @@ class Database:
             np.frombuffer(frequencies or b"", ">f8").astype(np.float64),
         )
 
+    def mapped_index(self) -> None:
+        """There is no file beside a server's database."""
+
     def all_ids(self) -> AllIds:
         """Packed: 36 bytes each, where to look one up would be a round trip a recall."""
         with self.errors():

@@ -7,12 +7,17 @@ from trivet.errors import Conflict, NotFound
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import KnownKey
 from trivet.store.relational.audit import note
-from trivet.store.relational.database import Part, Row, WriteTransaction
+from trivet.store.relational.database import Database, Part, Row, WriteTransaction
 from trivet.types import AuditEntry, Key, Role, User
 
 
 class Accounts(Part):
     file = "accounts"
+
+    def __init__(self, database: Database, actor: str | None = None) -> None:
+        """`actor` is who acts, for the record: a user of the server; None for the owner of the store."""
+        super().__init__(database)
+        self._actor = actor
 
     def add_user(self, name: str, role: Role) -> User:
         user = User(name=name, role=role, created_at=moment(now()))
@@ -22,13 +27,13 @@ class Accounts(Part):
             connection.execute(
                 self._sql["add_user"], {"name": name, "role": role, "created_at": stamp(user.created_at)}
             )
-            _note(connection, "add user", f"{name}, {role}")
+            self._note(connection, "add user", f"{name}, {role}")
         return user
 
     def set_role(self, name: str, role: Role) -> None:
         with self._database.write() as connection:
             self._changed(connection.execute(self._sql["set_role"], {"name": name, "role": role}).rowcount, name)
-            _note(connection, "change role", f"{name}, {role}")
+            self._note(connection, "change role", f"{name}, {role}")
 
     def remove_user(self, name: str) -> None:
         """Their keys and what others shared with them go; their memories stay theirs, should they come back."""
@@ -38,7 +43,7 @@ class Accounts(Part):
                 connection.note_change(row[0])  # what caches know of whom they are shown to is out of date
             for query in ("revoke_all", "revoke_all_tags"):
                 connection.execute(connection.sql("shares")[query], {"user": name})
-            _note(connection, "remove user", name)
+            self._note(connection, "remove user", name)
 
     def has(self, name: str) -> bool:
         return self._row("user", name=name) is not None
@@ -67,7 +72,7 @@ class Accounts(Part):
                     "expires_at": stamp_or_none(key.expires_at),
                 },
             )
-            _note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
+            self._note(connection, "add key", f"{key.id} of {key.user}: {', '.join(key.rights)}")
 
     def key(self, id: str) -> KnownKey | None:
         row = self._row("key", id=id)
@@ -80,15 +85,18 @@ class Accounts(Part):
         with self._database.write() as connection:
             if not connection.execute(self._sql["revoke"], {"id": id, "moment": now()}).rowcount:
                 raise NotFound(f"There is no key {id} that could be revoked. `trivet key list` shows them.")
-            _note(connection, "revoke key", id)
+            self._note(connection, "revoke key", id)
+
+    def has_stored(self, name: str) -> bool:
+        """Whether memories or proposals belong to a user of this name, who need not be there any longer."""
+        return bool(self._row("has_stored", name=name)[0])
 
     def _changed(self, rows: int, name: str) -> None:
         if not rows:
             raise NotFound(f"There is no user {name}. `trivet user list` shows them.")
 
-
-def _note(connection: WriteTransaction, act: str, detail: str) -> None:
-    note(connection, [AuditEntry(at=moment(now()), actor=None, act=act, memory=None, detail=detail)])
+    def _note(self, connection: WriteTransaction, act: str, detail: str) -> None:
+        note(connection, [AuditEntry(at=moment(now()), actor=self._actor, act=act, memory=None, detail=detail)])
 
 
 def _user(row: Row) -> User:

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from trivet.store.relational.database import Database
+from trivet.store.relational.database import StoreDatabase
+from trivet.store.relational.mapped_index import MOST_CHANGES
 
 # Caches that lag further behind than this reload whole; that is rare and costs a fraction of a second.
 CHANGES_KEPT = 20_000
@@ -30,7 +31,7 @@ _moments: ContextVar[Mapping[Changes, int]] = ContextVar("moments of stores", de
 class Changes:
     """Follows the change table. Costs a few microseconds in the embedded store when nothing happened."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         self._sql = database.sql("memories")
         self._lock = threading.Lock()
@@ -95,7 +96,8 @@ class Changes:
             return False
         with self._lock:
             if known is None:
-                self._begin(age, rows[-1][0])
+                self._begin(age, rows[0][0])
+                self._take_in(age, rows[1:])
             elif self._age == age:
                 self._take_in(age, [row for row in rows if row[0] > self._known % AGE])
         return True
@@ -104,8 +106,15 @@ class Changes:
         connection = self._database.read()
         if known is None:
             row = connection.execute(self._sql["last_change"]).fetchone()
-            return [(int(row[0]) if row else 0, MODELS)]
-        rows = connection.execute(self._sql["changes_since"], {"sequence": known % AGE}).fetchall()
+            last = int(row[0]) if row else 0
+            index = self._database.mapped_index()
+            # From the change on that an index file was made at, so that caches can take in what came since.
+            start = index.sequence if index and 0 <= last - index.sequence <= MOST_CHANGES else last
+            return [(start, MODELS), *(self._after(start) if start < last else ())]
+        return self._after(known % AGE)
+
+    def _after(self, sequence: int) -> list[tuple[int, int]]:
+        rows = self._database.read().execute(self._sql["changes_since"], {"sequence": sequence}).fetchall()
         return [(row[0], row[1]) for row in rows]
 
     def _begin(self, age: int, last: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trivet.store.relational.changes import Changes
     from trivet.store.relational.ids import AllIds, Ids
     from trivet.store.relational.maintenance import Maintenance
+    from trivet.store.relational.mapped_index import MappedIndex
     from trivet.store.relational.vector_index import VectorIndex
     from trivet.store.relational.visibility import Visibility
     from trivet.store.scoring import Postings
@@ -142,6 +143,9 @@ class StoreDatabase(Database, Protocol):
     def maintenance(self, vectors: VectorIndex) -> Maintenance: ...
     def read_postings(self, term: str, weights: Weights) -> Postings:
         """Which memories hold a term, and how often, weighted by field."""
+
+    def mapped_index(self) -> MappedIndex | None:
+        """The file beside the store that holds its indexes as of some change; None where there is none to be used."""
 
     def all_ids(self) -> AllIds | None:
         """Every id at once; None where it costs little to look ids up one by one."""

@@ -95,6 +95,10 @@ class Feed(Part):
     def transaction(self) -> AbstractContextManager[WriteTransaction]:
         return self._database.write()
 
+    def erasing(self) -> AbstractContextManager[WriteTransaction]:
+        """A transaction, or a part of one, after which what it overwrote goes from the files too."""
+        return self._database.erasing()
+
     def snapshot(self) -> AbstractContextManager[Connection]:
         return self._database.snapshot()
 

@@ -12,7 +12,7 @@ from trivet.graph.walk import Masses, Walk, walk, weigh_concepts
 from trivet.memory_fields import as_json
 from trivet.store.records import Named, Seeds
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Database
+from trivet.store.relational.database import StoreDatabase
 from trivet.store.relational.graph_cache import GraphCache
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.readings import Readings
@@ -26,7 +26,7 @@ LEAST_MASS = 1e-6
 class GraphIndex(Readings):
     """Walks the graph that `Readings` writes."""
 
-    def __init__(self, database: Database, visibility: Visibility, changes: Changes, ids: Ids) -> None:
+    def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
         super().__init__(database, changes)
         self._visibility = visibility
         self._ids = ids

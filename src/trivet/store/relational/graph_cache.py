@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable
 
@@ -11,7 +12,8 @@ from trivet.errors import StoreError
 from trivet.graph.network import Keys, Network, Pair
 from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Database, Part
+from trivet.store.relational.database import Database, Part, StoreDatabase
+from trivet.store.relational.mapped_index import MOST_CHANGES
 
 # A recall takes in this many changed memories itself, which takes some milliseconds; more are left to a thread.
 TAKEN_IN_AT_ONCE = 500
@@ -22,7 +24,9 @@ CHANGED_NODES = 50_000
 class GraphCache(Part):
     file = "graph"
 
-    def __init__(self, database: Database, changes: Changes) -> None:
+    _database: StoreDatabase
+
+    def __init__(self, database: StoreDatabase, changes: Changes) -> None:
         super().__init__(database)
         self._changes = changes
         self._network: Network | None = None
@@ -33,11 +37,12 @@ class GraphCache(Part):
     def fresh(self) -> Network:
         """Up to date but after a bulk change: then it is the network of before while a thread makes the new one."""
         with self._lock:
+            at_once = TAKEN_IN_AT_ONCE
             if self._network is None:
-                self._sequence, self._network = self._load()
-                return self._network
+                self._sequence, self._network = self._load(MOST_CHANGES)
+                at_once = MOST_CHANGES
             changed = self._changes.since(self._sequence)
-            if changed is None or len(changed) > TAKEN_IN_AT_ONCE or self._network.changed > CHANGED_NODES:
+            if changed is None or len(changed) > at_once or self._network.changed > CHANGED_NODES:
                 self._renew()
             elif changed:
                 self._take_in({key for _, key in changed})
@@ -69,13 +74,16 @@ class GraphCache(Part):
         with self._lock:
             self._sequence, self._network = sequence, network
 
-    def _load(self) -> tuple[int, Network]:
+    def _load(self, most_behind: int = TAKEN_IN_AT_ONCE) -> tuple[int, Network]:
+        mapped = self._database.mapped_index()
+        if mapped is not None and self._behind(mapped.sequence) <= most_behind:
+            return mapped.sequence, mapped.network()
         sequence = self._changes.last()  # before the rows: what is committed meanwhile is then taken in again
-        packed = self._database.integers(self._sql["all_mentions"])
-        links = self._rows("all_links")
-        memories, concepts = (packed >> 30).astype(np.int32), ((packed >> 2) & 0xFFFFFFF).astype(np.int32)
-        roles = (packed & 3).astype(np.uint8)
-        return sequence, Network(memories, concepts, roles, _both_ways((row[0], row[1]) for row in links))
+        return sequence, read_network(self._database)
+
+    def _behind(self, sequence: int) -> float:
+        changed = self._changes.since(sequence)
+        return math.inf if changed is None else len(changed)
 
     def _take_in(self, keys: set[int]) -> None:
         assert self._network is not None
@@ -89,6 +97,16 @@ class GraphCache(Part):
         self._network.replace(
             {key: _pair(found) for key, found in mentions.items()}, {key: linked.get(key, nothing) for key in keys}
         )
+
+
+def read_network(database: Database) -> Network:
+    sql = database.sql("graph")
+    packed = database.integers(sql["all_mentions"])
+    with database.errors():
+        links = database.read().execute(sql["all_links"]).fetchall()
+    memories, concepts = (packed >> 30).astype(np.int32), ((packed >> 2) & 0xFFFFFFF).astype(np.int32)
+    roles = (packed & 3).astype(np.uint8)
+    return Network.of(memories, concepts, roles, _both_ways((row[0], row[1]) for row in links))
 
 
 def _pair(found: list[tuple[int, int]]) -> Pair:

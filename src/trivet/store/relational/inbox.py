@@ -50,6 +50,12 @@ class Inbox(Part):
             connection.execute(self._sql["decide"], values)
             return self.get(id)
 
+    def reopen(self, id: str) -> Proposal:
+        """It waits again. What it became, if anything, stays noted: accepting it once more brings that back."""
+        with self._database.write() as connection:
+            connection.execute(self._sql["reopen"], {"id": self.get(id).id})
+            return self.get(id)
+
     def rewrite(self, proposal: Proposal, said: Sequence[str]) -> Proposal:
         """A waiting proposal with other words, another action or another verdict of the curation."""
         with self._database.write() as connection:

@@ -89,6 +89,19 @@ class LexicalIndex(Part):
         kept = self._postings.of(terms, bm25.field_weights)
         return {term: len(seen(postings, visible).keys) for term, postings in kept.items()}
 
+    def held(self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25) -> dict[str, frozenset[str]]:
+        """Which of the terms each of these memories holds, in any field that has a weight."""
+        keys = self._ids.keys(ids)
+        wanted = np.fromiter(keys.values(), np.int64, len(keys))
+        holding: dict[str, list[str]] = {id: [] for id in ids}
+        for term, postings in self._postings.of(terms, bm25.field_weights).items():
+            if len(postings.keys):
+                places = np.searchsorted(postings.keys, wanted).clip(max=len(postings.keys) - 1)
+                for id, is_held in zip(keys, (postings.keys[places] == wanted).tolist(), strict=True):
+                    if is_held:
+                        holding[id].append(term)
+        return {id: frozenset(held) for id, held in holding.items()}
+
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
         found = np.flatnonzero(scores)
         if len(found) > depth:

@@ -38,6 +38,13 @@ class Maintenance(Part, ABC):
     def backup(self, target: Path) -> None:
         """Everything into a file of the embedded store. The target appears only when it is whole."""
 
+    def renew_index(self, only_if_missing: bool = False) -> bool:
+        """Writes the index file beside the store anew where that is due, and says whether it was.
+
+        With `only_if_missing` only where new processes have none that they can use.
+        """
+        return False
+
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
         """Everything in one transaction: recalls go on with the old index until it is committed."""
         count = 0

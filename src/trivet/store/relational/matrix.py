@@ -21,6 +21,11 @@ EXACT_UP_TO = 3_000
 LIKELY_FACTOR = 2
 
 
+# Arrays in a file have room for so much more than they hold, as a share and at least: what is added is then written
+# into memory of the process's own page by page, and nothing is copied.
+ROOM_SHARE = 32
+LEAST_ROOM = 1_024
+
 # Rows from which the deviation of a query's scores is told.
 SAMPLED = 1_000
 
@@ -41,7 +46,7 @@ class Found(msgspec.Struct, frozen=True):
     scores: NDArray[np.float32]
 
 
-class _Arrays(msgspec.Struct, frozen=True):
+class MatrixArrays(msgspec.Struct, frozen=True):
     """A row a passage, with room to grow. Replaced whole when full, so that a search keeps what it started with."""
 
     keys: NDArray[np.int64]
@@ -51,9 +56,9 @@ class _Arrays(msgspec.Struct, frozen=True):
     # Of how many passages a row's memory consists, as a logarithm.
     chances: NDArray[np.float32]
 
-    def head(self, size: int) -> _Arrays:
+    def head(self, size: int) -> MatrixArrays:
         first = (self.keys[:size], self.ordinals[:size], self.vectors[:size])
-        return _Arrays(*first, self.codes[:, :size], self.chances[:size])
+        return MatrixArrays(*first, self.codes[:, :size], self.chances[:size])
 
 
 class Matrix:
@@ -71,8 +76,31 @@ class Matrix:
             np.zeros(0, np.int64),
         )
         self._words = -(-dimension // 64)
-        self._rows_of: dict[int, list[int]] = {}
+        # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
+        self._starts = np.zeros(0, np.int32)
+        self._added: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
+
+    @classmethod
+    def mapped(cls, arrays: MatrixArrays, starts: NDArray[np.int32]) -> Matrix:
+        """Over arrays out of a file, as `packed` made them. What is added or removed later is this process's own."""
+        matrix = cls(arrays.vectors.shape[1])
+        matrix._arrays, matrix._starts = arrays, starts
+        matrix.size = int(starts[-1])
+        matrix._highest = len(starts) - 2
+        return matrix
+
+    def packed(self) -> tuple[MatrixArrays, NDArray[np.int32]]:
+        """The rows in the order of their keys, with room for more, and where those of each key begin."""
+        kept = np.flatnonzero(self._arrays.keys[: self.size] >= 0)
+        order = kept[np.lexsort((self._arrays.ordinals[kept], self._arrays.keys[kept]))]
+        size = len(order)
+        packed, old = self._empty(size + size // ROOM_SHARE + LEAST_ROOM), self._arrays
+        packed.keys[:size], packed.ordinals[:size] = old.keys[order], old.ordinals[order]
+        packed.vectors[:size], packed.codes[:, :size] = old.vectors[order], old.codes[:, order]
+        packed.chances[:size] = old.chances[order]
+        highest = int(packed.keys[size - 1]) if size else -1
+        return packed, np.searchsorted(packed.keys[:size], np.arange(highest + 2)).astype(np.int32)
 
     @property
     def bytes(self) -> int:
@@ -88,16 +116,25 @@ class Matrix:
         arrays.vectors[start:stop] = vectors
         arrays.codes[:, start:stop] = self._encode(vectors).T
         for row, key in enumerate(keys, start):
-            self._rows_of.setdefault(key, []).append(row)
+            self._added.setdefault(key, []).append(row)
         for key in {key for key, ordinal in zip(keys, ordinals, strict=True) if ordinal}:
-            arrays.chances[self._rows_of[key]] = np.log(len(self._rows_of[key]))
+            rows = self._rows_of(key)
+            arrays.chances[rows] = np.log(len(rows))
         self._highest = max(self._highest, *keys)
         self.size = stop
 
     def remove(self, key: int) -> None:
-        rows = self._rows_of.pop(key, [])
+        rows = self._rows_of(key)
+        self._added.pop(key, None)
         self._arrays.keys[rows] = -1
         self.removed += len(rows)
+
+    def _rows_of(self, key: int) -> list[int]:
+        added = self._added.get(key, [])
+        if not 0 <= key < len(self._starts) - 1:
+            return added
+        mapped = range(int(self._starts[key]), int(self._starts[key + 1]))
+        return [*(row for row in mapped if self._arrays.keys[row] == key), *added]
 
     def search(self, query: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0) -> Found:
         """With `chance` a memory's best passage loses what the best of so many has by chance (see `by_chance`)."""
@@ -160,8 +197,8 @@ class Matrix:
         grown.chances[:size] = old.chances[:size]
         self._arrays = grown
 
-    def _empty(self, capacity: int) -> _Arrays:
-        return _Arrays(
+    def _empty(self, capacity: int) -> MatrixArrays:
+        return MatrixArrays(
             np.full(capacity, -1, np.int64),
             np.zeros(capacity, np.int64),
             np.zeros((capacity, self.dimension), self._kind),

@@ -13,8 +13,9 @@ from trivet.clock import moment, now, stamp
 from trivet.decoding import known_type
 from trivet.errors import Conflict, Damaged, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
-from trivet.store.records import Added, Document, Entry, Sourced
+from trivet.store.records import Added, Document, Entry, IndexedText, Sourced
 from trivet.store.relational.audit import note_write
+from trivet.store.relational.beside import rewrite_beside
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.ids import id_range
 from trivet.store.relational.likely_updates import clear_likely_updates
@@ -29,6 +30,11 @@ _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
     "recency": "m.created_at DESC, m.id DESC",
     "importance": "m.importance DESC, m.created_at DESC, m.id DESC",
+}
+_FOLLOWING: dict[Sort, str] = {
+    "relevance": "page_after",
+    "recency": "page_after",
+    "importance": "page_after_by_importance",
 }
 _EXPORT_BATCH = 500
 _COUNTED = ("links", "revisions", "sensitive", "passages", "concepts", "mentions", "statements")
@@ -101,7 +107,7 @@ class Memories(Part):
         return self.get(memory.id)
 
     def scrub(self, entry: Entry) -> None:
-        """Rewrites a memory and its revisions in place, as if they had never said otherwise."""
+        """Rewrites a memory, its revisions and what lies beside them in place, as if they had never said otherwise."""
         memory = entry.memory
         with self._database.erasing() as connection:
             check_keys(connection, entry.secrets)
@@ -115,6 +121,7 @@ class Memories(Part):
                 snapshot = msgspec.json.encode(revision.memory).decode()
                 parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
                 connection.execute(self._sql["rewrite_revision"], parameters)
+            rewrite_beside(connection, key, memory.id, entry.beside)
             insert_secrets(connection, key, entry.secrets)
             clear_derived(connection, key)
             write_derived(connection, key, memory, with_branches(connection, key, entry.document))
@@ -157,6 +164,14 @@ class Memories(Part):
             rows = list(self._each(ids))
         return {memory.id: memory for memory in _readable(rows, _log_damaged)}
 
+    def terms_of(self, ids: Sequence[str]) -> dict[str, IndexedText]:
+        """What the analyser made of their texts when they were written, as far as they can be read."""
+        try:
+            rows = self._rows("terms_of_ids", ids=as_json(ids), viewer=self._viewer)
+        except Damaged:  # the caller analyses the text itself, as for one that is in no index
+            return {}
+        return {row[0]: IndexedText(row[1], row[2]) for row in rows}
+
     def _each(self, ids: Sequence[str]) -> Iterator[Row]:
         for id in ids:
             try:
@@ -172,13 +187,32 @@ class Memories(Part):
         self._row_of(id)
         return tuple(_revision(id, row) for row in self._rows("revisions", id=id, viewer=self._viewer))
 
-    def page(self, filter: Filter, sort: Sort, limit: int, offset: int) -> Page:
-        parameters = {**filter_parameters(filter, now()), "limit": limit, "offset": offset}
+    def page(self, filter: Filter, sort: Sort, limit: int, offset: int, after: str | None = None) -> Page:
+        """A page of those that the filter lets through; with `after`, of those that follow this memory in the order.
+
+        To skip by `offset` reads all that is skipped; to go on `after` a memory costs the same at every depth.
+        """
+        if after is not None:
+            return self._page_after(filter, sort, limit, offset, after)
+        rows = self._ordered("page", filter, sort, limit=limit, offset=offset)
+        (total,) = self._visible("total", filter)[0]
+        return Page(memories=tuple(_readable(rows, _log_damaged)), total=total, offset=offset)
+
+    def _page_after(self, filter: Filter, sort: Sort, limit: int, offset: int, after: str) -> Page:
+        last = self._row_of(after)
+        place = {"id": after, "created_at": last["created_at"], "importance": last["importance"]}
+        rows = self._ordered(_FOLLOWING[sort], filter, sort, limit=limit, offset=offset, **place)
+        # Whoever turns pages asks again and again, so the count is taken from the filter that is kept for recall.
+        return Page(
+            memories=tuple(_readable(rows, _log_damaged)), total=self._visibility.of(filter).count, offset=offset
+        )
+
+    def _ordered(self, name: str, filter: Filter, sort: Sort, **values: Any) -> list[Row]:
+        parameters = {**filter_parameters(filter, now()), **values}
         with self._database.errors():
             connection = self._database.read()
-            rows = connection.execute(connection.sql.ordered("visible", "page", _ORDERS[sort]), parameters).fetchall()
-            total = connection.execute(connection.sql("visible")["total"], parameters).fetchone()[0]
-        return Page(memories=tuple(_readable(rows, _log_damaged)), total=total, offset=offset)
+            sql = connection.sql.ordered("visible", name, _ORDERS[sort])
+            return connection.execute(sql, parameters).fetchall()
 
     def everything(self) -> Iterator[Memory]:
         key = 0
@@ -238,8 +272,15 @@ class Memories(Part):
     def categories(self, filter: Filter) -> tuple[Count, ...]:
         return self._counts("categories", filter, 0)
 
-    def _counts(self, name: str, filter: Filter, limit: int) -> tuple[Count, ...]:
-        rows = self._visible(name, filter, limit=limit)
+    def sources(self, filter: Filter, text: str | None, limit: int) -> tuple[Count, ...]:
+        return self._counts("sources", filter, limit, text=text)
+
+    def days(self, filter: Filter, utc_offset: int, limit: int) -> tuple[Count, ...]:
+        """The days of a clock that is `utc_offset` minutes ahead of UTC."""
+        return self._counts("days", filter, limit, utc_offset=utc_offset)
+
+    def _counts(self, name: str, filter: Filter, limit: int, **values: Any) -> tuple[Count, ...]:
+        rows = self._visible(name, filter, limit=limit, **values)
         return tuple(Count(name=row[0], memories=row[1]) for row in rows)
 
     def _visible(self, name: str, filter: Filter, **values: Any) -> list[Any]:

@@ -43,7 +43,6 @@ class RelationalStore:
         self.vectors = database.vector_index(self._visibility, changes, ids)
         self.graph = GraphIndex(database, self._visibility, changes, ids)
         self.jobs = Jobs(database)
-        self.accounts = Accounts(database)
         self.vaults = Vaults(database)
         self.idempotency = Idempotency(database)
         self.feed = Feed(database)
@@ -82,6 +81,8 @@ class RelationalStore:
 
     def _read_for_viewer(self, database: Database) -> None:
         """Makes the parts that hold words, for the owner of the store or for one user of a server."""
+        # Who is a user, and what their keys are, is not for users to read: it is read for the server, which decides.
+        self.accounts = Accounts(self._database, database.viewer)
         self.memories = Memories(database, self._visibility)
         self.links = Links(database, self._any_links)
         self.branches = Branches(database, self._any_branches)

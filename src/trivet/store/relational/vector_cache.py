@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -14,6 +14,7 @@ from trivet.errors import EmbedderError
 from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
+from trivet.store.relational.mapped_index import MappedIndex
 from trivet.store.relational.matrix import Kind, Matrix
 from trivet.types import Candidate
 
@@ -29,6 +30,8 @@ class Rows(msgspec.Struct, frozen=True):
     vectors: NDArray[np.float16]
 
 
+# The index file beside the store, where there is one.
+IndexFile = Callable[[], MappedIndex | None]
 # The passages of a model, all of them or those of some memories, in portions.
 Read = Callable[[Model, Collection[int] | None], Iterator[Rows]]
 
@@ -67,8 +70,15 @@ class MemoryLimit:
 
 class VectorCache:
     def __init__(
-        self, changes: Changes, ids: Ids, read: Read, limit: MemoryLimit | None = None, kind: Kind = np.float32
+        self,
+        changes: Changes,
+        ids: Ids,
+        read: Read,
+        limit: MemoryLimit | None = None,
+        kind: Kind = np.float32,
+        index_file: IndexFile = lambda: None,
     ) -> None:
+        self._index_file = index_file
         self._changes = changes
         self._ids = ids
         self._read = read
@@ -118,24 +128,41 @@ class VectorCache:
         return loaded.matrix
 
     def _load(self, model: Model) -> _Loaded:
-        loaded = _Loaded(self._changes.last(), Matrix(model.dimension, self._kind))
-        self._append(loaded.matrix, self._read(model, None))
-        return loaded
+        sequence = self._changes.last()
+        return self._from_file(model) or _Loaded(sequence, matrix_of(model, self._read(model, None), self._kind))
+
+    def _from_file(self, model: Model) -> _Loaded | None:
+        """As of when the file was made, with what changed since; None without a file that reaches near enough."""
+        index = self._index_file()
+        changed = index and self._changes.since(index.sequence)
+        matrix = None if index is None or changed is None else index.matrix(model)
+        if index is None or changed is None or matrix is None:
+            return None
+        if changed:
+            self._catch_up(model, matrix, {key for _, key in changed})
+        return _Loaded(changed[-1][0] if changed else index.sequence, matrix)
 
     def _catch_up(self, model: Model, matrix: Matrix, keys: set[int]) -> None:
         rows = list(self._read(model, keys))
         for key in keys:
             matrix.remove(key)
-        self._append(matrix, rows)
+        _append(matrix, rows)
 
-    def _append(self, matrix: Matrix, portions: Iterator[Rows] | list[Rows]) -> None:
-        for rows in portions:
-            if rows.vectors.size != len(rows.keys) * matrix.dimension:
-                raise EmbedderError(
-                    f"Stored vectors do not have {matrix.dimension} dimensions. Run `trivet reindex --vectors`."
-                )
-            if rows.keys:
-                matrix.add(rows.keys, rows.ordinals, rows.vectors.reshape(-1, matrix.dimension))
+
+def matrix_of(model: Model, passages: Iterable[Rows], kind: Kind = np.float32) -> Matrix:
+    matrix = Matrix(model.dimension, kind)
+    _append(matrix, passages)
+    return matrix
+
+
+def _append(matrix: Matrix, portions: Iterable[Rows]) -> None:
+    for rows in portions:
+        if rows.vectors.size != len(rows.keys) * matrix.dimension:
+            raise EmbedderError(
+                f"Stored vectors do not have {matrix.dimension} dimensions. Run `trivet reindex --vectors`."
+            )
+        if rows.keys:
+            matrix.add(rows.keys, rows.ordinals, rows.vectors.reshape(-1, matrix.dimension))
 
 
 def check_dimension(model: Model, vector: NDArray[np.float32]) -> None:

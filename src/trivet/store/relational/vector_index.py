@@ -52,6 +52,10 @@ class VectorIndex(Part, ABC):
         first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
         return first
 
+    def all_passages(self, model: Model) -> Iterator[Rows]:
+        """Every passage of a model, in portions."""
+        return self._read(model, None)
+
     def of_memories(self, model: Model, keys: Collection[int]) -> Iterator[Rows]:
         """The passages of some memories, in portions."""
         return self._read(model, keys)
@@ -68,14 +72,14 @@ class VectorIndex(Part, ABC):
         changed = self._changes.since(known[0]) if known else None
         if known is None or changed is None or any(key == MODELS for _, key in changed):
             with self._database.errors():
-                known = (last, self._stored(self._database.read()))
+                known = (last, self.stored(self._database.read()))
         self._models = (last, known[1])
         return known[1]
 
     def adopt(self, identity: str, spec: str, dimension: int) -> Model:
         """The model of that identity, made known if it is new. The first serves at once; a later one fills up first."""
         with self._database.write() as connection:
-            known = {model.identity: model for model in self._stored(connection)}
+            known = {model.identity: model for model in self.stored(connection)}
             if identity in known:
                 return self._known(connection, spec, dimension, known[identity])
             values = {"identity": identity, "spec": spec, "dimension": dimension, "serving": not known}
@@ -88,7 +92,7 @@ class VectorIndex(Part, ABC):
         """Lets a filled model answer and drops the vectors of the others."""
         with self._database.write() as connection:
             connection.execute(self._sql["serve_model"], {"model": model.model})
-            for other in self._stored(connection):
+            for other in self.stored(connection):
                 if other.model != model.model:
                     connection.execute(self._sql["delete_model"], {"model": other.model})
             connection.note_change(MODELS)
@@ -109,7 +113,7 @@ class VectorIndex(Part, ABC):
             spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
         return {id: tuple(passages) for id, passages in spans.items()}
 
-    def _stored(self, connection: Connection) -> tuple[Model, ...]:
+    def stored(self, connection: Connection) -> tuple[Model, ...]:
         rows = connection.execute(self._sql["models"]).fetchall()
         return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)
 

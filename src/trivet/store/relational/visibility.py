@@ -19,7 +19,7 @@ from trivet.bounded_cache import MIB, BoundedCache
 from trivet.clock import now
 from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
-from trivet.store.relational.database import Database, Row
+from trivet.store.relational.database import Database, Row, StoreDatabase
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
@@ -56,7 +56,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Visibility:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: StoreDatabase, changes: Changes) -> None:
         self._database = database
         self._changes = changes
         self._validity = Validity(database, changes)
@@ -76,7 +76,8 @@ class Visibility:
     def _fresh(self, filter: Filter) -> _Entry:
         sequence = self._changes.last()
         known = self._entries.get(filter)
-        entry = (known and self._caught_up(filter, known)) or self._load(filter, sequence)
+        base = known or self._from_file(filter)
+        entry = (base and self._caught_up(filter, base)) or self._load(filter, sequence)
         if entry is not known:
             self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * (entry.mask.nbytes + entry.lengths.nbytes))
             self._entries.put(filter, entry)
@@ -87,6 +88,12 @@ class Visibility:
             sql = self._database.sql("visible")["keys"]
             rows = self._database.read().execute(sql, filter_parameters(filter)).fetchall()
         return _entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32), [tuple(row) for row in rows])
+
+    def _from_file(self, filter: Filter) -> _Entry | None:
+        """As of when the index file was made."""
+        index = self._database.mapped_index()
+        shown = index and index.shown(filter)
+        return _entry(index.sequence, *shown, []) if index and shown else None
 
     def _caught_up(self, filter: Filter, entry: _Entry) -> _Entry | None:
         """None where the record of changes does not reach back so far."""
@@ -156,7 +163,9 @@ class Validity:
         starts, ends = bounds.starts, bounds.ends
         not_yet = starts.keys[bisect_right(starts.moments, moment) :]
         no_longer = ends.keys[: bisect_right(ends.moments, moment)]
-        return np.union1d(not_yet, no_longer)
+        # Not numpy's union: that loads its module of masked arrays, which takes longer than the rest of a recall.
+        either = np.sort(np.concatenate([not_yet, no_longer]))
+        return either[np.diff(either, prepend=-1) > 0]
 
     def _fresh(self) -> _Bounds:
         known, last = self._bounds, self._changes.last()

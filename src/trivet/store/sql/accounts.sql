@@ -7,6 +7,9 @@ SELECT name, role, created_at FROM account WHERE name = :name;
 -- name: users
 SELECT name, role, created_at FROM account ORDER BY name;
 
+-- name: has_stored
+SELECT EXISTS (SELECT 1 FROM memory WHERE owner = :name) OR EXISTS (SELECT 1 FROM proposal WHERE owner = :name);
+
 -- name: set_role
 UPDATE account SET role = :role WHERE name = :name;
 

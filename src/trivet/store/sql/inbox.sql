@@ -25,6 +25,9 @@ SELECT count(*) FROM proposal WHERE state = :state AND (:viewer::text IS NULL OR
 -- name: decide
 UPDATE proposal SET state = :state, decided_at = :decided_at, stored = :stored WHERE id = :id;
 
+-- name: reopen
+UPDATE proposal SET state = 'waiting', decided_at = NULL WHERE id = :id;
+
 -- name: rewrite
 UPDATE proposal SET content = :content, reason = :reason, action = :action, memory = :memory, category = :category,
        tags = :tags, curated_at = :curated_at, said = :said

@@ -10,6 +10,9 @@ SELECT 1 FROM memory AS m WHERE id = :id AND {readable};
 -- name: seen_by_ids
 SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
+-- name: terms_of_ids
+-- What the analyser made of content and title when they were written. Every store writes its own.
+
 -- name: starting_with
 SELECT m.id FROM memory AS m WHERE m.id >= :start AND m.id < :stop AND {readable} ORDER BY m.id LIMIT :limit;
 

@@ -8,6 +8,18 @@ ON CONFLICT ({tenant}id) DO NOTHING;
 -- name: forget_parked
 -- Every store writes its own.
 
+-- name: parked_words
+-- Every store writes its own.
+
+-- name: carried_words
+-- Every store writes its own.
+
+-- name: rewrite_parked
+-- Every store writes its own.
+
+-- name: rewrite_carried
+-- Every store writes its own.
+
 -- name: branch_terms
 SELECT terms FROM branch WHERE memory = :key AND waiting = 1 ORDER BY rev;
 
@@ -37,6 +49,9 @@ INSERT INTO branch (memory, rev, base, author, changed_at, action, snapshot, wai
 VALUES (:key, :rev, :base, :author, :changed_at, :action, :snapshot, :waiting, :terms)
 ON CONFLICT ({tenant}memory, rev) DO UPDATE
 SET snapshot = excluded.snapshot, waiting = excluded.waiting, terms = excluded.terms;
+
+-- name: rewrite_branch
+UPDATE branch SET snapshot = :snapshot, terms = :terms WHERE memory = :key AND rev = :rev;
 
 -- name: delete_branch
 DELETE FROM branch WHERE memory = :key AND rev = :rev;

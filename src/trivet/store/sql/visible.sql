@@ -4,11 +4,23 @@
 SELECT {memory} FROM memory AS m WHERE {visible}
 ORDER BY {order} LIMIT :limit OFFSET :offset;
 
+-- name: page_after
+-- What follows a memory in the order, which the index finds without reading what comes before it.
+SELECT {memory} FROM memory AS m WHERE (m.created_at, m.id) < (:created_at, :id) AND {visible}
+ORDER BY {order} LIMIT :limit OFFSET :offset;
+
+-- name: page_after_by_importance
+SELECT {memory} FROM memory AS m WHERE (m.importance, m.created_at, m.id) < (:importance, :created_at, :id) AND {visible}
+ORDER BY {order} LIMIT :limit OFFSET :offset;
+
 -- name: total
 SELECT count(*) FROM memory AS m WHERE {visible};
 
 -- name: keys
 SELECT m.key, m.length FROM memory AS m WHERE {visible};
+
+-- name: columns
+SELECT key, length, state, scope FROM memory;
 
 -- name: changed_keys
 SELECT m.key, m.length FROM memory AS m
@@ -22,11 +34,22 @@ SELECT key, valid_from, valid_to FROM memory
 WHERE key {in_keys:keys} AND (valid_from IS NOT NULL OR valid_to IS NOT NULL);
 
 -- name: tags
-SELECT t.tag, count(*) FROM memory_tag AS t JOIN memory AS m ON m.key = t.memory
-WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, 1 LIMIT :limit;
+-- Every store writes its own.
 
 -- name: categories
 SELECT m.category, count(*) FROM memory AS m WHERE {visible} GROUP BY m.category;
+
+-- name: sources
+SELECT m.source_uri, count(*) FROM memory AS m
+WHERE m.source_uri IS NOT NULL AND (:text::text IS NULL OR {position}(lower(m.source_uri), lower(:text)) > 0)
+AND {visible} GROUP BY m.source_uri ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: days
+SELECT {day_of_creation} AS day, count(*) FROM memory AS m WHERE {visible}
+GROUP BY day ORDER BY day DESC LIMIT :limit;
+
+-- name: day_of_creation
+-- The day, as text, on a clock that is :utc_offset minutes ahead. Every store writes its own.
 
 -- name: of_sources
 -- Those that came from a source or have an id, and whether the filter lets them through.

@@ -23,12 +23,15 @@ from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
 from trivet.store.relational.ids import Ids
+from trivet.store.relational.mapped_index import MappedIndex
+from trivet.store.relational.posting_cache import postings_of
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import FollowerDatabase, ViewerDatabase
 from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
 from trivet.store.sqlite.dialect import QUERIES
 from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
+from trivet.store.sqlite.index_files import IndexFiles
 from trivet.store.sqlite.vectors import SqliteVectorIndex
 from trivet.types import LOCAL
 
@@ -45,6 +48,9 @@ LOG_PENDING = (
 LARGE_PENDING = (
     "Its words may be left in unused parts of the file, which is so large that writing it anew would keep others "
     "waiting. `trivet doctor` does it."
+)
+INDEX_PENDING = (
+    "Its words and vectors may be left in an index file that another process has open. They go when it ends."
 )
 # A file up to this size is written anew while the caller of a purge waits, in less than a tenth of a second; up to the
 # other one by the worker, in a second or two. It is done in memory.
@@ -103,6 +109,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._closed = False
         self._files = FilesInPlace(path)
+        self.index_files = IndexFiles(self)
         with self.errors():
             self._prepare()
 
@@ -148,6 +155,7 @@ class Database:
             # Merging the index segments is what drops the words of the purged text from the file.
             connection.execute(self.sql("lexical")["optimize"])
             connection.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": now()})
+            self.index_files.disown(connection)
             self._local.erases = True  # the rest is done when the outermost transaction is committed
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
@@ -161,9 +169,10 @@ class Database:
 
     def _erase(self, up_to: int | None) -> str | None:
         with self._write_lock, self.errors():
+            pending = None if self.index_files.remove_disowned() else INDEX_PENDING
             marked = self._marked()
             if marked is None:
-                return None
+                return pending
             large = up_to is not None and self.size() > up_to
             if not (large or self._done("VACUUM")) or not self._done(EMPTY_LOG):
                 return LOG_PENDING
@@ -172,9 +181,11 @@ class Database:
             self.check_in_place()
             # Unless another process has purged something meanwhile.
             self.read().execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
-            return None
+            return pending
 
     def pending_erasure(self) -> str | None:
+        if self.index_files.disowned():
+            return INDEX_PENDING
         if self._marked() is None:
             return None
         return LARGE_PENDING if self.size() > REWRITTEN_BYTES else LOG_PENDING
@@ -251,7 +262,7 @@ class Database:
     def maintenance(self, vectors: VectorIndex) -> SqliteMaintenance:
         from trivet.store.sqlite.maintenance import SqliteMaintenance
 
-        return SqliteMaintenance(self)
+        return SqliteMaintenance(self, vectors)
 
     def read_postings(self, term: str, weights: Weights) -> Postings:
         """Out of FTS5, which keeps the index on disk and in the transaction of each write.
@@ -260,11 +271,10 @@ class Database:
         100,000 memories; lists read once are scored in memory. Each row is key * 8 + field: one integer a row is the
         cheapest thing to carry out of SQLite.
         """
-        occurrences = self.integers(self.sql("lexical")["postings"], {"term": term})
-        keys, positions = np.unique(occurrences >> 3, return_inverse=True)
-        frequencies = np.bincount(positions, weights=np.asarray(weights)[occurrences & 7], minlength=len(keys))
-        held = frequencies > 0  # a field of weight 0 does not hold the term
-        return Postings(keys[held], frequencies[held].astype(np.float64))
+        return postings_of(self.integers(self.sql("lexical")["postings"], {"term": term}), weights)
+
+    def mapped_index(self) -> MappedIndex | None:
+        return self.index_files.current()
 
     def all_ids(self) -> None:
         """To look ids up costs microseconds here."""

@@ -25,7 +25,7 @@ class SqliteVectorIndex(VectorIndex):
     def __init__(self, database: Database, visibility: Visibility, changes: Changes, ids: Ids) -> None:
         super().__init__(database, changes)
         self._visibility = visibility
-        self._cache = VectorCache(changes, ids, self._read)
+        self._cache = VectorCache(changes, ids, self._read, index_file=database.mapped_index)
 
     def search(
         self, model: Model, vector: NDArray[np.float32], filter: Filter, depth: int, chance: float = 0.0

@@ -54,3 +54,7 @@ SELECT coalesce((SELECT sum(pg_column_size(m.*)) FROM memory AS m), 0)
 -- Not out of memory_tag: for a user each row of that is looked up among the memories once more.
 SELECT t.tag, count(*) FROM memory AS m, jsonb_array_elements_text(m.tags::jsonb) AS t (tag)
 WHERE m.state != 'deleted' AND {readable} GROUP BY t.tag ORDER BY 2 DESC, t.tag COLLATE "C";
+
+-- name: terms_of_ids
+SELECT m.id, l.content, l.title FROM memory AS m JOIN lexical AS l ON l.memory = m.key
+WHERE m.id {in_texts:ids} AND {readable};

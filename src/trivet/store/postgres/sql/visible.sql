@@ -14,3 +14,7 @@ m.key IN (SELECT t.memory FROM memory_tag AS t WHERE t.tag {in_texts:tags}
 -- Not out of memory_tag: for a user each row of that is looked up among the memories once more.
 SELECT t.tag, count(*) FROM memory AS m, jsonb_array_elements_text(m.tags::jsonb) AS t (tag)
 WHERE {visible} GROUP BY t.tag ORDER BY 2 DESC, t.tag COLLATE "C" LIMIT :limit;
+
+-- name: day_of_creation
+-- No day after the year 9999, into which a clock ahead of UTC can lead: as text it would be before all others.
+to_char(least(m.created_at::timestamp + make_interval(mins => :utc_offset), '9999-12-31'), 'YYYY-MM-DD');

@@ -13,6 +13,9 @@ FROM lexical_term WHERE term = :term;
 -- name: document
 SELECT content, title, keywords, tags, category FROM lexical WHERE rowid = :key;
 
+-- name: documents
+SELECT rowid, content, title, keywords, tags, category FROM lexical ORDER BY rowid;
+
 -- name: clear
 DELETE FROM lexical;
 

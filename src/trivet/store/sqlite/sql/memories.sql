@@ -6,3 +6,8 @@ DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - :keep;
 
 -- name: last_change
 SELECT seq FROM sqlite_sequence WHERE name = 'change';
+
+-- name: terms_of_ids
+-- Out of the table behind the index, where FTS5 keeps what was put into its first two columns: a plain lookup.
+SELECT m.id, l.c0, l.c1 FROM memory AS m JOIN lexical_content AS l ON l.id = m.key
+WHERE m.id {in_texts:ids} AND {readable};

@@ -159,6 +159,9 @@ ON CONFLICT (memory) DO UPDATE SET bundle = excluded.bundle;
 -- name: carried
 SELECT bundle FROM carried WHERE memory = :key;
 
+-- name: all_carried
+SELECT memory, bundle FROM carried ORDER BY memory;
+
 -- name: drop_carried
 DELETE FROM carried WHERE memory = :key;
 
@@ -204,6 +207,21 @@ SELECT memory FROM replica WHERE access != 'own';
 -- name: sensitive
 -- A server that was put back may not know that they are.
 SELECT m.key FROM memory AS m JOIN replica AS r ON r.memory = m.key WHERE m.sensitive ORDER BY m.key;
+
+-- name: once_sensitive
+-- Those that are sensitive, or were in a revision.
+SELECT key FROM memory WHERE sensitive UNION
+SELECT memory FROM revision WHERE json_extract(snapshot, '$.sensitive') ORDER BY 1;
+
+-- name: withdraw
+-- What can be put together anew. A conflict that was settled stays settled.
+DELETE FROM outbox WHERE memory = :key AND kind NOT IN ('resolve', 'heal');
+
+-- name: heals
+SELECT place, op, kind, id, memory, rev, base, detail, at FROM outbox WHERE kind = 'heal' ORDER BY place;
+
+-- name: parts_of
+SELECT vault, id, path, place, content, said, about FROM vault_part WHERE id = :id;
 
 -- name: stays_local
 SELECT count(*) FROM memory AS m
@@ -251,7 +269,8 @@ UPDATE replica_share SET id = :new WHERE id = :old;
 UPDATE parked SET id = :new WHERE id = :old;
 
 -- name: ids
-SELECT id FROM memory ORDER BY key;
+-- Of what no server was ever told: another name was given to the rest when it was.
+SELECT m.id FROM memory AS m JOIN revision AS r ON r.memory = m.key AND r.revision = 1 WHERE r.rev IS NULL ORDER BY m.key;
 
 -- name: unsynced
 -- Those whose revision is another than sync knows: written by a Trivet that knew nothing of it.

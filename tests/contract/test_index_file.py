@@ -1,0 +1,355 @@
+"""The index file beside a store: the same answers with it as without, and none at all where it is doubtful."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from support.stores import add, embed, found, memory, near, replace, unit
+from trivet.analyse import analyse
+from trivet.search.recipe import DEFAULT
+from trivet.store.records import Model
+from trivet.store.relational import build_index
+from trivet.store.relational.posting_cache import PostingCache, postings_of
+from trivet.store.sqlite import SqliteStore, index_files, maintenance
+from trivet.types import Filter, Memory
+
+from .graphs import reached, read_all
+
+WORDS = "Acme Clara Bremen relay door port backup Mira schedule invoice don't C++ été 東京 node.js".split()
+WEIGHTS = DEFAULT.bm25.field_weights
+FILTERS = (Filter(), Filter(scope="work"), Filter(states=("active",)), Filter(scope="work", states=("deleted",)))
+Opener = Callable[..., SqliteStore]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores of a few memories get a file too, after every change."""
+    monkeypatch.setattr(maintenance, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(maintenance, "CHANGES_BEHIND", 0)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opener]:
+    stores = []
+
+    def open_one(mapped: bool = True, file: Path = tmp_path / "memory.db") -> SqliteStore:
+        store = SqliteStore(file)
+        if not mapped:
+            store._database.index_files.current = lambda: None  # type: ignore[method-assign]
+        stores.append(store)
+        return store
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+def text(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(2, 9)))
+
+
+def settle(store: SqliteStore) -> Model:
+    """Does what a worker does: vectors made of words, and concepts."""
+    model = store.vectors.adopt("words", "spec", len(WORDS))
+    jobs = {job.content for job in store.jobs.lease(model, 1000, 0)}
+    embed(store, model, {content: numbers(content) for content in jobs})
+    read_all(store)
+    return model
+
+
+def numbers(content: str) -> list[float]:
+    return [content.split().count(word) + 0.01 for word in WORDS]
+
+
+def answers(store: SqliteStore) -> dict[str, Any]:
+    """What every index says: scores too."""
+    model = next(iter(store.vectors.models()))
+    told: dict[str, Any] = {}
+    for filter in FILTERS:
+        for word in WORDS:
+            terms = analyse(word)
+            scored = store.lexical.search(terms, (), 0, filter, DEFAULT.bm25, 100)
+            told[f"{filter} {word}"] = [(one.id, one.score) for one in scored]
+        close = store.vectors.search(model, unit(*numbers("Acme door port")), filter, 50, 0.35)
+        told[f"{filter} vector"] = [(one.id, one.passage, round(one.score, 5)) for one in close]
+    for one in list(store.memories.everything())[:4]:
+        # What changed since the arrays were made is added up in another order.
+        told[f"walk {one.id}"] = {id: round(mass, 9) for id, mass in reached(store, one).items()}
+    return told
+
+
+def act(store: SqliteStore, chance: random.Random, known: list[Memory]) -> None:
+    what = chance.choice(("add", "add", "edit", "forget", "purge"))
+    if what == "add" or len(known) < 5:
+        new = [memory(text(chance), scope=chance.choice(("work", "work/trivet", "home"))) for _ in range(3)]
+        add(store, *new)
+        known += new
+        return
+    one = store.memories.get(known.pop(chance.randrange(len(known))).id)
+    if what == "purge":
+        store.memories.purge(one.id)
+        return
+    changed = {"content": text(chance)} if what == "edit" else {"state": "deleted"}
+    known.append(replace(store, msgspec.structs.replace(one, **changed)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_are_the_same_with_the_file_and_without(opened: Opener, seed: int) -> None:
+    chance, known = random.Random(seed), list[Memory]()
+    writer, mapped_in_time = opened(), 0
+    for turn in range(3):
+        for _ in range(chance.randint(1, 6)):
+            act(writer, chance, known)
+        settle(writer)
+        if not turn or chance.random() < 0.7:
+            assert writer.upkeep.renew_index()
+            mapped_in_time += opened()._database.mapped_index() is not None
+        act(writer, chance, known)
+        settle(writer)
+        new = opened()
+        plain = answers(opened(mapped=False))
+        assert answers(new) == plain
+        assert answers(writer) == plain
+    assert mapped_in_time
+
+
+def test_every_list_of_the_file_is_that_of_the_database(opened: Opener) -> None:
+    store = opened()
+    chance = random.Random(1)
+    add(
+        store,
+        *(
+            memory(text(chance) + " it's x=1 (a) «b» _c-d: /usr/bin a@b.de #7 +1 'q'", title=text(chance))
+            for _ in range(20)
+        ),
+    )
+    assert store.upkeep.renew_index()
+    index, database = store._database.mapped_index(), store._database
+    assert index is not None
+    terms = [row[0] for row in database.read().execute("SELECT DISTINCT term FROM lexical_term").fetchall()]
+    assert len(terms) > len(WORDS)
+    for term in terms:
+        ours, theirs = postings_of(index.occurrences(term), WEIGHTS), database.read_postings(term, WEIGHTS)
+        assert ours.keys.tolist() == theirs.keys.tolist(), term
+        assert ours.frequencies.tolist() == theirs.frequencies.tolist(), term
+    assert not len(index.occurrences("unheard-of"))
+
+
+def filled(store: SqliteStore) -> list[Memory]:
+    memories = [memory(text(random.Random(number)), scope="work") for number in range(20)]
+    add(store, *memories)
+    settle(store)
+    assert store.upkeep.renew_index()
+    return memories
+
+
+def the_file(store: SqliteStore) -> Path:
+    (file,) = store._database.index_files.folder.iterdir()
+    return file
+
+
+def test_a_new_process_reads_no_vectors_and_no_lists(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(opened())
+    store = opened()
+    monkeypatch.setattr(PostingCache, "_read", None)
+    monkeypatch.setattr(store.vectors._cache, "_read", None)  # type: ignore[attr-defined]
+    assert found(store, "Acme")
+    assert near(store, store.vectors.models()[0], numbers("Acme door"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are not kept there")
+def test_it_is_for_its_owner_alone(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    assert the_file(store).stat().st_mode & 0o777 == 0o600
+    assert the_file(store).parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbled", "head", "empty", "gone", "other kind"])
+def test_a_file_that_is_not_as_it_was_written_is_not_used(opened: Opener, damage: str) -> None:
+    writer = opened()
+    filled(writer)
+    file = the_file(writer)
+    whole = file.read_bytes()
+    broken = {
+        "cut": whole[:-100],
+        "garbled": whole[:5000] + bytes(200) + whole[5200:],
+        "head": whole[:20] + b"?" + whole[21:],
+        "empty": b"",
+        "other kind": b"TRIVETXX" + whole[8:],
+    }
+    file.unlink()
+    if damage in broken:
+        file.write_bytes(broken[damage])
+    new = opened()
+    assert new._database.mapped_index() is None
+    assert answers(new) == answers(opened(mapped=False))
+    assert new.upkeep.renew_index()
+    assert opened()._database.mapped_index() is not None
+
+
+def test_doctor_finds_what_rots_silently(opened: Opener) -> None:
+    """The disk gives other bytes, and neither size nor time of the file tells."""
+    store = opened()
+    filled(store)
+    file = the_file(store)
+    assert finding(store) == (True, "of 20 memories")
+    seen, whole = file.stat(), bytearray(file.read_bytes())
+    whole[-200] ^= 1
+    file.write_bytes(whole)
+    os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    ok, detail = finding(opened())
+    assert not ok
+    assert "thrown away" in detail
+    assert not list(file.parent.iterdir())
+    assert finding(opened())[0]
+
+
+def finding(store: SqliteStore) -> tuple[bool, str]:
+    (one,) = [one for one in store.upkeep.findings() if one.check == "index file"]
+    return one.ok, one.detail
+
+
+def test_a_file_of_another_store_is_not_used(opened: Opener, tmp_path: Path) -> None:
+    ours, theirs = opened(), opened(file=tmp_path / "theirs.db")
+    filled(ours)
+    filled(theirs)
+    shutil.copy2(the_file(theirs), the_file(ours))
+    assert opened()._database.mapped_index() is None
+
+
+def test_a_store_put_back_from_a_backup_does_not_use_a_later_file(opened: Opener, tmp_path: Path) -> None:
+    store = opened()
+    filled(store)
+    store.upkeep.backup(tmp_path / "backup.db")
+    add(store, *(memory(f"lost {number}") for number in range(5)))
+    assert store.upkeep.renew_index()
+    store.close()
+    shutil.copy(tmp_path / "backup.db", tmp_path / "memory.db")
+    restored = opened()
+    add(restored, *(memory(f"other {number}") for number in range(9)))
+    new = opened()
+    assert new._database.mapped_index() is None
+    assert answers(new) == answers(opened(mapped=False))
+
+
+def test_a_copy_of_the_store_alone_has_none(opened: Opener, tmp_path: Path) -> None:
+    store = opened()
+    filled(store)
+    store.upkeep.backup(tmp_path / "copy.db")
+    assert opened(file=tmp_path / "copy.db")._database.mapped_index() is None
+    assert not (tmp_path / "copy.db.index").exists()
+
+
+def test_nothing_of_a_purged_memory_is_left(opened: Opener) -> None:
+    store, reader = opened(), opened()
+    memories = filled(store)
+    canary = store.vectors.of_memory(store.vectors.models()[0], 1)
+    assert canary is not None
+    assert canary.tobytes() in the_file(store).read_bytes()
+    answers(reader)  # which goes on with its mapping
+    store.memories.purge(memories[0].id)
+    assert not list(store._database.index_files.folder.iterdir())
+    assert answers(reader) == answers(opened(mapped=False))
+    assert store.upkeep.renew_index()
+    assert canary.tobytes() not in the_file(store).read_bytes()
+
+
+def test_a_purge_while_a_file_is_written_leaves_none(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = opened(), opened()
+    memories = filled(store)
+    words = build_index._words
+
+    def purge_meanwhile(connection: Any) -> Any:
+        other.memories.purge(memories[0].id)
+        return words(connection)
+
+    monkeypatch.setattr(build_index, "_words", purge_meanwhile)
+    add(store, memory("one more"))
+    assert not store.upkeep.renew_index()
+    assert not list(store._database.index_files.folder.iterdir())
+    assert opened()._database.mapped_index() is None
+
+
+def test_what_a_killed_writer_left_is_never_read_and_goes(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    folder = store._database.index_files.folder
+    left = folder / f"{'0' * 32}.partial"
+    left.write_bytes(b"half")
+    add(store, memory("one more"))
+    assert not store.upkeep.renew_index(), "another process seems to be writing"
+    long_ago = time.time() - index_files.LEASE_SECONDS - 1
+    os.utime(left, (long_ago, long_ago))
+    assert store.upkeep.renew_index()
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_full_disk_costs_only_the_file(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened()
+    filled(store)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(index_files, "write_arrays", full)
+    add(store, memory("one more door"))
+    assert not store.upkeep.renew_index()
+    assert len(list(store._database.index_files.folder.iterdir())) == 1, "the earlier one stays"
+    assert found(opened(), "door") == found(opened(mapped=False), "door")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_cannot_be_written_costs_only_the_file(opened: Opener, tmp_path: Path) -> None:
+    store = opened()
+    add(store, memory("a door"))
+    tmp_path.chmod(0o500)
+    try:
+        assert not store.upkeep.renew_index()
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_file_in_the_place_of_the_folder_costs_only_the_index(opened: Opener, tmp_path: Path) -> None:
+    store = opened()
+    add(store, memory("a door"))
+    (tmp_path / "memory.db.index").write_text("not ours")
+    assert not store.upkeep.renew_index()
+    assert found(opened(), "door")
+    assert (tmp_path / "memory.db.index").read_text() == "not ours"
+
+
+def test_a_small_store_gets_none(opened: Opener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(maintenance, "LEAST_MEMORIES", 2_000)
+    store = opened()
+    add(store, memory("a door"))
+    assert not store.upkeep.renew_index()
+    assert not (tmp_path / "memory.db.index").exists()
+
+
+def test_a_file_too_far_behind_is_not_used(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    with sqlite3.connect(store._database.path) as connection:  # as so many changes would leave it
+        connection.executemany("INSERT INTO change (memory) VALUES (?)", [(1,)] * 2_001)
+    connection.close()
+    new = opened()
+    answers(new)
+    assert new._visibility._changes.since(the_sequence(store)) is None
+
+
+def the_sequence(store: SqliteStore) -> int:
+    index = store._database.mapped_index()
+    assert index is not None
+    return index.sequence
