@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 
+from trivet.analyse.term_hash import hashed
 from trivet.code.encoder import FOLDER, SCALE
-from trivet.code.index.terms import hashed
 
 NAME = "trivet-code-words"
 SAMPLE, MOSTLY = 5_000, 95

@@ -20,10 +20,14 @@ from trivet.types import (
     ConceptSort,
     Count,
     Finding,
+    Key,
     Link,
     LinkKind,
     Memory,
+    Mended,
+    Mending,
     Neighbourhood,
+    NewKey,
     Page,
     Permission,
     Progress,
@@ -38,6 +42,8 @@ from trivet.types import (
     Remembered,
     Rerank,
     Revision,
+    Right,
+    Role,
     Rotated,
     Share,
     Sort,
@@ -47,6 +53,7 @@ from trivet.types import (
     TidyKind,
     Usage,
     Usefulness,
+    User,
     WhyNot,
 )
 
@@ -173,6 +180,7 @@ class Methods(ABC):
         as_of: str | date | None = None,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         sort: Sort = "recency",
         reveal: bool = False,
     ) -> Page:
@@ -188,6 +196,7 @@ class Methods(ABC):
         :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param offset: How many to skip.
+        :param after: Only what follows this memory, such as the last of a page.
         :param sort: Order: recency or importance; without a query, relevance means recency.
         :param reveal: Show sensitive contents instead of masking them.
         """
@@ -293,6 +302,12 @@ class Methods(ABC):
         :param id: The memory that was shared; or name the tag.
         :param tag: The tag that was shared.
         """
+
+    def own_key(self) -> Key:
+        """Say whose key this is, what it allows and when it ends."""
+
+    def sign_out(self) -> None:
+        """Make the key that this is asked with void at once."""
 
     def shares(self) -> tuple[Share, ...]:
         """List what you share and what is shared with you."""
@@ -474,6 +489,62 @@ class Methods(ABC):
         :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         """
 
+    def sources(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
+        text: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each source (a file, a conversation, an address), those with most first.
+
+        :param scope: Only this scope and those below it.
+        :param category: Only these categories.
+        :param tags: Only memories that carry all of these tags.
+        :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
+        :param source: Only this source (or below it, if it ends with /).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
+        :param text: Only sources with this in their name; all if none.
+        :param limit: How many to return.
+        """
+
+    def days(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
+        utc_offset: int = 0,
+        limit: int = 366,
+    ) -> tuple[Count, ...]:
+        """Count the memories created on each day that has any, the newest day first.
+
+        :param scope: Only this scope and those below it.
+        :param category: Only these categories.
+        :param tags: Only memories that carry all of these tags.
+        :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
+        :param source: Only this source (or below it, if it ends with /).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
+        :param utc_offset: By how many minutes the days' clock is ahead of UTC; 0 means days in UTC.
+        :param limit: How many to return.
+        """
+
     def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
         """Show who did what, the latest first: your own acts, or everybody's if you have the store.
 
@@ -552,6 +623,12 @@ class Methods(ABC):
         :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
+    def inbox_reopen(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
+        """Take decisions on proposals back: they wait again, and what accepting them changed is undone.
+
+        :param ids: The ids of proposals, or their first characters; up to 100.
+        """
+
     def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
@@ -568,6 +645,62 @@ class Methods(ABC):
 
     def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
+
+    def doctor(self, *, quick: bool | None = None) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store. If none, a store of your own is read whole, and a server's is not.
+        """
+
+    def mend(self, act: Mending) -> Mended:
+        """Mend what doctor found, in the background: an act that one of its findings names.
+
+        :param act: What to do, as the finding's `mends` says.
+        """
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """How much memory, disk and tokens are used, and how much is allowed."""
+
+    def list_users(self) -> tuple[User, ...]:
+        """List the users of the server's tenant."""
+
+    def add_user(self, name: str, *, role: Role = "writer") -> User:
+        """Add a user of the server.
+
+        :param name: The name of a user of the server.
+        :param role: reader, writer or admin.
+        """
+
+    def set_role(self, name: str, role: Role) -> User:
+        """Give a user another role; their keys allow no more than it from now on.
+
+        :param name: The name of a user of the server.
+        :param role: reader, writer or admin.
+        """
+
+    def remove_user(self, name: str) -> None:
+        """Remove a user, with all their keys and what was shared with them. Their memories stay.
+
+        :param name: The name of a user of the server.
+        """
+
+    def list_keys(self) -> tuple[Key, ...]:
+        """List keys, never their secrets: your own, or everybody's for an admin."""
+
+    def add_key(self, user: str, *, rights: Sequence[Right] = (), label: str = "", days: int | None = None) -> NewKey:
+        """Make a key, which is shown once: over HTTP one for yourself, or the first of a user who is new.
+
+        :param user: The name of a user of the server.
+        :param rights: What it allows; if none, what the role does, except to reveal.
+        :param label: What it is for.
+        :param days: After how many days it expires; never if none.
+        """
+
+    def revoke_key(self, id: str) -> None:
+        """Make a key void at once.
+
+        :param id: The id of a key, as the list of keys shows it.
+        """
 
     def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
@@ -593,19 +726,10 @@ class Methods(ABC):
         :param undo: Bring back what the last run forgot.
         """
 
-    def budgets(self) -> tuple[Budget, ...]:
-        """How much memory, disk and tokens are used, and how much is allowed."""
-
     def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it.
 
         :param target: The new file.
-        """
-
-    def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
-
-        :param quick: Leave out reading every row, which takes seconds in a large store.
         """
 
     def reindex(
@@ -748,6 +872,7 @@ class AsyncMethods(ABC):
         as_of: str | date | None = None,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         sort: Sort = "recency",
         reveal: bool = False,
     ) -> Page:
@@ -763,6 +888,7 @@ class AsyncMethods(ABC):
         :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         :param limit: How many to return.
         :param offset: How many to skip.
+        :param after: Only what follows this memory, such as the last of a page.
         :param sort: Order: recency or importance; without a query, relevance means recency.
         :param reveal: Show sensitive contents instead of masking them.
         """
@@ -868,6 +994,12 @@ class AsyncMethods(ABC):
         :param id: The memory that was shared; or name the tag.
         :param tag: The tag that was shared.
         """
+
+    async def own_key(self) -> Key:
+        """Say whose key this is, what it allows and when it ends."""
+
+    async def sign_out(self) -> None:
+        """Make the key that this is asked with void at once."""
 
     async def shares(self) -> tuple[Share, ...]:
         """List what you share and what is shared with you."""
@@ -1049,6 +1181,62 @@ class AsyncMethods(ABC):
         :param as_of: Only what was true at that time (2026-11, 7d); now if none.
         """
 
+    async def sources(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
+        text: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Count, ...]:
+        """Count the memories of each source (a file, a conversation, an address), those with most first.
+
+        :param scope: Only this scope and those below it.
+        :param category: Only these categories.
+        :param tags: Only memories that carry all of these tags.
+        :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
+        :param source: Only this source (or below it, if it ends with /).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
+        :param text: Only sources with this in their name; all if none.
+        :param limit: How many to return.
+        """
+
+    async def days(
+        self,
+        *,
+        scope: str | None = None,
+        category: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        state: Sequence[State] = (),
+        source: str | None = None,
+        created_after: str | date | None = None,
+        created_before: str | date | None = None,
+        as_of: str | date | None = None,
+        utc_offset: int = 0,
+        limit: int = 366,
+    ) -> tuple[Count, ...]:
+        """Count the memories created on each day that has any, the newest day first.
+
+        :param scope: Only this scope and those below it.
+        :param category: Only these categories.
+        :param tags: Only memories that carry all of these tags.
+        :param state: Only these states; active and superseded if none (a superseded one leads to its successor).
+        :param source: Only this source (or below it, if it ends with /).
+        :param created_after: Only those created at or after: 2026-11-03, 2026-11, 7d, yesterday.
+        :param created_before: Only those created before: 2026-11-03, 2026-11, 7d, today.
+        :param as_of: Only what was true at that time (2026-11, 7d); now if none.
+        :param utc_offset: By how many minutes the days' clock is ahead of UTC; 0 means days in UTC.
+        :param limit: How many to return.
+        """
+
     async def audit(self, *, limit: int = 50) -> tuple[AuditEntry, ...]:
         """Show who did what, the latest first: your own acts, or everybody's if you have the store.
 
@@ -1127,6 +1315,12 @@ class AsyncMethods(ABC):
         :param ids: The ids of proposals, or their first characters; up to 100.
         """
 
+    async def inbox_reopen(self, ids: Sequence[str]) -> tuple[Proposal, ...]:
+        """Take decisions on proposals back: they wait again, and what accepting them changed is undone.
+
+        :param ids: The ids of proposals, or their first characters; up to 100.
+        """
+
     async def feedback(self, id: str, verdict: Usefulness, *, query: str | None = None) -> Usage:
         """Say whether a memory that came was useful. It is kept for tuning and changes no rank.
 
@@ -1143,6 +1337,64 @@ class AsyncMethods(ABC):
 
     async def stats(self) -> Stats:
         """Count what the store holds and the work waiting."""
+
+    async def doctor(self, *, quick: bool | None = None) -> tuple[Finding, ...]:
+        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
+
+        :param quick: Leave out reading every row, which takes seconds in a large store. If none, a store of your own is read whole, and a server's is not.
+        """
+
+    async def mend(self, act: Mending) -> Mended:
+        """Mend what doctor found, in the background: an act that one of its findings names.
+
+        :param act: What to do, as the finding's `mends` says.
+        """
+
+    async def budgets(self) -> tuple[Budget, ...]:
+        """How much memory, disk and tokens are used, and how much is allowed."""
+
+    async def list_users(self) -> tuple[User, ...]:
+        """List the users of the server's tenant."""
+
+    async def add_user(self, name: str, *, role: Role = "writer") -> User:
+        """Add a user of the server.
+
+        :param name: The name of a user of the server.
+        :param role: reader, writer or admin.
+        """
+
+    async def set_role(self, name: str, role: Role) -> User:
+        """Give a user another role; their keys allow no more than it from now on.
+
+        :param name: The name of a user of the server.
+        :param role: reader, writer or admin.
+        """
+
+    async def remove_user(self, name: str) -> None:
+        """Remove a user, with all their keys and what was shared with them. Their memories stay.
+
+        :param name: The name of a user of the server.
+        """
+
+    async def list_keys(self) -> tuple[Key, ...]:
+        """List keys, never their secrets: your own, or everybody's for an admin."""
+
+    async def add_key(
+        self, user: str, *, rights: Sequence[Right] = (), label: str = "", days: int | None = None
+    ) -> NewKey:
+        """Make a key, which is shown once: over HTTP one for yourself, or the first of a user who is new.
+
+        :param user: The name of a user of the server.
+        :param rights: What it allows; if none, what the role does, except to reveal.
+        :param label: What it is for.
+        :param days: After how many days it expires; never if none.
+        """
+
+    async def revoke_key(self, id: str) -> None:
+        """Make a key void at once.
+
+        :param id: The id of a key, as the list of keys shows it.
+        """
 
     async def rotate_keys(self, *, drop_old: bool = False, drop: Sequence[str] = ()) -> Rotated:
         """Seal every secret of this store with a new key. The old ones stay, for backups, unless they are dropped.
@@ -1168,19 +1420,10 @@ class AsyncMethods(ABC):
         :param undo: Bring back what the last run forgot.
         """
 
-    async def budgets(self) -> tuple[Budget, ...]:
-        """How much memory, disk and tokens are used, and how much is allowed."""
-
     async def backup(self, target: str | PathLike[str]) -> None:
         """Copy the store to a new file while others go on using it.
 
         :param target: The new file.
-        """
-
-    async def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
-        """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy.
-
-        :param quick: Leave out reading every row, which takes seconds in a large store.
         """
 
     async def reindex(

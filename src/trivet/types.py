@@ -32,6 +32,9 @@ Usefulness = Literal["useful", "not-useful"]
 ConceptKind = Literal["name", "title", "tag", "quoted", "identifier", "path", "code", "url", "date"]
 ConceptSort = Literal["memories", "name"]
 
+# What `mend` can do, in the words of the command line.
+Mending = Literal["reindex lexical", "reindex vectors", "reindex graph", "embed"]
+
 # Called by long work, each time with how many more are done.
 Progress = Callable[[int], None]
 
@@ -378,6 +381,7 @@ class Stats(Value, frozen=True, kw_only=True):
     statements: int = 0
     not_in_graph: int = 0
     read_in_part: int = 0  # took too long to read for the graph, since this process began
+    mending: Mending | None = None  # what `mend` does now, in the process that answers
     embedder: str | None
     schema: int
     bytes: int | None
@@ -500,6 +504,12 @@ class Key(Value, frozen=True, kw_only=True):
     revoked_at: datetime | None = None
 
 
+class NewKey(Key, frozen=True, kw_only=True):
+    """An API key that was just made. `key` is its text, which is shown this once."""
+
+    key: str
+
+
 class Share(Value, frozen=True, kw_only=True):
     """A memory, or all memories of an owner with a tag, shared with a user or, as *, with everyone of the tenant."""
 
@@ -597,7 +607,7 @@ class Tidy(Value, frozen=True, kw_only=True):
 
 
 class Count(Value, frozen=True, kw_only=True):
-    """How many memories that the caller may see have a tag or a category."""
+    """How many memories that the caller may see have a tag, a category or a source, or were created on a day."""
 
     name: str
     memories: int
@@ -646,13 +656,21 @@ class Rotated(Value, frozen=True, kw_only=True):
 
 
 class Finding(Value, frozen=True, kw_only=True):
-    """One check of `doctor`. A problem says why it matters, and what mends it."""
+    """One check of `doctor`. A problem says why it matters and what mends it; `mends` is the act that `mend` takes."""
 
     check: str
     ok: bool
     detail: str
     remedy: str | None = None
     matters: str | None = None
+    mends: Mending | None = None
+
+
+class Mended(Value, frozen=True, kw_only=True):
+    """What `mend` began, or found begun. It goes on in the background; `stats` tells when it is done."""
+
+    act: Mending
+    status: Literal["started", "under way already"]
 
 
 class Sealed(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from support.waiting import ended
 from trivet.memory.accounts import RIGHTS
 from trivet.serve.http.app import build_app
 from trivet.serve.http.server import listen, server_of
+from trivet.serve.http.sign_in import Links
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
@@ -53,9 +54,10 @@ def problem(answer: httpx2.Response) -> dict[str, str]:
 
 
 class Served:
-    def __init__(self, house: Tenants, address: str) -> None:
+    def __init__(self, house: Tenants, address: str, links: Links) -> None:
         self.house = house
         self.address = address
+        self.links = links
         self._clients: list[Client] = []
 
     def key(self, user: str = "ana", role: Any = "admin") -> str:
@@ -77,10 +79,11 @@ class Served:
 def served(settings: Settings) -> Iterator[Served]:
     listener = listen("127.0.0.1", 0)
     house = Tenants(settings)
-    server = server_of(build_app(house, settings), settings)
+    links = Links()
+    server = server_of(build_app(house, settings, links=links), settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    running = Served(house, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    running = Served(house, f"http://127.0.0.1:{listener.getsockname()[1]}", links)
     try:
         yield running
     finally:

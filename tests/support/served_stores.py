@@ -100,7 +100,7 @@ class Served(Trivet):
     def engine(self) -> Engine:
         return self.behind.engine
 
-    def doctor(self, *, quick: bool = False) -> tuple[Finding, ...]:
+    def doctor(self, *, quick: bool | None = None) -> tuple[Finding, ...]:
         return self.behind.doctor(quick=quick)
 
     def drain(self, *, progress: Progress | None = None) -> int:

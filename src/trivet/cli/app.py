@@ -19,12 +19,16 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("remember", "recall", "get", "list"), "find"),
         **dict.fromkeys(("edit", "forget"), "change"),
         "inbox": "inbox",
-        "demo": "serve",
+        "open": "serve",
     },
     "Look closer": {
         **dict.fromkeys(("why-not", "history", "diff"), "look"),
-        **dict.fromkeys(("links", "tags", "categories"), "share"),
+        "links": "share",
         **dict.fromkeys(("concepts", "graph"), "graph"),
+    },
+    "Count": {
+        "stats": "look",
+        **dict.fromkeys(("tags", "categories", "sources", "days"), "count"),
     },
     "Connect and correct": {
         **dict.fromkeys(("link", "unlink", "restore", "purge"), "change"),
@@ -43,7 +47,6 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("up", "down", "status", "hook"), "resident"),
     },
     "Upkeep": {
-        "stats": "look",
         **dict.fromkeys(("doctor", "config", "embed", "reindex"), "upkeep"),
         "tidy": "tidy",
         **dict.fromkeys(("redact", "rotate-keys"), "secrets"),
@@ -55,7 +58,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("reveal", "audit"), "secrets"),
     },
     "A server's databases": {"migrate": "move", "tenant": "tenant"},
-    "Measure": {"tune": "tune", "lab": "lab"},
+    "Try and measure": {"demo": "serve", "tune": "tune", "lab": "lab"},
 }
 HOMES: dict[str, str] = {name: module for commands in SECTIONS.values() for name, module in commands.items()}
 # Where a verb is that no module has a command for.
@@ -63,7 +66,7 @@ PLAIN = ""
 # What may follow the names of groups, and where it is.
 GROUPS: dict[str, dict[str, str]] = {
     "code": dict.fromkeys(("search", "symbol", "related", "index", "status", "check"), "code"),
-    "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "curate"), "inbox"),
+    "inbox": dict.fromkeys(("list", "show", "propose", "accept", "edit", "reject", "reopen", "curate"), "inbox"),
     "user": {"add": "accounts", "list": "accounts", "role": "accounts", "remove": "accounts"},
     "key": {"add": "accounts", "list": "accounts", "revoke": "accounts"},
     "tenant": dict.fromkeys(("move", "show", "forget-moved"), "tenant"),

@@ -144,7 +144,9 @@ def _in_session(function: Handler, parameters: Sequence[inspect.Parameter], crea
         assert isinstance(root, Root)
         session = Session(path or root.path, as_json or root.as_json, creates)
         try:
-            return function(session, **values)
+            status = function(session, **values)
+            session.leave_index()
+            return status
         except BrokenPipeError:
             reader_gone()
             return 0

@@ -11,11 +11,9 @@ from trivet.cli.output import line, write_lines
 from trivet.errors import InvalidInput
 from trivet.settings import Settings, load_settings
 
-DEMO_QUERY = "may I deploy harbor on a Friday morning"
-
 
 def serve_store(path: str | None, host: str, port: int) -> None:
-    _check_installed()
+    check_installed()
     from trivet.serve.http.hosts import is_loopback
     from trivet.serve.http.server import for_server, listen, run
     from trivet.serve.http.tenants import Tenants
@@ -30,15 +28,22 @@ def serve_store(path: str | None, host: str, port: int) -> None:
                 f"{host} can be reached from other machines, and the traffic is not encrypted: keys and memories can "
                 "be read on the way. Put a proxy with TLS in front, or listen on 127.0.0.1."
             )
-        write_lines([line(f"Trivet listens on {_address(host, listener)}. Ctrl-C ends it.")])
+        address = address_of(host, listener)
+        write_lines(
+            [
+                line(f"Trivet listens on {address}. Ctrl-C ends it."),
+                line("Open it in a browser to sign in with a key: `trivet key add NAME` makes one."),
+            ]
+        )
         run(tenants, settings, listener, host)
 
 
 def serve_demo(host: str, port: int) -> None:
     """None of the user's settings or memories take part."""
-    _check_installed()
+    check_installed()
     from trivet.cli.demo.command import opened_demo
     from trivet.serve.http.server import for_server, listen, run
+    from trivet.serve.http.sign_in import Links, link_to
     from trivet.serve.http.tenants import Tenants
 
     with listen(host, port, any_port=True) as listener, tempfile.TemporaryDirectory(prefix="trivet-demo-") as folder:
@@ -46,32 +51,22 @@ def serve_demo(host: str, port: int) -> None:
         opened_demo(path).close()
         settings = for_server(Settings(path=str(path)))
         tenants = Tenants(settings)
-        key = tenants.make_key("local", "admin")
-        address = _address(host, listener)
+        links = Links()
         write_lines(
             [
-                line(f"Trivet listens on {address}; open it to see what there is. Ctrl-C ends it, and nothing stays."),
-                line("Recall something:"),
-                line(""),
-                line(f"  curl '{address}/v1/recall?{_asked()}' -H 'Authorization: Bearer {key}'"),
-                line(""),
+                line(f"Open {link_to(address_of(host, listener), links)} in a browser."),
+                line("The link signs in once, within five minutes. Ctrl-C ends the server, and nothing stays."),
             ]
         )
-        run(tenants, settings, listener, host)
+        run(tenants, settings, listener, host, links, log_access=False)
 
 
-def _asked() -> str:
-    from urllib.parse import urlencode
-
-    return urlencode({"query": DEMO_QUERY, "limit": 3})
-
-
-def _address(host: str, listener: socket.socket) -> str:
+def address_of(host: str, listener: socket.socket) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listener.getsockname()[1]}"
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
     try:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401

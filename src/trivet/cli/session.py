@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,8 @@ from trivet.cli.failure import warn
 from trivet.cli.output import Line, write_json, write_lines
 from trivet.errors import InvalidInput, TrivetError
 from trivet.settings.address import is_file, without_password
+
+logger = logging.getLogger("trivet.cli")
 
 
 class Session:
@@ -77,6 +80,14 @@ class Session:
     def close(self) -> None:
         if "memory" in self.__dict__:
             self.memory.close()
+
+    def leave_index(self) -> None:
+        """Where this process had to load a large store from the database, the next one shall not have to."""
+        if "memory" in self.__dict__ and self.memory.remote is None:
+            try:
+                self.memory.engine.store.upkeep.renew_index(only_if_missing=True)
+            except TrivetError as error:  # the answer is out; the next command tries again
+                logger.info("The index file could not be written: %s", error)
 
 
 def _tell_trouble(error: str | None) -> None:

@@ -22,7 +22,7 @@ IMPORT = "/v1/import"
 LINES = "application/x-ndjson"
 NOT_A_VERB = {
     "acting_as": "The key says for whom; open another client with another key.",
-    "engine": "What looks inside a store (`trivet user`, `key`, `tune`, the lab) needs the store itself.",
+    "engine": "What looks inside a store (`trivet tune`, the lab) needs the store itself.",
 }
 
 

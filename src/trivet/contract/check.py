@@ -92,6 +92,8 @@ def _teach(request: type[Parameters], message: str) -> str:
 
 
 def _plainly(problem: str) -> str:
+    if "matching regex" in problem and "@" in problem:
+        return "lower-case letters, digits and . _ @ - are expected, with a letter or a digit first"
     if "matching regex" in problem:
         return "letters, digits, dots, hyphens and underscores, joined by single slashes, are expected"
     if "of length >= 36" in problem or "of length <= 36" in problem:

@@ -20,6 +20,7 @@ MAX_SOURCE_CHARACTERS = 2000
 # Python's $ alone would let a final line break through. Schemas that others read leave this out (see json_schema).
 NO_LINE_BREAK = r"(?!\n)"
 SCOPE_PATTERN = r"^[\w.-]+(/[\w.-]+)*$" + NO_LINE_BREAK
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._@-]*$" + NO_LINE_BREAK
 USER_PATTERN = r"^([a-z0-9][a-z0-9._@-]*|\*)$" + NO_LINE_BREAK
 LARGEST_NUMBER = 2**31 - 1
 
@@ -58,6 +59,11 @@ SourceUri = Annotated[
     str,
     Meta(min_length=1, max_length=MAX_SOURCE_CHARACTERS, description="Where it came from: a URI or a path."),
 ]
+SourceText = Annotated[str, Meta(min_length=1, max_length=200)]
+UtcOffset = Annotated[
+    int,
+    Meta(ge=-1440, le=1440, description="By how many minutes the days' clock is ahead of UTC; 0 means days in UTC."),
+]
 Positive = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
 Budget = Annotated[int, Meta(ge=50, le=200_000)]
 RecipeText = Annotated[str, Meta(max_length=500)]
@@ -73,6 +79,10 @@ Query = Annotated[
 Limit = Annotated[int, Meta(ge=1, le=100, description="How many to return.")]
 ConceptText = Annotated[str, Meta(min_length=1, max_length=80)]
 User = Annotated[str, Meta(min_length=1, max_length=64, pattern=USER_PATTERN)]
+UserName = Annotated[
+    str, Meta(min_length=1, max_length=64, pattern=NAME_PATTERN, description="The name of a user of the server.")
+]
+KeyId = Annotated[str, Meta(min_length=1, max_length=64, description="The id of a key, as the list of keys shows it.")]
 Kind = Annotated[LinkKind, Meta(description="supersedes, resolved-by, part-of or see-also.")]
 ProposalId = Annotated[
     str,

@@ -96,7 +96,9 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def read_only(self) -> bool:
-        return self.needs == "read"
+        if self.needs == "read":
+            return True
+        return bool(self.routes) and all(route.method == "GET" for route in self.routes)
 
     @property
     def guarded(self) -> bool:

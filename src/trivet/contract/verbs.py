@@ -19,6 +19,7 @@ from trivet.contract.fields import (
     HowManyAtMost,
     Id,
     Importance,
+    KeyId,
     Keywords,
     Kind,
     Limit,
@@ -32,6 +33,7 @@ from trivet.contract.fields import (
     Reveal,
     Scope,
     Skipped,
+    SourceText,
     SourceUri,
     Superseded,
     Tag,
@@ -39,6 +41,8 @@ from trivet.contract.fields import (
     Time,
     Title,
     User,
+    UserName,
+    UtcOffset,
 )
 from trivet.contract.verb import Parameters, Request, Route, Tool, verb
 from trivet.types import (
@@ -49,9 +53,13 @@ from trivet.types import (
     ConceptSort,
     Count,
     Finding,
+    Key,
     Link,
     Memory,
+    Mended,
+    Mending,
     Neighbourhood,
+    NewKey,
     Page,
     Permission,
     Progress,
@@ -65,6 +73,8 @@ from trivet.types import (
     Remembered,
     Rerank,
     Revision,
+    Right,
+    Role,
     Rotated,
     Share,
     Sort,
@@ -77,10 +87,11 @@ from trivet.types import (
     WhyNot,
 )
 from trivet.types import Budget as UsedBudget
+from trivet.types import User as UserOfServer
 
 
 class Selection(Parameters, frozen=True, kw_only=True):
-    """The filters that recall, list, why_not, concepts, graph, tags and categories share."""
+    """The filters of everything that looks at many memories: recall, list, graph, tags, sources and the like."""
 
     scope: Annotated[Scope | None, Meta(description="Only this scope and those below it.")] = None
     category: Annotated[tuple[Category, ...], Meta(description="Only these categories.")] = ()
@@ -237,7 +248,7 @@ class Get(Request[Memory], frozen=True, kw_only=True):
         "List memories",
         "Use it to browse by scope, category, tag or time; to find something, memory_recall is better. "
         "Long contents are cut short; memory_get shows all.",
-        rare=frozenset(("state", "source", "created_after", "created_before", "as_of")),
+        rare=frozenset(("state", "source", "created_after", "created_before", "as_of", "after")),
         told_elsewhere=frozenset(Selection.__struct_fields__),
         elsewhere="As in memory_recall",
     ),
@@ -247,6 +258,10 @@ class List(Selection, Request[Page], frozen=True, kw_only=True):
 
     limit: HowMany = 20
     offset: Skipped = 0
+    after: Annotated[
+        Id | None,
+        Meta(description="Only what follows this memory, such as the last of a page."),
+    ] = None
     sort: Annotated[
         Sort, Meta(description="Order: recency or importance; without a query, relevance means recency.")
     ] = "recency"
@@ -407,6 +422,22 @@ class UnshareRequest(Request[None], frozen=True, kw_only=True):
     tag: Annotated[Tag | None, Meta(description="The tag that was shared.")] = None
 
 
+@verb("own_key", "trivet.memory.own_key:own_key", needs="read", command=False, routes=(Route("GET", "/v1/keys/own"),))
+class OwnKey(Request[Key], frozen=True, kw_only=True):
+    """Say whose key this is, what it allows and when it ends."""
+
+
+@verb(
+    "sign_out",
+    "trivet.memory.own_key:sign_out",
+    needs="read",  # whoever can use a key can give it back
+    command=False,
+    routes=(Route("DELETE", "/v1/keys/own", 204),),
+)
+class SignOut(Request[None], frozen=True, kw_only=True):
+    """Make the key that this is asked with void at once."""
+
+
 @verb("shares", "trivet.memory.sharing:shares", needs="read", routes=(Route("GET", "/v1/shares"),))
 class SharesRequest(Request[tuple[Share, ...]], frozen=True, kw_only=True):
     """List what you share and what is shared with you."""
@@ -492,6 +523,22 @@ class CategoriesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_o
     """Count the memories of each category, those without any included."""
 
 
+@verb("sources", "trivet.memory.browse:sources", needs="read", routes=(Route("GET", "/v1/sources"),))
+class SourcesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+    """Count the memories of each source (a file, a conversation, an address), those with most first."""
+
+    text: Annotated[SourceText | None, Meta(description="Only sources with this in their name; all if none.")] = None
+    limit: HowManyAtMost = 100
+
+
+@verb("days", "trivet.memory.browse:days", needs="read", routes=(Route("GET", "/v1/days"),))
+class DaysRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+    """Count the memories created on each day that has any, the newest day first."""
+
+    utc_offset: UtcOffset = 0
+    limit: HowManyAtMost = 366
+
+
 @verb("audit", "trivet.memory.secrets:audit", needs="read", routes=(Route("GET", "/v1/audit"),))
 class AuditRequest(Request[tuple[AuditEntry, ...]], frozen=True, kw_only=True):
     """Show who did what, the latest first: your own acts, or everybody's if you have the store."""
@@ -556,6 +603,13 @@ class InboxReject(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
     ids: ProposalIds
 
 
+@verb("inbox_reopen", "trivet.memory.inbox:reopen", atomic=True, routes=(Route("POST", "/v1/reopen"),))
+class InboxReopen(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
+    """Take decisions on proposals back: they wait again, and what accepting them changed is undone."""
+
+    ids: ProposalIds
+
+
 @verb(
     "feedback",
     "trivet.memory.feedback:feedback",
@@ -594,6 +648,139 @@ class UsageRequest(Request[Usage], frozen=True, kw_only=True):
 )
 class StatsRequest(Request[Stats], frozen=True, kw_only=True):
     """Count what the store holds and the work waiting."""
+
+
+# What an admin of a server asks for their tenant, over HTTP; the owner of a store asks the same of it.
+
+
+@verb(
+    "doctor",
+    "trivet.memory.owner:doctor",
+    needs="admin",
+    routes=(Route("GET", "/v1/doctor"),),
+)
+class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
+    """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
+
+    quick: Annotated[
+        bool | None,
+        Meta(
+            description="Leave out reading every row, which takes seconds in a large store. If none, a store of your "
+            "own is read whole, and a server's is not."
+        ),
+    ] = None
+
+
+@verb(
+    "mend",
+    "trivet.memory.mending:mend",
+    needs="admin",
+    routes=(Route("POST", "/v1/mend", 202),),
+    command=False,  # `trivet reindex` and `trivet embed` do the same, and wait for it
+)
+class MendRequest(Request[Mended], frozen=True, kw_only=True):
+    """Mend what doctor found, in the background: an act that one of its findings names."""
+
+    act: Annotated[Mending, Meta(description="What to do, as the finding's `mends` says.")]
+
+
+@verb("budgets", "trivet.memory.owner:budgets", needs="admin", routes=(Route("GET", "/v1/budgets"),), command=False)
+class BudgetsRequest(Request[tuple[UsedBudget, ...]], frozen=True, kw_only=True):
+    """How much memory, disk and tokens are used, and how much is allowed."""
+
+
+@verb("list_users", "trivet.memory.people:users", needs="admin", routes=(Route("GET", "/v1/users"),), command=False)
+class ListUsers(Request[tuple[UserOfServer, ...]], frozen=True, kw_only=True):
+    """List the users of the server's tenant."""
+
+
+@verb(
+    "add_user",
+    "trivet.memory.people:add_user",
+    needs="admin",
+    idempotent=False,
+    atomic=True,
+    routes=(Route("POST", "/v1/users", 201),),
+    command=False,
+)
+class AddUser(Request[UserOfServer], frozen=True, kw_only=True):
+    """Add a user of the server."""
+
+    name: UserName
+    role: Annotated[Role, Meta(description="reader, writer or admin.")] = "writer"
+
+
+@verb(
+    "set_role",
+    "trivet.memory.people:set_role",
+    needs="admin",
+    atomic=True,
+    routes=(Route("PUT", "/v1/users/{name}/role"),),
+    command=False,
+)
+class SetRole(Request[UserOfServer], frozen=True, kw_only=True):
+    """Give a user another role; their keys allow no more than it from now on."""
+
+    name: UserName
+    role: Annotated[Role, Meta(description="reader, writer or admin.")]
+
+
+@verb(
+    "remove_user",
+    "trivet.memory.people:remove_user",
+    needs="admin",
+    destructive=True,
+    atomic=True,
+    routes=(Route("DELETE", "/v1/users/{name}", 204),),
+    command=False,
+)
+class RemoveUser(Request[None], frozen=True, kw_only=True):
+    """Remove a user, with all their keys and what was shared with them. Their memories stay."""
+
+    name: UserName
+
+
+@verb("list_keys", "trivet.memory.people:keys", needs="read", routes=(Route("GET", "/v1/keys"),), command=False)
+class ListKeys(Request[tuple[Key, ...]], frozen=True, kw_only=True):
+    """List keys, never their secrets: your own, or everybody's for an admin."""
+
+
+@verb(
+    "add_key",
+    "trivet.memory.people:add_key",
+    needs="admin",
+    idempotent=False,
+    secret_answer=True,
+    routes=(Route("POST", "/v1/keys", 201),),
+    command=False,
+)
+class AddKey(Request[NewKey], frozen=True, kw_only=True):
+    """Make a key, which is shown once: over HTTP one for yourself, or the first of a user who is new."""
+
+    user: UserName
+    rights: Annotated[
+        tuple[Right, ...],
+        Meta(max_length=5, description="What it allows; if none, what the role does, except to reveal."),
+    ] = ()
+    label: Annotated[str, Meta(max_length=200, description="What it is for.")] = ""
+    days: Annotated[
+        Annotated[int, Meta(ge=1, le=36_500)] | None, Meta(description="After how many days it expires; never if none.")
+    ] = None
+
+
+@verb(
+    "revoke_key",
+    "trivet.memory.people:revoke_key",
+    needs="admin",
+    destructive=True,
+    atomic=True,
+    routes=(Route("DELETE", "/v1/keys/{id}", 204),),
+    command=False,
+)
+class RevokeKey(Request[None], frozen=True, kw_only=True):
+    """Make a key void at once."""
+
+    id: KeyId
 
 
 # What only the owner can ask, who has the store itself. The command line has options of its own for these.
@@ -636,17 +823,6 @@ class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
 
 
 @verb(
-    "budgets",
-    "trivet.memory.owner:budgets",
-    needs="store",
-    instead="Run `trivet status` on the server's machine.",
-    command=False,
-)
-class BudgetsRequest(Request[tuple[UsedBudget, ...]], frozen=True, kw_only=True):
-    """How much memory, disk and tokens are used, and how much is allowed."""
-
-
-@verb(
     "backup",
     "trivet.memory.owner:backup",
     needs="store",
@@ -656,20 +832,6 @@ class BackupRequest(Request[None], frozen=True, kw_only=True):
     """Copy the store to a new file while others go on using it."""
 
     target: Annotated[str | PathLike[str], Meta(description="The new file.")]
-
-
-@verb(
-    "doctor",
-    "trivet.memory.owner:doctor",
-    needs="store",
-    instead="Run `trivet doctor` on the server's machine; its /readyz tells whether it can answer.",
-)
-class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
-    """Check the store, its indexes, the embedder and the other systems; each problem comes with its remedy."""
-
-    quick: Annotated[bool, Meta(description="Leave out reading every row, which takes seconds in a large store.")] = (
-        False
-    )
 
 
 @verb("reindex", "trivet.memory.owner:reindex", needs="store", instead="Run `trivet reindex` on the server's machine.")

@@ -41,7 +41,7 @@ def budgets(engine: Engine) -> tuple[Budget, ...]:
 
 
 def disk(engine: Engine) -> Budget:
-    used = engine.store.memories.stats().bytes or 0
+    used = engine.store.all_memories.stats().bytes or 0  # the whole store's, whoever asks
     allowed = engine.settings.disk_budget_mb or None
     return Budget(name="store on disk", unit="MB", used=_megabytes(used), allowed=allowed, setting="disk_budget_mb")
 

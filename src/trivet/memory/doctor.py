@@ -17,7 +17,7 @@ from trivet.memory.maintenance import stats
 from trivet.memory.transcript_progress import last_problem
 from trivet.secrets.seal import unseal
 from trivet.settings.address import is_file
-from trivet.types import Finding
+from trivet.types import Finding, Mending
 
 # With less free disk space a write, a backup or a rebuild may fail half way.
 LEAST_FREE_MB = 200
@@ -32,6 +32,7 @@ DAMAGE = ("database file", "rows that can be read")
 MATTERS: Mapping[str, str] = {
     "database file": "Memories may be lost or wrong answers given.",
     "rows that can be read": "What cannot be read cannot be recalled or exported.",
+    "index file": "New processes load slower; answers are the same.",
     "file in its place": "What this process writes would be lost.",
     "lexical index": "Recall by words fails or misses memories.",
     "memories missing from the lexical index": "Recall does not find them by their words.",
@@ -58,7 +59,20 @@ MATTERS: Mapping[str, str] = {
     "folders taken in": "What changes in them does not reach the memory.",
     "capture": "Conversations are read by rules alone.",
     "sync": "What you and others write reaches the other side late, or waits for your decision.",
+    "legs": "Recall finds less than it could.",
     "usage counts": "Some showings were not counted; recall itself is not touched.",
+}
+# Where an act of the API mends it. Not a difference of embedders: to move a store to another one is its owner's choice.
+MENDS: Mapping[str, Mending] = {
+    "lexical index": "reindex lexical",
+    "memories missing from the lexical index": "reindex lexical",
+    "entries of gone memories in the lexical index": "reindex lexical",
+    "vectors of deleted or sensitive memories": "reindex vectors",
+    "memories with neither vector nor job": "reindex vectors",
+    "concepts of deleted or sensitive memories": "reindex graph",
+    "concepts that nothing mentions": "reindex graph",
+    "memories neither in the graph nor waiting for it": "reindex graph",
+    "jobs": "embed",
 }
 
 
@@ -89,7 +103,7 @@ def explained(finding: Finding) -> Finding:
     if finding.ok:
         return finding
     matters = OTHER_SYSTEM if finding.check.startswith("federation ") else MATTERS.get(finding.check)
-    return msgspec.structs.replace(finding, matters=matters)
+    return msgspec.structs.replace(finding, matters=matters, mends=MENDS.get(finding.check))
 
 
 def _sync(engine: Engine) -> tuple[Finding, ...]:

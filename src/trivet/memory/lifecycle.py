@@ -18,7 +18,7 @@ from trivet.memory.redact import redact_one
 from trivet.memory.remember import check_memory, rewrite
 from trivet.memory.whole_ids import with_whole_ids
 from trivet.secrets import masked
-from trivet.types import Link, Memory, Purged, Revision
+from trivet.types import Link, Memory, Purged, Revision, Source
 
 
 def forget(engine: Engine, request: contract.Forget) -> Memory:
@@ -121,7 +121,16 @@ def _as_text(memory: Memory) -> list[str]:
 
 
 def _shown(value: object) -> object:
-    return stamp(value) if isinstance(value, datetime) else value
+    """As a person writes it, not as Python does."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, Source):
+        return " ".join(str(part) for part in (value.uri, value.start_line, value.end_line) if part is not None)
+    return ", ".join(value) if isinstance(value, tuple) else value
 
 
 _NOT_SHOWN = ("id", "content", "revision", "updated_at")

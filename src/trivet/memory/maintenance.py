@@ -8,10 +8,9 @@ import msgspec
 
 from trivet.analyse import ANALYSER_VERSION
 from trivet.breaker import silent_endpoints
-from trivet.graph.extract import EXTRACTION_VERSION
+from trivet.graph.mentions import EXTRACTION_VERSION
 from trivet.memory.changes.reader import READER_VERSION
 from trivet.memory.engine import Engine
-from trivet.memory.remember import document_of
 from trivet.store.records import Backlog, Document
 from trivet.types import Memory, Progress, Stats
 
@@ -30,6 +29,7 @@ def stats(engine: Engine) -> Stats:
         last_error=engine.error_for_caller(backlog.last_error or engine.worker.last_error),
         not_in_graph=engine.store.graph.backlog("rules").waiting,
         read_in_part=engine.worker.read_in_part,
+        mending=engine.worker.errand.doing,
         embedder=serving.identity if serving else engine.embedding.identity,
         notes=(
             *filter(None, (engine.embedding.difference(),)),
@@ -87,5 +87,7 @@ def rebuild_lexical(engine: Engine) -> int:
 
 
 def _documents(engine: Engine) -> Iterator[tuple[Memory, Document]]:
+    from trivet.memory.remember import document_of  # a process that only recalls never loads it
+
     for memory in engine.store.all_memories.everything():
         yield memory, document_of(memory)

@@ -52,9 +52,10 @@ def tidy(engine: Engine, request: TidyRequest) -> Tidy:
 
 
 def budgets(engine: Engine, request: BudgetsRequest) -> tuple[Budget, ...]:
+    """A user of a server is told of their tenant's; the memory of its process is the machine's."""
     from trivet.memory.budgets import budgets
 
-    return budgets(engine)
+    return budgets(engine) if engine.caller is None else budgets(engine)[1:]
 
 
 def backup(engine: Engine, request: BackupRequest) -> None:
@@ -65,6 +66,10 @@ def doctor(engine: Engine, request: DoctorRequest) -> tuple[Finding, ...]:
     from trivet.memory.doctor import doctor, explained
     from trivet.memory.federation.doctor import findings
 
+    if engine.caller is not None:
+        from trivet.memory.doctor_for_admins import findings_for_admins
+
+        return findings_for_admins(engine, whole=request.quick is False)
     return (*doctor(engine, whole=not request.quick), *(explained(finding) for finding in findings(engine)))
 
 

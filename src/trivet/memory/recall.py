@@ -132,14 +132,14 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        scored = weigh(store, question, pool.fused, recipe, request.limit, asked)
+        scored = weigh(store, evidence.wording, pool.fused, recipe, request.limit, asked)
         if asked is not None:
             pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
-        candidates, dropped = choose(store, scored, request, filter)
+        candidates, dropped = choose(store, scored, request, filter, evidence.texts)
         if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
-            scored = weigh(store, question, pool.fused, recipe, len(pool.fused), asked)
-            candidates, dropped = choose(store, scored, request, filter)
+            scored = weigh(store, evidence.wording, pool.fused, recipe, len(pool.fused), asked)
+            candidates, dropped = choose(store, scored, request, filter, evidence.texts)
         ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     return Decision(

@@ -84,11 +84,15 @@ def _filtered(engine: Engine, decision: Decision, memory: Memory) -> list[str]:
         "as_of": f"it is valid from {stamp(memory.valid_from or memory.created_at)} to {_time(memory.valid_to)}",
     }
     reasons = [
-        f"{name} = {getattr(decision.filter, name)!r}, and {value}"
+        f"{name} = {_asked(getattr(decision.filter, name))}, and {value}"
         for name, value in values.items()
         if getattr(decision.filter, name) and not _passes_alone(engine, decision, memory, name)
     ]
     return reasons or [f"it is valid from {_time(memory.valid_from)} to {_time(memory.valid_to)}, not now"]
+
+
+def _asked(value: str | tuple[str, ...]) -> str:
+    return repr(value) if isinstance(value, str) else ", ".join(map(repr, value))
 
 
 def _time(moment: datetime | None) -> str:

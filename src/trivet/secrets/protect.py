@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from trivet.errors import InvalidInput, SecretError
-from trivet.secrets.detect import SecretSpan, apart_from, find
 from trivet.secrets.keys import KeyRing
 from trivet.secrets.placeholder import PRIVATE, Name, filled, names_in, placeholder
-from trivet.secrets.private import private_spans
 from trivet.secrets.seal import seal, unseal
 from trivet.types import Memory, Revision, Sealed
+
+# What finds secrets is loaded by whoever writes: a process that only recalls never needs it.
+if TYPE_CHECKING:
+    from trivet.secrets.detect import SecretSpan
 
 Mode = Literal["redact", "refuse", "off"]
 # A placeholder may be longer than its secret. A title that would grow past its bound is sealed whole; so is a tag or
@@ -70,6 +72,8 @@ class Guard:
         return Protected(protected, past, tuple(redaction.new), dict(redaction.counts))
 
     def check_scope(self, scope: str) -> None:
+        from trivet.secrets.detect import find
+
         if self.mode != "off" and find(scope):
             raise InvalidInput("scope: it looks like a secret, and a scope is shown everywhere. Name a place instead.")
 
@@ -139,11 +143,19 @@ def without_spans(text: str, secrets: bool = True) -> str:
 
 
 def _spans(text: str, secrets: bool) -> list[SecretSpan]:
+    from trivet.secrets.detect import SecretSpan, apart_from, find
+    from trivet.secrets.private import private_spans
+
     private = [SecretSpan(PRIVATE, start, stop) for start, stop in private_spans(text)]
     if not secrets:
         return private
     outside = apart_from(private, find(text))
     return sorted([*private, *outside], key=lambda found: found.start)
+
+
+def _whole(found: SecretSpan, text: str) -> SecretSpan:
+    """The whole text as a secret of the same kind."""
+    return msgspec.structs.replace(found, start=0, stop=len(text))
 
 
 def _refuse(memory: Memory, spans: Mapping[str, Sequence[SecretSpan]]) -> None:
@@ -187,14 +199,14 @@ class _Redaction:
         if not spans:
             return text
         if field in WHOLE_FIELDS:
-            return self._seal(SecretSpan(spans[0].kind, 0, len(text)), field, text, revision)
+            return self._seal(_whole(spans[0], text), field, text, revision)
         parts, end = [], 0
         for found in spans:
             parts += [text[end : found.start], self._seal(found, field, text, revision)]
             end = found.stop
         clean = "".join([*parts, text[end:]])
         if field == "title" and len(clean) > LONGEST_TITLE:
-            return self._seal(SecretSpan(spans[0].kind, 0, len(text)), field, text, revision)
+            return self._seal(_whole(spans[0], text), field, text, revision)
         return clean
 
     def _seal(self, found: SecretSpan, field: str, text: str, revision: int) -> str:

@@ -62,8 +62,6 @@ def test_errors_come_when_it_is_awaited(awaiting: Callable[[Act], object]) -> No
         with pytest.raises(InvalidInput, match="no start of one"):
             await asked
         with pytest.raises(InvalidInput, match="over HTTP"):
-            await memory.doctor()
-        with pytest.raises(InvalidInput, match="over HTTP"):
             await memory.backup("x.db")
         with pytest.raises(NotFound):
             await memory.get(new_id())

@@ -47,13 +47,11 @@ def test_an_address_may_be_given_for_one_command(address: str, key: str) -> None
     ("arguments", "status", "said"),
     [
         (["get", "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"], 3, "no memory"),
-        (["doctor"], 2, "server's machine"),
         (["backup", "copy.db"], 2, "server's machine"),
         (["backup", "--restore", "copy.db"], 2, "where the server's store is"),
         (["reindex"], 2, "server's machine"),
         (["tune", "--rollback"], 2, "where the server's store is"),
         (["serve", "--port", "0"], 2, "where the store is"),
-        (["user", "add", "ben"], 2, "the store itself"),
     ],
 )
 def test_what_a_server_does_not_do(command: CommandLine, arguments: list[str], status: int, said: str) -> None:
@@ -96,3 +94,14 @@ def test_an_agent_on_this_machine_uses_the_teams_server(address: str, key: str, 
     assert not (tmp_path / "data").exists()
     with Trivet.open(address, key=key) as trivet:
         assert trivet.list().total == 1
+
+
+def test_an_admin_manages_users_and_looks_after_the_store_from_afar(command: CommandLine) -> None:
+    """As far as the key of the command line allows: it is an admin's."""
+    assert command("user", "add", "berta").out.startswith("Added berta, writer.")
+    made = command("key", "add", "berta")
+    assert made.out.startswith("tvt.")
+    again = command("key", "add", "berta")
+    assert "private to them" in again.err
+    assert "berta" in command("user", "list").out
+    assert "legs" in command("doctor").out

@@ -123,6 +123,7 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
     'POST /v1/accept {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     'POST /v1/reject {"ids": ["ID"]}': (404, 404, 404, 404, 401),
+    'POST /v1/reopen {"ids": ["ID"]}': (404, 404, 404, 404, 401),
     "POST /v1/memories/ID/restore {}": (409, 403, 403, 404, 401),
     'POST /v1/memories/ID/restore {"revision": 1}': (200, 403, 403, 404, 401),
     "POST /v1/memories/ID/purge {}": (200, 403, 403, 404, 401),
@@ -139,7 +140,17 @@ ON_ALL: dict[str, tuple[bool, ...]] = {
     "GET /v1/export": (True, True, True, False, False),
 }
 # What counts, and what is one's own: nothing of the memory is in them for anybody but the owner's own acts.
-COUNTS = ("GET /v1/stats", "GET /v1/categories", "GET /v1/shares", "GET /v1/audit", "GET /v1/inbox")
+COUNTS = (
+    "GET /v1/stats",
+    "GET /v1/categories",
+    "GET /v1/sources",
+    "GET /v1/days",
+    "GET /v1/shares",
+    "GET /v1/audit",
+    "GET /v1/inbox",
+)
+# What would end the actors' own keys: see tests/unit/memory/test_own_key.py.
+ENDS = ("DELETE /v1/keys/own",)
 # What makes something of one's own.
 MAKES = (
     'POST /v1/memories {"content": "mine"}',
@@ -148,11 +159,25 @@ MAKES = (
 )
 # What waits to become something of one's own.
 PROPOSES = ('POST /v1/inbox {"content": "proposed"}',)
+# What an admin alone may ask; USER and KEY are those of the memory's owner. Everybody is told of their own keys.
+FOR_ADMINS = (
+    "GET /v1/doctor",
+    "GET /v1/budgets",
+    'POST /v1/mend {"act": "embed"}',
+    "GET /v1/users",
+    'POST /v1/users {"name": "mallory", "role": "admin"}',
+    'PUT /v1/users/USER/role {"role": "reader"}',
+    "DELETE /v1/users/USER",
+    'POST /v1/keys {"user": "USER"}',
+    "DELETE /v1/keys/KEY",
+)
+KEYS = ("GET /v1/keys", "GET /v1/keys/own")
 ELSEWHERE = {"/healthz", "/readyz", "/metrics", "/mcp", "/", "/docs", "/openapi.json"}
 
 
 def test_no_route_is_forgotten(town: Town) -> None:
-    tried = {_route(template) for template in (*ON_A_MEMORY, *ON_ALL, *COUNTS, *MAKES, *PROPOSES)}
+    every = (*ON_A_MEMORY, *ON_ALL, *COUNTS, *ENDS, *MAKES, *PROPOSES, *FOR_ADMINS, *KEYS)
+    tried = {_route(template) for template in every}
     paths = town.clients["owner"].done("GET", "/openapi.json")["paths"]
     there = {(method.upper(), path) for path, methods in paths.items() for method in methods if path not in ELSEWHERE}
     assert tried == there
@@ -162,7 +187,25 @@ def test_no_route_is_forgotten(town: Town) -> None:
 def _route(template: str) -> tuple[str, str]:
     method, path = template.split(" ")[:2]
     path = path.partition("?")[0].replace("/links/see-also/OTHER", "/links/{kind}/{target}")
+    path = path.replace("/users/USER", "/users/{name}").replace("KEY", "{id}")
     return method, path.replace("ID/links/{kind}", "{source}/links/{kind}").replace("ID", "{id}")
+
+
+@pytest.mark.parametrize("template", FOR_ADMINS)
+def test_for_admins(town: Town, template: str) -> None:
+    [key, *_] = town.clients["owner"].done("GET", "/v1/keys")
+    asked = template.replace("USER", key["user"]).replace("KEY", key["id"])
+    before = town.rows()
+    for actor, status in {"owner": 403, "writer": 403, "reader": 403, "stranger": 403, "anonymous": 401}.items():
+        assert request(town.clients[actor], asked, "", "").status_code == status
+    assert town.rows() == before
+
+
+@pytest.mark.parametrize("template", KEYS)
+def test_keys_are_ones_own(town: Town, template: str) -> None:
+    assert request(town.clients["anonymous"], template, "", "").status_code == 401
+    told = request(town.clients["stranger"], template, "", "").json()
+    assert {key["user"] for key in (told if isinstance(told, list) else [told])} == {"sam"}
 
 
 @pytest.mark.parametrize("actor", ACTORS)

@@ -86,6 +86,12 @@ def memory(**more: Any) -> dict[str, Any]:
     return {"type": "memory", "id": new_id(), "owner": "ana", "trunk": trunk, "seq": 1, "epoch": "e", **more}
 
 
+def told_with(**fields: Any) -> dict[str, Any]:
+    made = memory()
+    made["trunk"][0]["fields"] |= fields
+    return made
+
+
 def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
     liar: Liar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +109,10 @@ def test_a_server_that_lies_is_told_so_and_nothing_is_taken_in(
         (page({**good, "trunk": [{**good["trunk"][0], "fields": {"content": 7}}]}), {}, "cannot be read"),
         (page({"type": "strange", "id": new_id()}), {}, "not of sync"),
         (DEEP, {}, "not of sync"),
+        *((page(memory(seq=number)), {}, "not of sync") for number in (2**63, -1, 10**30, 1.5)),
+        *((page(place={"epoch": "e", "seq": 1, "top": number}), {}, "not of sync") for number in (2**63, -1, 10**400)),
+        (page({"type": "gone", "id": new_id(), "seq": 2**64}), {}, "not of sync"),
+        (page(told_with(source={"uri": "a", "start_line": 2**63})), {}, "number that no store can keep"),
         (b'"' + b"x" * 2**21, {}, "MiB long"),
         (gzip.compress(page(memory(trunk=[]) | {"x": "0" * 2**22})), {"Content-Encoding": "gzip"}, "packed"),
         (page(memory()), {"Content-Length": "99999"}, "broke off"),  # and then it closes

@@ -112,3 +112,29 @@ def test_a_language_model_of_the_settings_writes_questions(
 )
 def test_a_word_in_its_other_number(word: str, other: str) -> None:
     assert inflected(word) == other
+
+
+def test_what_was_judged_on_the_page_is_a_dataset(trivet: CommandLine, with_secrets: Path, tmp_path: Path) -> None:
+    with Trivet.open(settings=Settings(path=str(with_secrets), background=False, embedder="none")) as memory:
+        listed = memory.list(limit=1000).memories
+        hidden = next(one.id for one in listed if one.sensitive)
+        [first, second, *_] = [one.id for one in listed if not one.sensitive and one.state == "active"]
+    graded = [
+        ("who keeps it", first, 3),
+        ("who keeps it", second, 0),
+        ("who keeps it", hidden, 2),
+        ("nothing", first, 0),
+    ]
+    file, out = tmp_path / "judged.jsonl", tmp_path / "mine"
+    file.write_text("".join(json.dumps({"query": one, "id": id, "grade": n}) + "\n" for one, id, n in graded))
+    made = trivet.json("--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out))
+    assert made["skipped"] == {
+        "judged: a memory that is not there, or not to be written": 1,
+        "judged: nothing that answers": 1,
+    }
+    dataset = load(out)
+    assert [query.text for query in dataset.queries] == ["who keeps it"]
+    assert next(iter(dataset.grades.values())) == {first: 3, second: 0}
+    file.write_text('{"query": "x", "id": "y", "grade": 4}')
+    refused = trivet("--path", str(with_secrets), "lab", "from-store", "--judged", str(file), "--out", str(out / "2"))
+    assert "judged.jsonl:1" in refused.err

@@ -23,7 +23,7 @@ def built(state: Mapping[int, Mapping[int, int]], links: Mapping[int, Iterable[i
     rows = [(memory, concept, role) for memory, found in state.items() for concept, role in found.items()]
     memories, concepts, roles = (np.array([row[at] for row in rows]) for at in range(3))
     linked = {memory: np.array(sorted(others), np.int32) for memory, others in (links or {}).items()}
-    return Network(memories.astype(np.int32), concepts.astype(np.int32), roles.astype(np.uint8), linked)
+    return Network.of(memories.astype(np.int32), concepts.astype(np.int32), roles.astype(np.uint8), linked)
 
 
 def gathered(side: Adjacency, nodes: Keys) -> list[tuple[int, int, int]]:

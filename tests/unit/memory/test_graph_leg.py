@@ -12,11 +12,10 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import InvalidInput, NotFound, Trivet
-from trivet.graph.extract import EXTRACTION_VERSION, extract
-from trivet.graph.mentions import Mention
+from trivet.graph.extract import extract
+from trivet.graph.mentions import EXTRACTION_VERSION, Mention
 from trivet.graph.reading_time import ReadingTime
 from trivet.memory import maintenance as upkeep
-from trivet.memory.background import extraction
 from trivet.search.recipe import DEFAULT, parse_recipe
 from trivet.types import Answer, LegHealth
 
@@ -234,7 +233,7 @@ def test_a_text_that_the_rules_fail_on_holds_up_no_other(trivet: Trivet, monkeyp
             raise RecursionError("too deep")
         return extract(title, content, tags, time)
 
-    monkeypatch.setattr(extraction, "extract", fails_on_one)
+    monkeypatch.setattr("trivet.graph.extract.extract", fails_on_one)
     trivet.remember("A poison for Clara.")
     trivet.remember("We met Dora.")
     trivet.drain()

@@ -62,3 +62,10 @@ def test_a_store_indexed_before_languages_were_known_is_indexed_anew(open_trivet
         connection.execute("UPDATE lexical SET content = 'wohnungen gartenstrass', keywords = ''")
     again = open_trivet()
     assert [hit.id for hit in again.recall("Wohnung", recipe="rrf | legs(lexical)").hits] == [id]
+
+
+def test_a_keyword_counts_in_the_language_of_its_text(trivet: Trivet) -> None:
+    """As the lexical leg finds it: on its own a keyword is too short to show a language."""
+    trivet.remember(MEMORIES["german"], expanded_keywords=["Kündigungen"])
+    hit = trivet.recall("Kündigung", recipe="rrf | legs(lexical)", relevance_at_least=0).hits[0]
+    assert hit.why.matched_words == ("Kündigung",)

@@ -149,6 +149,9 @@ def test_history_and_diff_tell_what_changed(trivet: Trivet) -> None:
     assert "+The relay listens on port 7002." in diff
     assert " It is old." in diff
     assert "+importance: 0.9" in trivet.diff(id, 2, 3).splitlines()
+    trivet.edit(id, tags=["net", "prod"], source="relay.md", end_line=7, sensitive=False)
+    later = trivet.diff(id, 3, 4).splitlines()
+    assert {"+tags: net, prod", "+source: relay.md 7"} < set(later), "as a person writes it"
     assert trivet.diff(id, 2, 2) == ""
     with pytest.raises(NotFound, match="revision 9"):
         trivet.diff(id, 1, 9)

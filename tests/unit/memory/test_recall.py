@@ -8,6 +8,7 @@ import pytest
 from support.opened import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
+from trivet import analyse as analyse_module
 from trivet.memory.passages import estimate_tokens
 
 
@@ -362,3 +363,23 @@ def test_a_phrase_is_found_below_the_depth_of_the_legs(trivet: Trivet) -> None:
         "After a long walk along the river and up the hill they saw the open green door at last."
     ).id
     assert ids(trivet, '"open green door"', limit=5) == [exact]
+
+
+def test_a_recall_analyses_no_text_of_a_memory(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its terms are in the index; to analyse a long text takes longer than everything else."""
+    text = "The relay of the harbour office listens on a port. " * 4
+    trivet.remember(text, title="Relay", tags=["harbour"])
+    trivet.remember(text.upper())
+    analysed: list[str] = []
+    whole = analyse_module._analysed
+
+    def noted(text: str, language: str | None) -> tuple[str, ...]:
+        analysed.append(text)
+        return whole(text, language)
+
+    monkeypatch.setattr(analyse_module, "_analysed", noted)
+    monkeypatch.setattr(analyse_module, "LONGEST_CACHED", 0)
+    (hit,) = trivet.recall("harbour relay port", relevance_at_least=0).hits
+    assert hit.why.matched_words == ("harbour", "relay", "port")
+    assert hit.why.collapsed
+    assert [one for one in analysed if len(one) > 40] == []

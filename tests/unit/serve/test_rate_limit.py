@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.serve.http.auth import Rate
+from trivet.serve.http.rate import Rate
 
 
 def test_tokens_come_back_evenly() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, get_args
 
 import msgspec
@@ -34,14 +33,14 @@ def add_user(
     name: NAME,
     role: Annotated[str, typer.Option("--role", help=f"One of {ROLES}.")] = "writer",
 ) -> None:
-    user = session.memory.engine.store.accounts.add_user(_user(name), _role(role))
+    user = session.memory.add_user(_user(name), role=_role(role))
     said = f"Added {user.name}, {user.role}. `trivet key add {user.name}` makes a key for them."
     session.show(user, lambda: [line(said)])
 
 
 @command("user list", "List the users of the server.", example="trivet user list")
 def list_users(session: Session) -> None:
-    users = session.memory.engine.store.accounts.users()
+    users = session.memory.list_users()
     session.show(users, lambda: [line(f"{one.name:<20} {one.role}") for one in users] or [line("No users yet.")])
 
 
@@ -50,7 +49,7 @@ def list_users(session: Session) -> None:
 def change_role(
     session: Session, name: NAME, role: Annotated[str, typer.Argument(help=f"One of {ROLES}.", show_default=False)]
 ) -> None:
-    session.memory.engine.store.accounts.set_role(name, _role(role))
+    session.memory.set_role(_user(name), _role(role))
     session.show({"name": name, "role": role}, lambda: [line(f"{name} is a {role} now.")])
 
 
@@ -61,7 +60,7 @@ def change_role(
     example="trivet user remove ana",
 )
 def remove_user(session: Session, name: NAME) -> None:
-    session.memory.engine.store.accounts.remove_user(name)
+    session.memory.remove_user(_user(name))
     session.show({"name": name, "status": "removed"}, lambda: [line(f"{name} is removed; their keys are void.")])
 
 
@@ -81,21 +80,14 @@ def add_key(
         int | None, typer.Option("--days", min=1, max=36500, help="After how many days it expires.")
     ] = None,
 ) -> None:
-    from trivet.memory.accounts import make_key
-
-    memory = session.memory
-    expires = (datetime.now(UTC) + timedelta(days=days)).isoformat() if days else None
-    made = make_key(memory.engine.store, memory.settings.tenant, name, _rights(right), label, expires)
-    value = {**msgspec.to_builtins(made.key), "key": made.text}
-    rights = ", ".join(made.key.rights)
-    session.show(
-        value, lambda: [line((made.text, "cyan")), line(f"Keep it: it is not shown again. It allows {rights}.")]
-    )
+    made = session.memory.add_key(_user(name), rights=_rights(right) or (), label=label[:200], days=days)
+    rights = ", ".join(made.rights)
+    session.show(made, lambda: [line((made.key, "cyan")), line(f"Keep it: it is not shown again. It allows {rights}.")])
 
 
 @command("key list", "List the keys, never their secrets.", example="trivet key list")
 def list_keys(session: Session) -> None:
-    keys = session.memory.engine.store.accounts.keys()
+    keys = session.memory.list_keys()
     rows = [
         line(
             f"{one.id}  {one.user:<16} {','.join(one.rights)}  ",
@@ -112,7 +104,7 @@ def revoke_key(
     session: Session,
     id: Annotated[str, typer.Argument(help="The id of the key, as `trivet key list` shows it.", show_default=False)],
 ) -> None:
-    session.memory.engine.store.accounts.revoke(id)
+    session.memory.revoke_key(id)
     session.show({"id": id, "status": "revoked"}, lambda: [line(f"The key {id} is void.")])
 
 

@@ -9,7 +9,7 @@ from trivet.cli.failure import TROUBLED_EMBEDDER
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.cli.views.memories import day, preview
-from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxShow
+from trivet.contract import InboxAccept, InboxEdit, InboxList, InboxPropose, InboxReject, InboxReopen, InboxShow
 from trivet.types import Proposal, ProposalPage, Proposed
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -61,6 +61,16 @@ def edit(session: Session, request: InboxEdit) -> None:
 def reject(session: Session, request: InboxReject) -> None:
     rejected = session.memory.perform(request)
     session.show(rejected, lambda: [line("Rejected: ", (one.id, "cyan")) for one in rejected])
+
+
+@verb_command(
+    "inbox reopen",
+    more="Of an accepted one the memory is forgotten, or gets back the text that the proposal replaced.",
+    example=f"trivet inbox reopen {ID}",
+)
+def reopen(session: Session, request: InboxReopen) -> None:
+    reopened = session.memory.perform(request)
+    session.show(reopened, lambda: [line("It waits again: ", (one.id, "cyan")) for one in reopened])
 
 
 @command(

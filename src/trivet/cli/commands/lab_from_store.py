@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     "writes for. Sensitive memories, secrets and private parts are never written or sent; everything else is, in "
     "clear. Such questions can show whether a change finds more of your memories by words and whether it favours a "
     "length. They cannot show how well your own questions are answered: docs/lab.md says why.",
-    example="trivet lab from-store --out mine\ntrivet lab run mine --config default --config 'rrf(k=60)' --out runs",
+    example="trivet lab from-store --out mine\ntrivet lab from-store --judged judged.jsonl --out mine\n"
+    "trivet lab run mine --config default --config 'rrf(k=60)' --out runs",
 )
 def from_store(
     session: Session,
@@ -43,20 +44,28 @@ def from_store(
     ] = None,
     rules_only: Annotated[bool, typer.Option("--rules-only", help="Ask no language model.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed makes other questions.")] = 0,
+    judged: Annotated[
+        Path | None,
+        typer.Option("--judged", metavar="FILE", help="Instead, the questions graded on the page: what Compare saved."),
+    ] = None,
 ) -> None:
     from trivet.cli.progress import LateProgress
     from trivet.lab.dataset_files import save
+    from trivet.lab.from_store.judged import read_judged
     from trivet.lab.from_store.make import make_dataset
 
     _check_new(out)
-    chat = None if rules_only else _chat(session, llm)
+    grades = read_judged(judged) if judged else None
+    chat = None if rules_only or grades else _chat(session, llm)
     engine = session.memory.engine
     reading = LateProgress("reading", lambda _: engine.store.memories.stats().memories["active"])
     with reading, LateProgress(f"asking {chat.model if chat else ''}", lambda _: questions) as asking:
-        made = make_dataset(engine, most=questions, seed=seed, chat=chat, progress=reading, asking=asking)
+        made = make_dataset(
+            engine, most=questions, seed=seed, chat=chat, progress=reading, asking=asking, judged=grades
+        )
     _check_new(out)
     save(made.dataset, out)
-    value = _value(made, out, questions, seed)
+    value = _value(made, out, questions, seed, judged=grades is not None)
     _write_manifest(out, value)
     session.show(value, lambda: _lines(made, value, chat))
 
@@ -77,8 +86,8 @@ def _chat(session: Session, llm: str | None) -> Chat | None:
     return Chat(spec, PATIENT) if spec else None
 
 
-def _value(made: Made, out: Path, questions: int, seed: int) -> dict[str, Any]:
-    from trivet.lab.from_store.make import CAN_SHOW, CANNOT_SHOW, strata_of
+def _value(made: Made, out: Path, questions: int, seed: int, judged: bool) -> dict[str, Any]:
+    from trivet.lab.from_store.make import CAN_SHOW, CANNOT_SHOW, JUDGED_CAN_SHOW, JUDGED_CANNOT_SHOW, strata_of
     from trivet.lab.run import environment
 
     return {
@@ -91,8 +100,8 @@ def _value(made: Made, out: Path, questions: int, seed: int) -> dict[str, Any]:
         "model": made.model,
         "questions": questions,
         "dataset_sha256": made.dataset.fingerprint,
-        "can_show": CAN_SHOW,
-        "cannot_show": CANNOT_SHOW,
+        "can_show": JUDGED_CAN_SHOW if judged else CAN_SHOW,
+        "cannot_show": JUDGED_CANNOT_SHOW if judged else CANNOT_SHOW,
         **environment(),
         "seed": seed,
     }

@@ -60,6 +60,23 @@ def serve(
 
 
 @command(
+    "open",
+    "Open the page in the browser, signed in: search, browse, correct.",
+    more="The resident process serves it where it runs or may be started (the setting `resident`); else this command "
+    "does, until Ctrl-C. The link signs in once, within five minutes. With a server's address as --path its page is "
+    "opened, where you sign in with a key.",
+    example="trivet open\ntrivet open --print",
+)
+def open_(
+    session: Session,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the link instead of opening a browser.")] = False,
+) -> None:
+    from trivet.cli.open_page import open_page
+
+    open_page(session.path, only_print)
+
+
+@command(
     "demo",
     "Show what Trivet does, on 400 memories of an invented company.",
     more="It works in a store of its own in the cache folder and never touches yours.",

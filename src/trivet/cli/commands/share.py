@@ -1,4 +1,4 @@
-"""Showing memories to other users of a server, and what there is to show."""
+"""Showing memories to other users of a server, and how memories are linked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from trivet.cli.output import line
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
 from trivet.contract import (
-    CategoriesRequest,
     LinksRequest,
     ShareRequest,
     SharesRequest,
-    TagsRequest,
     UnshareRequest,
     given,
 )
@@ -49,18 +47,6 @@ def shares(session: Session, request: SharesRequest) -> None:
 def links(session: Session, request: LinksRequest) -> None:
     found = session.memory.perform(request)
     session.show(found, lambda: [views.link_line(one) for one in found] or [line("It has no links.")])
-
-
-@verb_command("tags", example="trivet tags --scope acme/shop")
-def tags(session: Session, request: TagsRequest) -> None:
-    counts = session.memory.perform(request)
-    session.show(counts, lambda: [line(f"{one.memories:>6}  {one.name}") for one in counts] or [line("No tags.")])
-
-
-@verb_command("categories", example="trivet categories")
-def categories(session: Session, request: CategoriesRequest) -> None:
-    counts = session.memory.perform(request)
-    session.show(counts, lambda: [line(f"{one.memories:>6}  {one.name}") for one in counts])
 
 
 def _line(share: Share) -> Any:

@@ -93,6 +93,7 @@ def status(session: Session) -> None:
             line(f"{told.conflicts} conflicts, {told.refused} refused"),
             *([line(f"{told.stays_local} memories stay here: {told.why_local}")] if told.stays_local else []),
             *_held(told.scopes),
+            *([line("everything is being read, and not all of it is here yet")] if told.full_pull else []),
             *([line("what others shared is hidden until the next contact")] if told.hidden else []),
         ],
     )

@@ -25,7 +25,7 @@ def doctor(
     session: Session,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out reading every row.")] = False,
 ) -> int:
-    findings = session.memory.doctor(quick=quick)
+    findings = session.memory.doctor(quick=quick or None)
     session.show(findings, lambda: views.findings(findings))
     return 0 if all(finding.ok for finding in findings) else TROUBLED_STORE
 

@@ -17,6 +17,7 @@ import msgspec
 from trivet.analyse import analyse, analyse_query
 from trivet.errors import EmbedderError, InvalidInput
 from trivet.lab.dataset import Dataset, Document, DocumentLink, Judgement, Query
+from trivet.lab.from_store.judged import judged_probes
 from trivet.lab.from_store.rules import STRATA, Stratum
 from trivet.lab.lengths import words_in
 from trivet.lab.tune.feedback import all_feedback, feedback_probes
@@ -57,6 +58,12 @@ CANNOT_SHOW = (
 )
 
 
+JUDGED_CAN_SHOW = "which of two recipes, embedders or versions answers the questions that you asked and judged better"
+JUDGED_CANNOT_SHOW = (
+    "what none of the recipes that you compared has found: a memory that you did not grade counts as no answer"
+)
+
+
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """The dataset, how many questions and memories were left out and why, and the model that was asked, if any."""
 
@@ -88,8 +95,12 @@ def make_dataset(
     chat: Chat | None = None,
     progress: Progress | None = None,
     asking: Progress | None = None,
+    judged: dict[str, dict[str, int]] | None = None,
 ) -> Made:
-    """At most `most` questions in every stratum. With a `chat`, it is sent the texts of as many memories."""
+    """At most `most` questions in every stratum. With a `chat`, it is sent the texts of as many memories.
+
+    With `judged`, the questions are those that a person asked and judged, and no others.
+    """
     usable, left_out = _own(engine, progress)
     if len(usable) < FEWEST_MEMORIES:
         raise InvalidInput(
@@ -97,6 +108,8 @@ def make_dataset(
             "superseded, archived and others' memories do not count."
         )
     shelf = _shelf(usable)
+    if judged is not None:
+        return _of_judged(engine, shelf, judged, left_out)
     probes: list[Probe] = []
     skipped: Counter[str] = Counter()
     for name, stratum in STRATA.items():
@@ -114,6 +127,15 @@ def make_dataset(
         left_out=left_out,
         model=chat.model if chat else None,
     )
+
+
+def _of_judged(engine: Engine, shelf: Shelf, grades: dict[str, dict[str, int]], left_out: Mapping[str, int]) -> Made:
+    found = judged_probes(grades, shelf.memories)
+    probes = [msgspec.structs.replace(one, query=safe(engine, one.query)) for one in found.probes]
+    if not probes:
+        raise InvalidInput("No query of the file has a memory that answers it and may be written. Nothing was written.")
+    dataset = _dataset(engine, shelf, [probe for probe in probes if probe.query])
+    return Made(dataset=dataset, skipped={f"judged: {why}": n for why, n in found.skipped.items()}, left_out=left_out)
 
 
 def safe(engine: Engine, text: str) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
-from trivet.graph.extract import extract
 from trivet.graph.mentions import Mention
 from trivet.graph.reading_time import ReadingTime
 from trivet.secrets.placeholder import without_placeholders
@@ -31,6 +30,8 @@ UNREADABLE_RETRY_SECONDS = 3_000.0
 
 
 def _mentions(reading: Reading, time: ReadingTime) -> tuple[Mention, ...]:
+    from trivet.graph.extract import extract  # a process that only recalls never loads it
+
     title = without_placeholders(reading.title) if reading.title else None
     tags = tuple(tag for tag in reading.tags if without_placeholders(tag).strip())
     return extract(title, without_placeholders(reading.content), tags, time)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from trivet.errors import EmbedderError, TrivetError
+from trivet.memory.background.errand import PATIENCE_SECONDS, Errand
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
 from trivet.store.records import Job, Model, Passage
-from trivet.types import Progress
+from trivet.types import Mending, Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +52,9 @@ LONGEST_RETRY_SECONDS = 600.0
 POLL_SECONDS = 5.0
 # Between two attempts to erase from the files what was purged: a vacuum, or a log that nobody writes to meanwhile.
 ERASE_PAUSE_SECONDS = 30.0
+# Between two looks whether the index file is to be written anew, and so many times as long as the last one took.
+INDEX_PAUSE_SECONDS = 10.0
+INDEX_SHARE = 20
 # After so many failures the embedder counts as down; the remaining jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
@@ -83,7 +87,9 @@ class Worker:
         self._error: str | None = None
         self._triples_error: str | None = None
         self._erase_after = 0.0
+        self._renew_after = 0.0
         self._patient = False
+        self.errand: Errand[Mending] = Errand(self.note)
 
     def be_patient(self) -> None:
         """Lets everything that reads a memory take as long as it takes: for measurements, which nobody waits for."""
@@ -129,6 +135,7 @@ class Worker:
     def stop(self) -> None:
         self._stop.set()
         self.wake()
+        self.errand.wait(PATIENCE_SECONDS)
         for thread, patience in self._threads:
             thread.join(timeout=patience)
         self._threads.clear()
@@ -254,6 +261,7 @@ class Worker:
             self._finish_erasing()
             self.drain(insists=False)
             self.compare()
+            self._renew_index()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
 
@@ -263,6 +271,14 @@ class Worker:
         if moment >= self._erase_after and self._store.upkeep.pending_erasure():
             self._erase_after = moment + ERASE_PAUSE_SECONDS
             self._store.upkeep.finish_erasing()
+
+    def _renew_index(self) -> None:
+        """The file that new processes map. At most a twentieth of the time is spent on it."""
+        started = time.monotonic()
+        if started >= self._renew_after:
+            self._store.upkeep.renew_index()
+            took = time.monotonic() - started
+            self._renew_after = started + max(INDEX_PAUSE_SECONDS, INDEX_SHARE * took)
 
     def _read_in_background(self) -> None:
         try:

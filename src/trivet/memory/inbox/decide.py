@@ -8,15 +8,17 @@ import msgspec
 from msgspec import UNSET
 
 from trivet.clock import stamp
-from trivet.contract import Edit, InboxAccept, InboxEdit, InboxReject, Remember
+from trivet.contract import Edit, Forget, InboxAccept, InboxEdit, InboxReject, InboxReopen, Remember, Restore
 from trivet.errors import Conflict, Forbidden, InvalidInput
 from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.inbox.propose import LONGEST_TAG, check_category, check_concerned
+from trivet.memory.join import join
+from trivet.memory.lifecycle import forget, restore
 from trivet.memory.likeness import essence
 from trivet.memory.remember import edit as edit_memory
 from trivet.memory.remember import remember_many
-from trivet.types import LOCAL, Proposal
+from trivet.types import LOCAL, Proposal, Revision
 
 # Of accepted proposals: said in passing, so a little less sure than what was stored on purpose.
 CONFIDENCE = 0.8
@@ -31,6 +33,12 @@ def accept(engine: Engine, request: InboxAccept) -> tuple[Proposal, ...]:
 def reject(engine: Engine, request: InboxReject) -> tuple[Proposal, ...]:
     with engine.store.together():
         return tuple(_reject(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
+
+
+def reopen(engine: Engine, request: InboxReopen) -> tuple[Proposal, ...]:
+    """Takes decisions back in one transaction. One that waits stays as it is."""
+    with engine.store.together():
+        return tuple(_reopen(engine, _own(engine, id)) for id in dict.fromkeys(request.ids))
 
 
 def edit(engine: Engine, request: InboxEdit) -> Proposal:
@@ -71,6 +79,8 @@ def _store(engine: Engine, proposal: Proposal) -> str:
     if proposal.action == "update":
         assert proposal.memory is not None, "it was checked"
         return edit_memory(engine, Edit(id=proposal.memory, content=proposal.content)).id
+    if proposal.stored is not None and proposal.stored != proposal.memory:
+        return _store_again(engine, proposal, proposal.stored)
     superseded = (proposal.memory,) if proposal.action == "supersede" and proposal.memory is not None else ()
     request = Remember(
         id=proposal.id,
@@ -87,13 +97,56 @@ def _store(engine: Engine, proposal: Proposal) -> str:
     return remember_many(engine, [request])[0].id
 
 
+def _store_again(engine: Engine, proposal: Proposal, stored: str) -> str:
+    """The memory that it became before the decision was taken back, with what the proposal says by now."""
+    if engine.store.memories.get(stored).state == "deleted":
+        restore(engine, Restore(id=stored))
+    edit_memory(engine, Edit(id=stored, content=proposal.content, category=proposal.category, tags=proposal.tags))
+    if proposal.action == "supersede" and proposal.memory is not None:
+        join(engine, stored, "supersedes", proposal.memory)
+    return stored
+
+
+def _reopen(engine: Engine, proposal: Proposal) -> Proposal:
+    if proposal.state == "waiting":
+        return proposal
+    if proposal.state == "accepted" and proposal.stored is not None:
+        _undo(engine, proposal, proposal.stored)
+    return engine.store.inbox.reopen(proposal.id)
+
+
+def _undo(engine: Engine, proposal: Proposal, stored: str) -> None:
+    """What was added is forgotten, with its links; what was updated says again what it said before."""
+    if proposal.action != "update":
+        for link in engine.store.links.touching([stored]):
+            if (link.source, link.kind, link.target) == (stored, "supersedes", proposal.memory):
+                engine.store.links.remove(link.source, link.kind, link.target)
+        forget(engine, Forget(id=stored))
+        return
+    revisions = engine.store.memories.revisions(stored)
+    now, earlier = revisions[-1].memory, _said_before(revisions, proposal.content)
+    if now.state == "deleted" or now.content != proposal.content or earlier is None:
+        raise Conflict(
+            f"Memory {stored} was changed since proposal {proposal.id} updated it. Nothing was taken back; "
+            f"`trivet history {stored}` shows its revisions, and `trivet restore` brings one back."
+        )
+    edit_memory(engine, Edit(id=stored, content=earlier))
+
+
+def _said_before(revisions: tuple[Revision, ...], content: str) -> str | None:
+    contents = (revision.memory.content for revision in reversed(revisions))
+    return next((one for one in contents if one != content), None)
+
+
 def _reject(engine: Engine, proposal: Proposal) -> Proposal:
     if proposal.state == "accepted":
         raise Conflict(
             f"Proposal {proposal.id} was accepted already and is memory {proposal.stored}. Forget that with "
             f"`trivet forget {proposal.stored}`. Nothing was rejected."
         )
-    return proposal if proposal.state == "rejected" else engine.store.inbox.decide(proposal.id, "rejected")
+    if proposal.state == "rejected":
+        return proposal
+    return engine.store.inbox.decide(proposal.id, "rejected", proposal.stored)  # should it be accepted all the same
 
 
 def _own(engine: Engine, id: str) -> Proposal:

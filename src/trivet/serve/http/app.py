@@ -25,7 +25,9 @@ from trivet.serve.http.mcp import McpEndpoint
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.news import News
 from trivet.serve.http.page import page_routes
+from trivet.serve.http.reference import reference_routes
 from trivet.serve.http.request_log import RequestLog
+from trivet.serve.http.sign_in import Links
 from trivet.serve.http.streams import Streams
 from trivet.serve.http.sync import sync_routes
 from trivet.serve.http.tenants import Tenants
@@ -36,8 +38,8 @@ from trivet.settings import Settings
 logger = logging.getLogger("trivet.serve.http")
 
 
-def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> Starlette:
-    """The application. It closes the stores of its tenants when it ends."""
+def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1", links: Links | None = None) -> Starlette:
+    """The application. It closes the stores of its tenants when it ends. `links` are those that sign in to the page."""
     metrics = Metrics()
     context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
     streams = Streams()
@@ -56,7 +58,11 @@ def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1") -> 
 
     app = Starlette(
         lifespan=running,
-        routes=[*_routes(endpoints, context, metrics, agents), *sync_routes(context, news)],
+        routes=[
+            *_routes(endpoints, context, metrics, agents),
+            *page_routes(context, links or Links()),
+            *sync_routes(context, news),
+        ],
         middleware=[
             Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
             Middleware(Hosts, names=_names(settings, host)),
@@ -90,7 +96,7 @@ def _routes(
     return [
         *addresses(endpoints),
         *health_routes(context, metrics),
-        *page_routes(endpoints),
+        *reference_routes(endpoints),
         agents.address(),
     ]
 

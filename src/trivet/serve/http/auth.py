@@ -6,21 +6,21 @@ Every address needs a key but those named here, so a route that is added later i
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.bounded_cache import MIB, BoundedCache
 from trivet.errors import Unauthorised
 from trivet.serve.http.errors import WHO, Busy, Limited
 from trivet.serve.http.hosts import is_loopback
 from trivet.serve.http.metrics import Metrics
 from trivet.serve.http.news import News
+from trivet.serve.http.page import PREFIX as PAGE
+from trivet.serve.http.rate import Rate
 from trivet.serve.http.sync import WAIT
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.thread_pool import ThreadPool
@@ -121,7 +121,7 @@ class Authentication:
             headers = Headers(scope=scope)
             forwarded = "x-forwarded-for" in headers or "forwarded" in headers  # by a proxy on this machine
             return not forwarded and is_loopback((scope.get("client") or ("", 0))[0])
-        return scope["path"] in OPEN
+        return scope["path"] in OPEN or scope["path"].startswith(PAGE)
 
     async def _known(self, key: str) -> Caller:
         caller = await self._pool.run(lambda: self._tenants.caller(key), "door")
@@ -138,26 +138,3 @@ def _key(headers: Headers) -> str:
     if scheme.lower() != WHO.lower() or not 0 < len(key.strip()) <= LONGEST_KEY:
         raise Unauthorised(NO_KEY)
     return key.strip()
-
-
-# For the buckets of some 20,000 keys. One that is forgotten is full again.
-BUCKETS_BYTES = 8 * MIB
-
-
-class Rate:
-    """Used by the event loop's thread alone, so it needs no lock."""
-
-    def __init__(self, per_minute: int, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_second = per_minute / 60
-        self._burst = float(burst)
-        self._clock = clock
-        self._buckets: BoundedCache[str, tuple[float, float]] = BoundedCache(BUCKETS_BYTES)
-
-    def take(self, name: str) -> int:
-        """Takes a token. 0, or in how many seconds there will be one."""
-        now = self._clock()
-        tokens, at = self._buckets.get(name) or (self._burst, now)
-        tokens = min(self._burst, tokens + (now - at) * self._per_second)
-        wait = 0 if tokens >= 1 else max(1, math.ceil((1 - tokens) / self._per_second))
-        self._buckets.put(name, (tokens if wait else tokens - 1, now))
-        return wait

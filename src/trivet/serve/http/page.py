@@ -1,71 +1,72 @@
-"""The document for programs, and a page for people that needs nothing from anywhere else."""
+"""The page for people: files of our own from the package, and nothing from anywhere else. It works over the API."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from html import escape
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trivet import __version__
-from trivet.serve.http.endpoint import JSON, Address, Endpoint
-from trivet.serve.http.mcp import PATH as MCP_PATH
-from trivet.serve.http.openapi import document
+from trivet.serve.http.endpoint import Address, ServerContext
+from trivet.serve.http.sign_in import Links, sign_in_handler
 
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}"
-    "code,pre{font:14px/1.5 ui-monospace,monospace;background:#f4f4f2;border-radius:4px;padding:.1em .3em}"
-    "pre{padding:.8em;overflow-x:auto}table{border-collapse:collapse;width:100%}"
-    "td,th{text-align:left;vertical-align:top;padding:.35em .6em;border-bottom:1px solid #ddd}"
+# Scripts and styles from this server alone, none in the text; strings can never become markup (trusted types).
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
 )
-_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; frame-ancestors 'none'"
-
-CURL = """curl http://HOST/v1/recall \\
-  -H 'Authorization: Bearer KEY' -H 'Content-Type: application/json' \\
-  -d '{"query": "which port is staging on?"}'"""
-
-
-class Described:
-    """The document, made when it is first asked for: most servers start, serve and end without that."""
-
-    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
-        self._endpoints = endpoints
-
-    @cached_property
-    def json(self) -> bytes:
-        return msgspec.json.encode(document(self._endpoints))
+TYPES: Mapping[str, str] = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+SIGN_IN = "/page/sign-in"
+PREFIX = "/page/"
 
 
-def page_routes(endpoints: Sequence[Endpoint]) -> list[Address]:
-    described = Described(endpoints)
-    html = "".join(_page(endpoints)).encode()
-
-    async def specification(request: Request) -> Response:
-        return Response(described.json, media_type=JSON)
-
-    async def page(request: Request) -> Response:
-        return Response(html, media_type="text/html", headers={"Content-Security-Policy": POLICY})
-
-    pages = [Address("/", {"GET": page}), Address("/docs", {"GET": page})]
-    return [Address("/openapi.json", {"GET": specification}), *pages]
+class PageFile(msgspec.Struct, frozen=True):
+    body: bytes
+    kind: str
+    etag: str
 
 
-def _page(endpoints: Sequence[Endpoint]) -> Iterator[str]:
-    yield '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Trivet</title>'
-    yield '<meta name="viewport" content="width=device-width"><style>' + STYLE + "</style></head><body>"
-    yield f"<h1>Trivet {escape(__version__)}</h1><p>A memory for AI agents. Every request but the ones for this page, "
-    yield '<a href="/openapi.json"><code>/openapi.json</code></a>, <a href="/healthz"><code>/healthz</code></a> and '
-    yield '<a href="/readyz"><code>/readyz</code></a> needs a key.</p>'
-    yield f"<pre>{escape(CURL)}</pre>"
-    yield f"<p>Agents speak MCP (streamable HTTP) at <code>{MCP_PATH}</code> with the same header.</p>"
-    yield "<table><thead><tr><th>Address</th><th>What it does</th><th>Right</th></tr></thead><tbody>"
-    for endpoint in sorted(endpoints, key=lambda one: (one.path, one.method)):
-        yield f"<tr><td><code>{endpoint.method} {escape(endpoint.path)}</code></td>"
-        yield f"<td>{escape(endpoint.summary)}</td><td>{endpoint.needs}</td></tr>"
-    yield "</tbody></table></body></html>"
+def page_files() -> dict[str, PageFile]:
+    """Each file of the page by its address."""
+    root = files("trivet") / "page"
+    found = {PREFIX + name: _read(file) for name, file in _files(root, "") if name.rpartition(".")[2] in TYPES}
+    found["/"] = found.pop(PREFIX + "index.html")
+    return found
+
+
+def page_routes(context: ServerContext, links: Links) -> list[Address]:
+    served = [_address(path, file) for path, file in page_files().items()]
+    return [Address(SIGN_IN, {"POST": sign_in_handler(context, links)}), *served]
+
+
+def _files(folder: Traversable, above: str) -> list[tuple[str, Traversable]]:
+    found: list[tuple[str, Traversable]] = []
+    for one in folder.iterdir():
+        found += _files(one, f"{above}{one.name}/") if one.is_dir() else [(above + one.name, one)]
+    return found
+
+
+def _read(file: Traversable) -> PageFile:
+    body = file.read_bytes()
+    return PageFile(body, TYPES[file.name.rpartition(".")[2]], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+def _address(path: str, file: PageFile) -> Address:
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache", "ETag": file.etag}
+
+    async def answer(request: Request) -> Response:
+        if request.headers.get("if-none-match") == file.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(file.body, headers={**headers, "Content-Type": file.kind})
+
+    return Address(path, {"GET": answer})

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from trivet.errors import InvalidInput
 from trivet.serve.http.app import build_app
 from trivet.serve.http.connection import Connection
+from trivet.serve.http.sign_in import Links
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 
@@ -56,10 +57,17 @@ def for_server(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, recalls_at_once=max(settings.recalls_at_once, settings.server_threads))
 
 
-def run(tenants: Tenants, settings: Settings, listener: socket.socket, host: str) -> None:
+def run(
+    tenants: Tenants,
+    settings: Settings,
+    listener: socket.socket,
+    host: str,
+    links: Links | None = None,
+    log_access: bool = True,
+) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
-    _set_up_logs()
-    app = build_app(tenants, settings, host)
+    _set_up_logs(log_access)
+    app = build_app(tenants, settings, host, links)
     server_of(app, settings).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
         os._exit(KILLED)
@@ -100,13 +108,13 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _set_up_logs() -> None:
+def _set_up_logs(log_access: bool) -> None:
     """Access lines are JSON as they are. Libraries that quote what they received stay silent."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(logging.Formatter("%(message)s"))
     access = logging.getLogger("trivet.access")
-    access.setLevel(logging.INFO)
+    access.setLevel(logging.INFO if log_access else logging.WARNING)
     access.addHandler(lines)
     access.propagate = False
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

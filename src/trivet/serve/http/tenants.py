@@ -36,10 +36,12 @@ class _Open(msgspec.Struct):
 
 
 class Tenants:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
+        """`shared` are models of a process that has them already, and closes them itself."""
         check_tenant(settings.tenant)
         self._settings = settings
-        self._shared = Shared.of(settings)
+        self._lent = shared is not None
+        self._shared = shared or Shared.of(settings)
         self._homes = Homes(settings, self._shared.server) if self._shared.server else None
         self._tenants: dict[str, _Open] = {}
         self._turns: dict[str, threading.Lock] = {}
@@ -75,12 +77,19 @@ class Tenants:
         with self._without_places(), self._held(caller.tenant) as trivet:
             check_still(trivet.engine.store, caller)
 
-    def make_key(self, user: str, role: Role, rights: Sequence[Right] | None = None, label: str = "") -> str:
+    def make_key(
+        self,
+        user: str,
+        role: Role,
+        rights: Sequence[Right] | None = None,
+        label: str = "",
+        expires_at: str | None = None,
+    ) -> str:
         """A key of the first tenant, for a user who is added if need be."""
         store = self._first().engine.store
         if not store.accounts.has(user):
             store.accounts.add_user(user, role)
-        return make_key(store, self._settings.tenant, user, rights, label).text
+        return make_key(store, self._settings.tenant, user, rights, label, expires_at).text
 
     def has_users(self) -> bool:
         return bool(self._first().engine.store.accounts.users())
@@ -97,7 +106,8 @@ class Tenants:
             tenant.trivet.close()
         if self._homes:
             self._homes.close()
-        self._shared.close()
+        if not self._lent:
+            self._shared.close()
 
     @contextmanager
     def _without_places(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from trivet import errors
-from trivet.contract import VERBS, DrainRequest, Remember, Request, Verb, verb_of
+from trivet.contract import VERBS, BudgetsRequest, DoctorRequest, DrainRequest, Remember, Request, Verb, verb_of
 from trivet.decoding import known_type
 from trivet.errors import StoreError, TrivetError
 from trivet.ids import new_id
@@ -24,6 +24,9 @@ ALONE = b"alone"
 OLD = b"version"
 # Keys of services, and the way to them. They are compared, never kept.
 _SERVICE = re.compile(r"\w*(?:_API_KEY|_TOKEN|_PROXY)", re.IGNORECASE)
+
+
+CHECKS = (DoctorRequest, BudgetsRequest)
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -42,8 +45,11 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 def can_be_asked(verb: Verb) -> bool:
-    """What else needs the store itself. `drain` is what the command line asks for after a write."""
-    return verb.needs != "store" or verb.request is DrainRequest
+    """What else needs the store itself. `drain` is what the command line asks for after a write.
+
+    A check looks at the store as a process that opens it now finds it: a resident one may hold a replaced file.
+    """
+    return (verb.needs != "store" and verb.request not in CHECKS) or verb.request is DrainRequest
 
 
 def repeatable(request: Request[Any]) -> Request[Any]:

@@ -25,6 +25,8 @@ from trivet.serve.resident.client import END
 from trivet.serve.resident.code_indexes import CodeIndexes
 from trivet.serve.resident.connect import STATUS
 from trivet.serve.resident.hook_calls import HookCall, from_parts
+from trivet.serve.resident.page_call import PAGE, PageCall
+from trivet.serve.resident.pages import Pages
 from trivet.serve.resident.paths import Lock, socket_file
 from trivet.serve.resident.stores import Stores
 from trivet.serve.resident.syncing import Syncing
@@ -70,6 +72,7 @@ class Server:
         self._hook = hook
         self._stores = Stores()
         self._code_indexes = CodeIndexes()
+        self._pages = Pages(self._stores.shared)
         self._started = self._used = time.monotonic()
         self._counts: Counter[str] = Counter()
         self._hooks: Counter[str] = Counter()
@@ -87,6 +90,7 @@ class Server:
             try:
                 return self._run(ready)
             finally:
+                self._pages.close()
                 self._code_indexes.close()
                 self._stores.close()
                 lock.release()
@@ -173,6 +177,8 @@ class Server:
             return self._hooked(parts)
         if kind == code_calls.CODE and len(parts) == 3:
             return self._code_asked(parts[1].decode(errors="replace"), parts[2])
+        if kind == PAGE and len(parts) == 3:
+            return self._page_asked(parts[1].decode(errors="replace"), parts[2])
         if kind == calls.CALL and len(parts) == 3:
             return self._called(parts[1].decode(), parts[2])
         return calls.ALONE, b"it does not understand"
@@ -203,6 +209,14 @@ class Server:
             return calls.ALONE, b"the index of this folder is not open"
         return calls.OK, msgspec.json.encode(found)
 
+    def _page_asked(self, version: str, message: bytes) -> tuple[bytes, bytes]:
+        if version != trivet.__version__:
+            return calls.OLD, trivet.__version__.encode()
+        call = msgspec.json.decode(message, type=PageCall)
+        if call.surroundings != calls.surroundings(call.settings, os.environ):
+            return calls.ALONE, b"its surroundings are others"
+        return calls.OK, self._pages.link(call.settings).encode()
+
     def _hooked(self, parts: list[bytes]) -> tuple[bytes, bytes]:
         """A hook's failure is noted, and answered with nothing."""
         call = msgspec.structs.replace(from_parts(parts[2:]), code=self._code_indexes.offer)
@@ -227,8 +241,9 @@ class Server:
         Whoever is knocking is turned away then, and does without.
         """
         self._code_indexes.close_idle()
+        self._pages.close_idle()
         with self._lock:
-            idle = 0.0 if self._running else time.monotonic() - self._used
+            idle = 0.0 if self._running else time.monotonic() - max(self._used, self._pages.used)
         limit = self._settings.resident_idle_seconds
         if memory_mb() > self._settings.resident_memory_mb:
             logger.warning("More than %s MB of memory are in use; ending.", self._settings.resident_memory_mb)

@@ -93,9 +93,9 @@ class Stores:
     def _opened(self, settings: Settings) -> Trivet:
         if not is_file(settings.path):
             return Trivet.open(settings=settings)  # its connections are its own
-        return Trivet.of(open_engine(settings, self._shared(settings)))
+        return Trivet.of(open_engine(settings, self.shared(settings)))
 
-    def _shared(self, settings: Settings) -> Shared:
+    def shared(self, settings: Settings) -> Shared:
         """One of each model in memory, whatever the number of stores."""
         name = (settings.embedder, settings.rerank, settings.recalls_at_once)
         with self._loading:

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trivet.analyse.term_hash import hashed
 from trivet.code.index.segment import Segment
 from trivet.code.index.snapshot import load, save
-from trivet.code.index.terms import hashed
 
 from ..trees import parsed, tree
 

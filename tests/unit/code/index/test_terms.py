@@ -1,4 +1,5 @@
-from trivet.code.index.terms import all_hashes, as_spoken, hashed, hashes_of, words_of
+from trivet.analyse.term_hash import hashed
+from trivet.code.index.terms import all_hashes, as_spoken, hashes_of, words_of
 
 
 def test_an_identifier_is_found_whole_and_by_its_parts() -> None:

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from trivet.analyse.term_hash import hashed
 from trivet.code.encoder import Encoder, packed
-from trivet.code.index.terms import hashed
 from trivet.code.recipe import DEFAULT, CodeRecipe, parse_code_recipe
 from trivet.code.search.query import read_query
 from trivet.code.search.rank import Vector, rank, vector_of

@@ -67,6 +67,45 @@ def test_what_may_update_a_memory_is_proposed_to_supersede_it(memory: Trivet) ->
     assert memory.get(old).state == "superseded"
 
 
+def test_a_decision_can_be_taken_back_and_made_again(memory: Trivet) -> None:
+    id, other = proposed(memory, PORT), proposed(memory, "The canteen opens at eleven.")
+    stored = str(memory.inbox_accept([id])[0].stored)
+    memory.inbox_reject([other])
+    reopened = memory.inbox_reopen([id, other])
+    assert [(one.state, one.decided_at) for one in reopened] == [("waiting", None)] * 2
+    assert memory.get(stored).state == "deleted"
+    assert memory.inbox_list().total == 2
+    memory.inbox_edit(id, content=OTHER)
+    memory.inbox_reject([id])
+    assert memory.inbox_accept([id])[0].stored == stored, "the memory that it was before"
+    assert [(one.content, one.state) for one in memory.list().memories] == [(OTHER, "active")]
+
+
+def test_a_supersession_is_taken_back_with_its_link(memory: Trivet) -> None:
+    old = memory.remember(PORT).id
+    id = proposed(memory, OTHER)
+    (accepted,) = memory.inbox_accept([id])
+    memory.inbox_reopen([id])
+    assert memory.get(old).state == "active"
+    assert memory.links(old) == ()
+    assert memory.inbox_accept([id])[0].stored == accepted.stored
+    assert memory.get(old).state == "superseded"
+
+
+def test_an_update_is_taken_back_unless_the_memory_was_changed_since(memory: Trivet) -> None:
+    old = memory.remember(PORT).id
+    id = proposed(memory, OTHER, action="update", memory=old)
+    memory.inbox_accept([id])
+    memory.edit(old, tags=["kept"])
+    memory.inbox_reopen([id])
+    assert (memory.get(old).content, memory.get(old).tags) == (PORT, ("kept",))
+    memory.inbox_accept([id])
+    memory.edit(old, content="Staging is gone.")
+    with pytest.raises(Conflict, match="was changed since"):
+        memory.inbox_reopen([id])
+    assert memory.inbox_show(id).state == "accepted"
+
+
 def test_all_are_accepted_or_none(memory: Trivet) -> None:
     old = memory.remember(PORT).id
     good, bad = proposed(memory, "The canteen opens at eleven."), proposed(memory, OTHER)

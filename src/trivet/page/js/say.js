@@ -1,0 +1,42 @@
+// One line at the foot of the page that says what was done, and is read out: say('Forgotten.', {undo: async () => ...}),
+// and what did not work: complain(problem).
+
+import { isAbort } from './api.js';
+import { h, refill } from './dom.js';
+
+// Long enough to read two sentences and to reach for Undo.
+const SHOWN_MS = 8_000;
+let timer = 0;
+
+/** @param {string} text @param {{undo?: () => Promise<any>}} [options] */
+export const say = (text, { undo } = {}) => show('', text, undo);
+
+/** Errors are shown until the next word; what the person broke off themselves is not told. */
+export const complain = (error) => {
+  if (isAbort(error) || error?.status === 401) return;
+  show('wrong', error?.message || 'It did not work.');
+  clearTimeout(timer);
+};
+
+export const hush = () => refill(document.getElementById('status'));
+
+const show = (kind, text, undo) => {
+  clearTimeout(timer);
+  const line = document.getElementById('status');
+  const close = h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', on: { click: hush } }, '×');
+  refill(line, h('p', { class: kind }, h('span', {}, text), undo && undoButton(undo), close));
+  timer = setTimeout(hush, SHOWN_MS);
+};
+
+const undoButton = (undo) => {
+  const act = async (event) => {
+    event.currentTarget.disabled = true;
+    try {
+      await undo();
+      say('Undone.');
+    } catch (error) {
+      complain(error);
+    }
+  };
+  return h('button', { type: 'button', on: { click: act } }, 'Undo');
+};

@@ -1,0 +1,149 @@
+// One memory: its text, history, links, use and shares; edited, forgotten and brought back in place.
+
+import { api, isAbort } from '../api.js';
+import { h, refill } from '../dom.js';
+import { confirm } from '../parts/dialog.js';
+import { about, masked, titleOf } from '../parts/memory.js';
+import { editForm } from '../parts/memory-edit.js';
+import { historyPart } from '../parts/memory-history.js';
+import { addLink, linksPart } from '../parts/memory-links.js';
+import { detailsPart, judge, sharePart, usagePart } from '../parts/memory-side.js';
+import { complain, say } from '../say.js';
+import { may, me } from '../session.js';
+import { heading } from '../view.js';
+
+// What the server writes in the place of a secret or of a private part.
+const HIDDEN_PART = /\[(?:secret:[\w-]+:\d+|private(?::\d+)?)\]/;
+const WHOLE_IN_HEADING = 140;
+let view = null;
+
+/** @param {import('../view.js').Place} place */
+export async function show(place) {
+  const mine = { place, id: place.path[0] ?? '', again: () => load(mine), memory: null, revealed: false };
+  view = mine;
+  refill(place.main, h('div', { class: 'stack' }, h('div', { class: 'unseen' }, heading('Memory'))));
+  await load(mine);
+}
+
+export const keys = [
+  { key: 'e', does: 'Edit the memory', act: () => view.may?.edit && edit(view) },
+  { key: 'd', does: 'Forget it (Undo brings it back)', act: () => view.may?.own && isLiving(view) && forget(view) },
+  { key: 'l', does: 'Link it with another', act: () => view.may?.own && addLink(view) },
+  { key: 'u', does: 'It was useful', act: () => view.may?.write && judge(view, 'useful') },
+  { key: 'n', does: 'It was not useful', act: () => view.may?.write && judge(view, 'not-useful') },
+  { key: 'h', does: 'To its history', act: () => document.getElementById('history')?.focus() },
+];
+
+const isLiving = ({ memory }) => memory.state !== 'deleted';
+
+const load = async (mine) => {
+  const { place } = mine;
+  const { signal } = place;
+  if (signal.aborted) return;
+  const path = `/v1/memories/${encodeURIComponent(mine.id)}`;
+  try {
+    const [who, memory, links, history, usage, shares, categories] = await Promise.all([
+      me(api), ...[path, `${path}/links`, `${path}/history`, `${path}/usage`, '/v1/shares', '/v1/categories'].map((one) => api.get(one, {}, { signal })),
+    ]);
+    Object.assign(mine, { id: memory.id, memory, revealed: false, may: rights(memory, who, shares), categories: categories.map((one) => one.name) });
+    place.title(titleOf(memory));
+    const linked = await linksPart(mine, links);
+    draw(mine, { linked, history, usage, shares });
+  } catch (error) {
+    if (!isAbort(error)) notThere(place, error);
+  }
+};
+
+/** As the server decides it; it decides again when something is done. */
+const rights = (memory, who, shares) => {
+  const own = memory.owner === who.user;
+  const lent = shares.some((one) => one.owner === memory.owner && one.permission === 'write' && (one.id === memory.id || memory.tags.includes(one.tag)));
+  return { write: may('write'), own: own && may('write'), edit: may('write') && memory.state !== 'deleted' && (own || lent), share: own && may('share') };
+};
+
+const notThere = (place, error) =>
+  refill(place.main, h('div', { class: 'card empty' }, heading('No such memory'), h('p', { class: 'stored' }, error.message)));
+
+const draw = (mine, { linked, history, usage, shares }) => {
+  const { memory, place } = mine;
+  const isHeading = !memory.title && memory.content.trim().length <= WHOLE_IN_HEADING && !memory.content.trim().includes('\n');
+  mine.text = h('div', { class: 'stack' });
+  mine.heading = heading('', h('span', { class: 'stored', dir: 'auto' }, isHeading ? memory.content.trim() : titleOf(memory)));
+  const hadFocus = place.main.contains(document.activeElement);
+  refill(place.main, h('article', { class: 'stack' },
+    h('header', { class: 'stack tight' }, mine.heading, about(memory), actions(mine)),
+    h('div', { class: 'columns two' },
+      h('div', { class: 'stack' }, mine.text, linked, historyPart(mine, history)),
+      h('div', { class: 'stack' }, detailsPart(memory), usagePart(mine, usage), sharePart(mine, shares)))));
+  drawText(mine, !isHeading);
+  if (hadFocus) mine.heading.focus({ preventScroll: true });
+};
+
+const drawText = (mine, whole = true) => {
+  const { memory, revealed } = mine;
+  const hides = !revealed && (memory.sensitive || HIDDEN_PART.test(`${memory.title}${memory.content}`));
+  const shown = (found) => {
+    Object.assign(mine, { memory: { ...memory, title: found.title, content: found.content }, revealed: true });
+    drawText(mine);
+  };
+  refill(mine.text, whole && h('div', { class: 'card' }, h('div', { class: 'text stored', dir: 'auto' }, memory.content)), hides && masked(memory, shown));
+};
+
+const actions = (mine) => {
+  const living = isLiving(mine);
+  const button = (text, act, kind = '') => h('button', { type: 'button', class: kind, on: { click: () => act(mine) } }, text);
+  const offered = [
+    mine.may.edit && button('Edit', edit),
+    mine.may.own && living && button('Forget', forget, 'danger'),
+    mine.may.own && !living && button('Bring it back', bringBack, 'main'),
+    mine.may.own && !living && button('Remove for good', purge, 'danger'),
+  ].filter(Boolean);
+  return offered.length > 0 && h('div', { class: 'row' }, offered);
+};
+
+const edit = (mine) => {
+  if (mine.text.querySelector('form')) return;
+  const { memory } = mine;
+  const how = { own: mine.may.own, hidden: memory.sensitive && !mine.revealed, categories: mine.categories };
+  const left = () => mine.again();
+  const saved = async (made) => {
+    const undo = mine.may.own && (async () => { await restored(mine, memory.revision); });
+    say(`Saved as revision ${made.revision}.`, { undo: undo || undefined });
+    await mine.again();
+  };
+  const form = editForm(memory, how, { saved, left });
+  refill(mine.text, form.element);
+  form.focus();
+};
+
+const restored = async (mine, revision) => {
+  await api.post(`/v1/memories/${mine.id}/restore`, revision ? { revision } : {});
+  await mine.again();
+};
+
+const forget = (mine) =>
+  acted(mine, () => api.delete(`/v1/memories/${mine.id}`), () => say('Forgotten.', { undo: () => restored(mine) }));
+
+const bringBack = (mine) => acted(mine, () => restored(mine), () => say('It is back.'));
+
+const purge = async (mine) => {
+  const sure = await confirm('Remove it for good?', 'The memory, its history and its links are erased. This cannot be undone.', 'Remove for good', { danger: true });
+  if (!sure) return;
+  try {
+    await api.post(`/v1/memories/${mine.id}/purge`);
+    say('It is gone.');
+    mine.place.go('#/browse');
+  } catch (error) {
+    complain(error);
+  }
+};
+
+const acted = async (mine, act, told) => {
+  try {
+    await act();
+    told();
+    await mine.again();
+  } catch (error) {
+    complain(error);
+  }
+};

@@ -1,0 +1,136 @@
+"""The graph: walking by keys and clicks, time, many nodes, and names that would like to be markup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from support.browser import Browser
+from support.http_server import Served
+
+HOSTILE = "<img src=x onerror=\"window.hacked='node'\">"
+# Of the concepts of one memory not all are followed, so many memories share the work.
+PIERS = [[f"`pier-{number}-{other}`" for other in range(25)] for number in range(13)]
+
+
+@pytest.fixture(scope="module")
+def ferries(town: Served) -> Iterator[dict[str, str]]:
+    """Memories about ferries, in a scope of their own, which are gone afterwards: other tests count what there is."""
+    client = town.client("local")
+    texts: dict[str, dict[str, Any]] = {
+        "old": {"content": "Clara Nordlicht steers the ferry Albatros.", "created_at": "2024-01-01"},
+        "new": {"content": "Clara Nordlicht steers the ferry Kormoran.", "created_at": "2025-06-01"},
+        "hostile": {"content": f"Clara Nordlicht wrote {HOSTILE} down.", "tags": [HOSTILE], "created_at": "2025-07-01"},
+    }
+    texts |= {f"many{at}": {"content": f"Otto Ostwind lists {', '.join(piers)}."} for at, piers in enumerate(PIERS)}
+    stored = client.done(
+        "POST", "/v1/memories/batch", json={"memories": [{"scope": "sea", **fields} for fields in texts.values()]}
+    )
+    ids: dict[str, str] = {name: one["id"] for name, one in zip(texts, stored, strict=True)}
+    memory = town.house.trivet(town.house.caller(town.key("local")))
+    memory.engine.worker.read_by_rules()
+    client.done("PUT", f"/v1/memories/{ids['new']}/links/see-also/{ids['old']}")
+    yield ids
+    for id in ids.values():
+        client.done("POST", f"/v1/memories/{id}/purge")
+
+
+def shown(browser: Browser, hash: str) -> None:
+    browser.go(hash)
+    browser.see("main .nodes li")
+    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+
+
+def start_of(browser: Browser) -> str:
+    return str(browser.see("main .nodes li:first-child .node-name").text)
+
+
+def test_one_walks_by_keys_alone(ferries: dict[str, str], browser: Browser) -> None:
+    browser.go("#/graph")
+    field = browser.see("input[name=start]")
+    browser.see("main .beginnings li")
+    browser.press("/")
+    field.send_keys("clara nordlicht", Keys.ENTER)
+    browser.until(lambda: start_of(browser) == "Clara Nordlicht", "the concept is not shown")
+    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.script("document.activeElement.blur()")
+    browser.press("j", "j")
+    there = browser.focused.get_attribute("data-item")
+    browser.see(".pointed", "mentions Clara Nordlicht")
+    assert browser.all(".node.memory.selected rect")
+    browser.press(Keys.ENTER)
+    browser.until(lambda: f"start={there}" in browser.hash, "Enter does not walk")
+    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    browser.script("document.querySelector('h1').focus()")
+    browser.press("p", Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ARROW_UP, Keys.ARROW_DOWN)
+    label = browser.text(".pointed h2")
+    browser.press(Keys.ENTER)
+    browser.until(lambda: start_of(browser) == label, "the picture does not walk by keys")
+
+
+def test_time_goes_back_and_what_stays_keeps_its_place(ferries: dict[str, str], browser: Browser) -> None:
+    shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
+    assert "Kormoran" in browser.text("main .nodes")
+    where = (
+        "return Object.fromEntries([...document.querySelectorAll('.node')]"
+        ".map(one => [one.textContent, one.getAttribute('transform')]))"
+    )
+    before = browser.script(where)
+    browser.until(lambda: browser.see("input[name=as_of]").is_enabled(), "the slider has no range")
+    browser.script(
+        "const slider = document.querySelector('input[name=as_of]');"
+        "slider.value = Math.round((Date.parse('2024-06-01') - Date.parse('2024-01-01')) / 864e5);"
+        "slider.dispatchEvent(new Event('input'))"
+    )
+    browser.until(lambda: "as_of=2024-06-01" in browser.hash, "the address does not say when")
+    browser.until(lambda: "Kormoran" not in browser.text("main .nodes"), "what came later is still there")
+    assert "Albatros" in browser.text("main .nodes")
+    browser.until(lambda: browser.all(".picture[data-state=calm]"), "the picture does not come to rest")
+    after = browser.script(where)
+    assert after.items() <= before.items(), "what stays keeps its place"
+    assert 2 <= len(after) < len(before)
+    browser.driver.refresh()
+    browser.see("main .nodes", "Albatros")
+    browser.see("output", "2024-06-01")
+
+
+def test_shapes_tell_memories_from_concepts_and_kinds_of_links(ferries: dict[str, str], browser: Browser) -> None:
+    shown(browser, f"#/graph?start={ferries['new']}&depth=2&scope=sea")
+    assert len(browser.all(".node.memory rect")) + len(browser.all(".node.concept circle")) == len(
+        browser.all("main .nodes li")
+    )
+    assert browser.all(".edges line.link.see-also[marker-end]")
+    assert browser.all(".edges line.mention:not([marker-end])")
+    browser.see(".legend", "statement")
+
+
+def test_three_hundred_nodes_and_hostile_names(ferries: dict[str, str], browser: Browser) -> None:
+    browser.driver.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    )
+    browser.go("#/graph?start=Otto%20Ostwind&depth=2&limit=300&scope=sea")
+    count = "return document.querySelectorAll('.node').length"
+    browser.until(lambda: browser.script(count) == 300, "not all are drawn")
+    assert browser.all(".picture[data-state=calm]"), "who wants no motion is shown it at rest"
+    overlap = json.loads(
+        browser.script(
+            "const at = [...document.querySelectorAll('.node')].map(one => one.getAttribute('transform'));"
+            "return JSON.stringify([at.length, new Set(at).size, at.some(one => one.includes('NaN'))])"
+        )
+    )
+    assert overlap[0] == overlap[1]
+    assert overlap[2] is False
+    browser.go(f"#/graph?start={ferries['hostile']}&scope=sea")
+    browser.see("main .nodes", "<img src=x")
+    assert browser.script("return window.hacked ?? null") is None
+    assert browser.all("main img") == []
+
+
+def test_a_name_that_is_not_there_says_what_is_near(browser: Browser) -> None:
+    browser.go("#/graph?start=Nobodyhere")
+    browser.see("main .empty", "Nobodyhere")
+    browser.complaints()  # the browser tells of every 404

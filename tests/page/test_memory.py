@@ -1,0 +1,188 @@
+"""One memory: read, edited while somebody else does, forgotten and brought back, linked, judged, shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from support.browser import Browser
+from support.http_server import Client, Served
+
+from .test_every_view import HOSTILE
+
+Make = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def client(town: Served) -> Client:
+    return town.client("local")
+
+
+@pytest.fixture
+def make(client: Client) -> Iterator[Make]:
+    """Stores a memory that is gone after the test."""
+    made: list[str] = []
+
+    def store(content: str, **more: object) -> str:
+        made.append(client.done("POST", "/v1/memories", json={"content": content, **more})["id"])
+        return made[-1]
+
+    yield store
+    for id in made:
+        client("POST", f"/v1/memories/{id}/purge")
+
+
+def now(client: Client, id: str, field: str) -> object:
+    return client.done("GET", f"/v1/memories/{id}")[field]
+
+
+def test_an_edit_is_a_revision_and_it_and_forgetting_are_undone(browser: Browser, client: Client, make: Make) -> None:
+    id = make("The relay listens on port 7001.", tags=["net"])
+    browser.go(f"#/memory/{id}")
+    browser.see("main h1", "port 7001")
+    browser.press("e")
+    field = browser.see("form.edit textarea")
+    field.clear()
+    field.send_keys("The relay listens on port 7002.")
+    browser.see("form.edit input[aria-label='Add a tag']").send_keys("prod", Keys.ENTER)
+    field.send_keys(Keys.CONTROL, Keys.ENTER)
+    browser.see("main h1", "port 7002")
+    assert now(client, id, "tags") == ["net", "prod"]
+    browser.see("#status button", "Undo").click()
+    browser.see("main h1", "port 7001")
+    assert (now(client, id, "tags"), now(client, id, "revision")) == (["net"], 3)
+    browser.press("d")
+    browser.see("main header .state", "forgotten")
+    assert now(client, id, "state") == "deleted"
+    browser.see("#status button", "Undo").click()
+    browser.see("main header button", "Forget").click()
+    browser.see("main header button", "Bring it back").click()
+    browser.see("main header button", "Forget")
+    assert now(client, id, "state") == "active"
+
+
+def test_who_edits_what_somebody_changed_sees_both(browser: Browser, client: Client, make: Make) -> None:
+    id = make("The relay listens on port 7001.", title="Relay")
+    browser.go(f"#/memory/{id}")
+    browser.see("main h1", "Relay")
+    browser.press("e")
+    field = browser.see("form.edit textarea")
+    client.done("PATCH", f"/v1/memories/{id}", json={"content": "The relay is gone.", "title": "No relay"})
+    field.send_keys(" Mine.")
+    browser.see("form.edit button[type=submit]").click()
+    browser.see(".theirs", "Somebody changed it")
+    assert "The relay is gone." in browser.text(".theirs .text")
+    assert now(client, id, "content") == "The relay is gone.", "nothing is written before the person decides"
+    browser.complaints()  # the browser tells of every 412
+    browser.see("form.edit button[type=submit]", "Save yours over theirs").click()
+    browser.see("main .text", "port 7001. Mine.")
+    assert now(client, id, "title") == "No relay", "what the person did not touch stays theirs"
+
+
+def test_history_shows_any_difference_and_brings_a_revision_back(browser: Browser, client: Client, make: Make) -> None:
+    id = make("Port 7001.")
+    for port in (7002, 7003):
+        client.done("PATCH", f"/v1/memories/{id}", json={"content": f"Port {port}."})
+    browser.go(f"#/memory/{id}")
+    browser.see(".diff del", "Port 7002.")
+    browser.see(".diff ins", "Port 7003.")
+    browser.see("input[aria-label='From revision 1']").click()
+    browser.see(".diff del", "Port 7001.")
+    browser.see("button[aria-label='Restore revision 1']").click()
+    browser.see("main h1", "Port 7001.")
+    assert now(client, id, "revision") == 4
+    browser.see("#status button", "Undo").click()
+    browser.see("main h1", "Port 7003.")
+
+
+def test_it_is_linked_by_search_judged_and_shared(browser: Browser, town: Served, client: Client, make: Make) -> None:
+    reader = town.client("rea", "reader")
+    old, middle, new = make("Heron one."), make("Heron two."), make("Heron three.")
+    client.done("PUT", f"/v1/memories/{middle}/links/supersedes/{old}")
+    browser.go(f"#/memory/{middle}")
+    browser.see(".chain")
+    browser.press("l")
+    browser.see("dialog .offer", "Is superseded by").click()
+    browser.see("dialog input[data-picker]").send_keys("heron three")
+    browser.see("dialog .offer", "Heron three.").click()
+    browser.until(lambda: len(browser.all(".chain li")) == 3, "the chain has not grown")
+    said = [one.find_element("css selector", ".stored").text for one in browser.all(".chain li")]
+    assert said == ["Heron three.", "Heron two.", "Heron one."]
+    assert now(client, middle, "state") == "superseded"
+    browser.see("button[aria-label='Remove the link: Is superseded by Heron three.']").click()
+    browser.until(lambda: len(browser.all(".chain li")) == 2, "the link stays")
+    browser.see("#status button", "Undo").click()
+    browser.until(lambda: len(browser.all(".chain li")) == 3, "the link does not come back")
+    assert [one["source"] for one in client.done("GET", f"/v1/memories/{new}/links")] == [new]
+    browser.press("u")
+    browser.see("main", "Found useful once")
+    browser.see("input[aria-label='Share with']").send_keys("rea", Keys.ENTER)
+    browser.see("button[aria-label='Stop sharing with rea']")
+    assert reader.done("GET", f"/v1/memories/{middle}")["content"] == "Heron two."
+    browser.see("#status button", "Undo").click()
+    browser.gone("button[aria-label='Stop sharing with rea']")
+    reader.refused(404, "GET", f"/v1/memories/{middle}")
+
+
+def test_a_reader_is_offered_nothing_that_they_may_not_do(browser: Browser, town: Served, make: Make) -> None:
+    id = make("Heron one.")
+    town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": id})
+    browser.sign_in(town.key("rea", "reader"))
+    browser.go(f"#/memory/{id}")
+    browser.see("main .revisions")
+    assert browser.all("main :is(button, form)") == []
+    browser.press("d", "e")
+    assert browser.all("form") == []
+    browser.go("#/inbox")
+    browser.see("main .empty", "Nothing waits")
+    browser.go("#/memory/01990000-0000-7000-8000-000000000000")
+    browser.see("main h1", "No such memory")
+    browser.complaints()  # the browser tells of every 404
+
+
+def test_what_is_sensitive_is_edited_only_after_it_was_revealed(browser: Browser, client: Client, make: Make) -> None:
+    id = make("The door opens with 4711.", sensitive=True)
+    browser.go(f"#/memory/{id}")
+    browser.see("main .masked button", "Reveal")
+    assert "4711" not in browser.driver.page_source
+    browser.press("e")
+    browser.see("form.edit .note", "masked")
+    assert browser.all("form.edit textarea") == []
+    browser.see("form.edit button", "Cancel").click()
+    browser.see("main .masked button", "Reveal").click()
+    browser.see("main .text", "4711")
+    browser.press("e")
+    assert browser.see("form.edit textarea").get_attribute("value") == "The door opens with 4711."
+    assert client.done("GET", "/v1/audit?limit=1")[0]["act"] == "reveal"
+
+
+def test_hostile_text_stays_text_in_every_view(browser: Browser, client: Client, make: Make) -> None:
+    ids = [make(**{**one, "content": one["content"].replace("\0", "")}) for one in HOSTILE[:3]]
+    client.done("PUT", f"/v1/memories/{ids[0]}/links/supersedes/{ids[1]}")
+    client.done("PATCH", f"/v1/memories/{ids[0]}", json={"expanded_keywords": ["<i>keyword</i>"]})
+    proposal = {
+        "content": f"Zebras say: {HOSTILE[0]['content']}",
+        "reason": "<b>reason</b>",
+        "tags": ["<b>tag</b>"],
+        "source": "<i>.jsonl",
+        "action": "supersede",
+        "memory": ids[2],
+    }
+    made = client.done("POST", "/v1/inbox", json=proposal)
+    assert made["status"] == "waiting"
+    for hash, there in {
+        "#/browse?scope=default": ".long-list li.memory",
+        f"#/memory/{ids[0]}": ".diff ins",
+        f"#/memory/{ids[1]}": ".chain",
+        "#/inbox": "li.proposal .concerned",
+    }.items():
+        browser.go(hash)
+        browser.see(there)
+        assert browser.script("return window.hacked ?? null") is None
+        assert browser.all("main :is(img, script, iframe, b, i, object, embed), main svg[onload]") == []
+        assert browser.all("a[href^='javascript' i]") == []
+        assert browser.script("return document.documentElement.scrollWidth <= innerWidth"), hash
+    assert "<script>window.hacked" in browser.text("main")
+    client.done("POST", "/v1/reject", json={"ids": [made["id"]]})
