@@ -117,10 +117,11 @@ class Browser:
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         self.driver.save_screenshot(str(ARTIFACTS / f"{name}.png"))
 
-    def unreachable(self, axe: str) -> list[str]:
-        """What axe finds against WCAG 2.2 AA, as sentences with the place."""
+    def unreachable(self, axe: str, only_colours: bool = False) -> list[str]:
+        """What axe finds against WCAG 2.2 AA, as sentences with the place; all of it, or what colours can change."""
         self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": axe})
         rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+        rules = ["color-contrast", "link-in-text-block"] if only_colours else rules
         told = (
             "rule => [rule.id, rule.help, rule.nodes.map(node => node.target.join(' ') + ': ' + node.failureSummary)]"
         )
