@@ -36,13 +36,13 @@ quick: install
 	$(BIN)/ruff check .
 	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q --hypothesis-profile quick tests/unit
 
-# The checks use one core for most of a minute; the tests begin beside them. In a clean clone nothing is compiled, and four
-# processes would each compile all of it at the same time: one that only looks for the tests has done it for them. Four at a
+# The checks use one core for most of a minute; the tests begin beside them. In a clean clone nothing is compiled, and three
+# processes would each compile all of it at the same time: one that only looks for the tests has done it for them. Three at a
 # time on two cores: many wait for processes that they started.
 test: install
 	@checks=$$(mktemp); $(MAKE) --no-print-directory check > $$checks 2>&1 & checking=$$!; \
 	$(BIN)/python -m pytest --collect-only -q > /dev/null; \
-	$(ROOM) $(BIN)/python -m pytest -n 4 --dist worksteal -q; tested=$$?; \
+	$(ROOM) $(BIN)/python -m pytest -n 3 --dist worksteal -q; tested=$$?; \
 	wait $$checking; checked=$$?; cat $$checks; rm -f $$checks; exit $$((tested || checked))
 
 # The frameworks of docs/frameworks.md, each from PyPI into a venv of its own, with their tests and examples. Minutes.

@@ -121,7 +121,7 @@ def _until_refused(address: str) -> None:
     while True:
         try:
             socket.create_connection((host, int(port))).close()
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):  # reset: it came just as the socket was closed
             return
 
 
