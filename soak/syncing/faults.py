@@ -11,7 +11,7 @@ import msgspec
 
 from soak.syncing.world import World
 from trivet.store.relational.feed import Feed
-from trivet.sync import applying, core, healing, laptop, outbox, preparing, replica, server
+from trivet.sync import applying, core, healing, laptop, outbox, preparing, replica, sending, server
 from trivet.sync import join as joining
 from trivet.sync.messages import Acks, OtherEpoch, Page, Place
 
@@ -227,8 +227,8 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
         (module, "prepare_feedback", _nothing) for module in (preparing, replica, healing)
     ],
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
-    "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_withheld", _nothing)],
-    "a sensitive memory is overwritten by what is told": lambda _: [(replica, "kept_here", lambda *_: [])],
+    "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_untold", _nothing)],
+    "a sensitive memory is overwritten by what is told": lambda _: [(sending, "kept_here", lambda *_: [])],
     "a full pull needs notices from before it": lambda _: [
         (core, "missed", lambda place, horizon: 0 < place.seq < horizon)
     ],

@@ -11,9 +11,11 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
+from trivet.secrets.placeholder import Name, filled, names_in
 from trivet.store.sync_records import OWNERS_FIELDS, Bundle, Fields, Rev, ShareRecord, changes_between
 from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page, Place, Result
 
@@ -116,6 +118,25 @@ def scrub(held: Bundle, op: Op) -> Decision:
 
     trunk, branches = tuple(map(clean, held.trunk)), tuple(map(clean, held.branches))
     return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
+
+
+def is_redacted(clean: Fields, raw: Fields, values: Mapping[Name, str]) -> bool:
+    """Whether these are the same words, but for secrets with these values that were taken out of the first."""
+    return _filled_in(clean, values) == _filled_in(raw, values) and _placeholders(clean) > _placeholders(raw)
+
+
+def _placeholders(fields: Fields) -> int:
+    return len(names_in(msgspec.json.encode(fields).decode()))
+
+
+def _filled_in(fields: Any, values: Mapping[Name, str]) -> Any:
+    if isinstance(fields, str):
+        return filled(fields, values)
+    if isinstance(fields, Mapping):
+        return {name: _filled_in(value, values) for name, value in fields.items()}
+    if isinstance(fields, list | tuple):
+        return [_filled_in(value, values) for value in fields]
+    return fields
 
 
 def heal(

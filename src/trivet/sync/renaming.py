@@ -10,7 +10,7 @@ from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.secrets import insert_secrets
 from trivet.sync.outbox import forget
 from trivet.sync.removing import Removing
-from trivet.sync.sending import kept_here, patches, told
+from trivet.sync.sending import told, unsent
 from trivet.types import Sealed
 
 # A vault's file goes on being read into its memory.
@@ -39,7 +39,7 @@ class Renaming(Removing):
 
     def _absorb(self, old: str, new: str) -> None:
         """The server told the memory under its new id before it acknowledged it: what we have under the old is that."""
-        edits = kept_here(self._connection, self._state, old) or patches(self._connection, old)
+        edits = unsent(self._connection, self._state, old)
         replica = self._replica(new)
         known = told(self._connection, self._state, replica)
         secrets = _secrets_moved(self._engine, old, new)

@@ -13,19 +13,30 @@ from trivet.clock import now
 from trivet.memory.engine import Engine
 from trivet.memory.redact import redact_one
 from trivet.memory.remember import document_of
+from trivet.secrets.seal import unseal
 from trivet.store.relational.bundles import put_bundle, read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.memories import restate
 from trivet.store.sync_records import Bundle, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.messages import Op
-from trivet.sync.outbox import Ends, Pending, Shares, pending, with_pending_links, with_pending_shares
+from trivet.sync.outbox import (
+    Detail,
+    Ends,
+    Pending,
+    Shares,
+    enqueue,
+    pending,
+    with_pending_links,
+    with_pending_shares,
+)
 from trivet.sync.preparing import digest_of_known, prepare_feedback, prepare_memories
-from trivet.sync.sending import kept_here, patches, said, told
+from trivet.sync.sending import said, told, unsent
 from trivet.sync.state import LaptopState, owner_here
 from trivet.types import LOCAL, Permission
 
 WRITTEN_WHILE_SENSITIVE = "It was written while the memory was sensitive, and stays on this machine."
+UNKNOWN_THERE = "The server has another memory under its id, and does not know this one."
 
 
 class Replica:
@@ -53,27 +64,28 @@ class Replica:
         """`more` are further edits of one's own, which were made under another id."""
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
-        bundle = self._as_redacted(bundle, waiting)
-        rewritten = not fresh and self._is_rewritten(bundle)
+        differing = {} if fresh else self._differing(bundle)
+        taken_out = self._taken_out(bundle, differing)
+        bundle = self._as_redacted(bundle, waiting, taken_out)
+        rewritten = bool(differing.keys() - taken_out.keys())
         known = bundle.revs
         moved = {rev.rev for rev, _ in more}
-        before = patches(self._connection, bundle.id, moved) if waiting else []
-        before = (waiting and kept_here(self._connection, self._state, bundle.id)) or before
+        before = unsent(self._connection, self._state, bundle.id, moved) if waiting else []
         edits = [one for one in (*before, *more) if one[0].rev not in known]
         created = [said(self._connection, one) for one in waiting if one.kind == "create"]
         settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
-        unsent = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
+        beside = tuple(msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known)
         local = msgspec.structs.replace(
             bundle,
             trunk=core.stacked(bundle.trunk, edits),
-            branches=(*bundle.branches, *unsent),
+            branches=(*bundle.branches, *beside),
             waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
         )
         if not fresh:
-            self._park_withheld(local)
+            self._park_untold(local)
         owner = owner_here(self._state, bundle.owner)
         with self._engine.store.feed.erasing() if rewritten else nullcontext():
-            key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in unsent}, fresh)
+            key = put_bundle(self._connection, local, owner, document_of, {rev.rev for rev in beside}, fresh)
         self._connection.execute(
             self._sql["put"],
             {
@@ -93,30 +105,49 @@ class Replica:
             self._set_links(key, bundle, waiting)
         if bundle.feedback or not fresh:
             self._set_feedback(key, bundle)
+        if taken_out:
+            enqueue(self._connection, "scrub", bundle.id, key, Detail(revs=tuple(taken_out)))
         if rewritten and bundle.access == "own":
             self._redact_beside(bundle.id)
 
-    def _as_redacted(self, bundle: Bundle, waiting: Sequence[Pending]) -> Bundle:
+    def _as_redacted(self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]) -> Bundle:
         """While a redaction waits to be sent, what it rewrote stays so, whatever the server still says."""
         row = self._row(bundle.id)
-        revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs}
+        revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs} | taken_out.keys()
         if not revs or row is None:
             return bundle
         held = read_bundles(self._connection, [int(row["key"])])[int(row["key"])].revs
         clean = {rev: held[rev].fields for rev in revs & held.keys()}
         return core.scrub(bundle, Op(op="", kind="scrub", id=bundle.id, scrubbed=clean))[1]
 
-    def _is_rewritten(self, bundle: Bundle) -> bool:
-        """Whether revisions that are here say something else now: their owner took a secret out of them."""
-        replica = self._replica(bundle.id)
-        if replica is None or digest_of_known(bundle, replica["revision"]) == replica["digest"]:
-            return False
-        held = read_bundles(self._connection, [replica["memory"]]).get(replica["memory"])
+    def _differing(self, bundle: Bundle) -> dict[str, Rev]:
+        """Revisions that are here as the server had told them, and of which it says something else now.
+
+        Their owner took a secret out of them: elsewhere, or here, and this server has not heard of it.
+        """
+        row, replica = self._row(bundle.id), self._replica(bundle.id)
+        if row is None or (replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]):
+            return {}
+        told, key = bundle.revs, int(row["key"])
+        return {
+            rev.rev: rev
+            for rev in read_bundles(self._connection, [key])[key].revs.values()
+            if rev.rev in told
+            and rev.fields != told[rev.rev].fields
+            and (replica is None or rev.number <= replica["revision"])
+        }
+
+    def _taken_out(self, bundle: Bundle, differing: Mapping[str, Rev]) -> dict[str, Rev]:
+        """Those out of which the owner took secrets on this very laptop, which has their values.
+
+        Where it did so while it followed nobody, and where the server was put back to before it.
+        """
+        if not differing or bundle.owner != self._user or not self._is_ours(bundle.id):
+            return {}
+        keys, sealed = self._engine.guard.keys, self._engine.store.secrets.of(bundle.id)
+        values = {(one.kind, one.number): unseal(keys, bundle.id, one) for one in sealed}
         told = bundle.revs
-        revs = held.revs.values() if held is not None else ()
-        return any(
-            rev.rev in told and rev.fields != told[rev.rev].fields and rev.number <= replica["revision"] for rev in revs
-        )
+        return {id: rev for id, rev in differing.items() if core.is_redacted(rev.fields, told[id].fields, values)}
 
     def _redact_beside(self, id: str) -> None:
         """What waits to be brought back or was refused may say the secret too."""
@@ -126,27 +157,28 @@ class Replica:
             assert key is not None, "just read"
             prepare_memories(self._connection, [key], self._user, self._state.place.sensitive)
 
-    def _park_withheld(self, local: Bundle) -> None:
-        """Words that were never sent, since the memory was sensitive then, and would go now that it is not.
+    def _park_untold(self, local: Bundle) -> None:
+        """Words that the server does not know, that do not wait to be sent, and that would go now.
 
-        Only where this laptop has revisions that the server never told: else its history need not be read.
+        They were never sent since the memory was sensitive then; or were, to a server that was put back since. Only
+        where this laptop has revisions that the server never told: else its history need not be read.
         """
         row, replica = self._row(local.id), self._replica(local.id)
-        if row is None or (replica is not None and row["revision"] <= replica["revision"]):
+        if row is None or row["owner"] != LOCAL or (replica is not None and row["revision"] <= replica["revision"]):
             return
-        known, key = local.revs, int(row["key"])
+        known, key, told = local.revs, int(row["key"]), replica["revision"] if replica is not None else 0
         for last, rev in pairwise((None, *read_bundles(self._connection, [key])[key].trunk)):
-            if (
-                rev is None
-                or not rev.fields.get("sensitive")
-                or (rev.rev in known and known[rev.rev].fields == rev.fields)
-            ):
+            assert rev is not None, "only the first has none before it"
+            sensitive = bool(rev.fields.get("sensitive"))
+            if rev.number <= told and not sensitive:
+                continue
+            if rev.rev in known and (not sensitive or known[rev.rev].fields == rev.fields):
                 continue
             patch = changes_between(last.fields if last else {}, rev.fields)
             lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
             if lost.keys() - {"sensitive"}:
                 op = Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost)
-                self._put_parked(op, WRITTEN_WHILE_SENSITIVE)
+                self._put_parked(op, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_THERE)
 
     def _put_parked(self, op: Op, reason: str) -> None:
         values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}

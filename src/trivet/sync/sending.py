@@ -112,3 +112,16 @@ def patches(connection: Connection, id: str, besides: Set[str] = frozenset()) ->
         rev = said(connection, one)
         found.append((rev, {name: rev.fields[name] for name in one.detail.names if name in rev.fields}))
     return found
+
+
+def unsent(
+    connection: Connection, state: LaptopState, id: str, besides: Set[str] = frozenset()
+) -> list[tuple[Rev, Mapping[str, Any]]]:
+    """The edits of a memory that are here and of which the server has not heard, as far as this laptop knows.
+
+    One that waits may have been told already, if another machine with the same disk sent it: it comes before those
+    that are kept here whole.
+    """
+    kept = kept_here(connection, state, id)
+    known = besides | {rev.rev for rev, _ in kept}
+    return [*patches(connection, id, known), *kept]

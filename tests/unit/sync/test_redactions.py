@@ -11,7 +11,8 @@ from soak.syncing.people import RAW, unguarded
 from soak.syncing.world import World
 from support.told_history import history, level
 from trivet.memory.redact import redact_one
-from trivet.sync.join import leave
+from trivet.sync.join import join, leave
+from trivet.types import Memory
 
 # As the index keeps it too.
 CANARY = RAW.rsplit("-", maxsplit=1)[-1].lower()
@@ -98,3 +99,32 @@ def test_a_redaction_that_waits_is_not_undone_by_what_comes(folder: Path, team: 
             told = str(machine.rows(f"SELECT snapshot FROM revision WHERE memory = {key}"))
             assert CANARY not in told.lower(), machine.name
             assert "a title" in told
+
+
+def raw_on(laptop: LaptopMachine) -> Memory:
+    return next(one for one in laptop.trivet.engine.store.memories.everything() if RAW in one.content)
+
+
+def test_a_redaction_by_one_who_had_left_reaches_the_server(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        world.leave_raw()
+        first = world.laptops[0]
+        leave(first.trivet.engine)
+        redact_one(first.trivet.engine, raw_on(first))
+        join(first.trivet.engine, "http://server", first.user)
+        world.come_to_rest()
+        for machine in (world.server, *world.laptops):
+            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+
+
+def test_a_secret_that_a_backup_brings_back_is_taken_out_again(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        world.leave_raw()
+        world.server.back_up()
+        first = world.laptops[0]
+        redact_one(first.trivet.engine, raw_on(first))
+        world.come_to_rest()
+        world.put_server_back()
+        world.come_to_rest()
+        for machine in (world.server, *world.laptops):
+            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()

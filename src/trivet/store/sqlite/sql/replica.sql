@@ -206,7 +206,7 @@ SELECT memory FROM replica WHERE access != 'own';
 
 -- name: sensitive
 -- A server that was put back may not know that they are.
-SELECT m.key FROM memory AS m JOIN replica AS r ON r.memory = m.key WHERE m.sensitive ORDER BY m.key;
+SELECT key FROM memory WHERE sensitive AND (owner = 'local' OR key IN (SELECT memory FROM replica)) ORDER BY key;
 
 -- name: once_sensitive
 -- Those that are sensitive, or were in a revision.
