@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from soak.syncing.check import words_on_server
+from soak.syncing.check import words_on, words_on_server
 from soak.syncing.machines import caller
 from soak.syncing.people import RAW, SHARED_IDS
 from soak.syncing.team import Request
@@ -212,3 +212,45 @@ def test_a_memory_made_sensitive_on_another_machine_stays_and_comes_back(folder:
         world.come_to_rest()
         assert second.rows(f"SELECT content, sensitive FROM memory WHERE id = '{id}'") == [("hidden words", 0)]
         assert not first.rows("SELECT 1 FROM parked")
+
+
+def test_words_from_before_a_memory_was_sensitive_outlive_a_server_that_lost_them(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """The server never told this laptop the memory, since it was sensitive by then; another one made its id anew."""
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        world.server.back_up()
+        first.trivet.remember("early words", id=SHARED_IDS[0])
+        first.trivet.edit(SHARED_IDS[0], content="hidden words", sensitive=True)
+        world.come_to_rest()
+        world.put_server_back()
+        second.trivet.remember("other words", id=SHARED_IDS[0])
+        world.exchange(second)
+        world.exchange(second)
+        world.come_to_rest()
+        here = words_on_server(world) + words_on(first)
+        assert "early words" in here
+        assert "hidden words" in words_on(first)
+
+
+def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(folder: Path, team: dict[str, Path]) -> None:
+    """The clone sent it, this laptop was told it and still waits to send it; then the server loses it."""
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        world.server.back_up()
+        first.trivet.edit(id, content="sent by the clone")
+        first.laptop.ask(0)  # prepared, so that both disks wait to send the same edit
+        clone = first.cloned("clone")
+        world.laptops.append(clone)
+        world.exchange(clone)
+        first.trivet.edit(id, content="hidden words", sensitive=True)
+        level(world, first)
+        world.put_server_back()
+        level(world, first)
+        world.come_to_rest()
+        assert first.rows("SELECT * FROM outbox") == []
+        assert "hidden words" in words_on(first)
+        assert "sent by the clone" in words_on_server(world)
