@@ -1,6 +1,6 @@
 """The contract: every verb with its parameters, bounds, defaults and texts, written once; all surfaces derive from it.
 
-`verbs.py` is the table, `verb.py` says what a verb is, `fields.py` has the types of parameters, `check.py` the checks.
+`verbs` is the table, `verb.py` says what a verb is, `fields.py` has the types of parameters, `check.py` the checks.
 """
 
 from trivet.contract.check import check, describe, json_schema, request_of
