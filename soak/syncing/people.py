@@ -101,12 +101,15 @@ class People(Team):
     def hide(self, trivet: Any, user: str, memory: Any) -> None:
         """A memory becomes sensitive, with words that stay on this laptop, or is no longer."""
         word = self.word(user, memory.id)
-        if memory.sensitive:
-            trivet.edit(memory.id, content=f"{word} is said again.", sensitive=False)
-            return
-        self.words.pop(word)
-        trivet.edit(memory.id, content=f"{word} {SENSITIVE}", sensitive=True)
-        self.hidden[word] = (self.name_of(trivet), memory.id)
+        said = "is said again." if memory.sensitive else SENSITIVE
+        try:
+            trivet.edit(memory.id, content=f"{word} {said}", sensitive=not memory.sensitive)
+        except TrivetError:  # forgotten, and nothing was written
+            self.words.pop(word)
+            raise
+        if not memory.sensitive:
+            self.words.pop(word)
+            self.hidden[word] = (self.name_of(trivet), memory.id)
 
     def name_of(self, trivet: Any) -> str:
         return next(one.name for one in self.laptops if one.trivet is trivet)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from soak.syncing.check import check_at_rest, known_words, words_on
+from soak.syncing.check import check_at_rest, known_words, words_on, words_on_server
 from soak.syncing.exchanges import Exchanges
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
 from soak.syncing.people import RAW, People, unguarded
@@ -120,8 +120,16 @@ class World(People, Exchanges):
 
     def put_server_back(self, number: int | None = None) -> None:
         self.counts["server put back"] += 1
+        self.note_published()
         self.put_back(self.server, number)
         self.life += 1
+
+    def note_published(self) -> None:
+        """A title or a tag of a memory that is no longer sensitive was told: from then on it is a word like others."""
+        served = words_on_server(self)
+        for word in [word for word in self.hidden if word in served]:
+            name, id = self.hidden.pop(word)
+            self.words[word] = (next(one.user for one in self.laptops if one.name == name), id)
 
     def upset(self, laptop: LaptopMachine) -> None:
         """Someone writes and the server takes it, and then has never heard of it. The laptop may well pull first."""
