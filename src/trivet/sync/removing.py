@@ -53,10 +53,18 @@ class Removing(Replica):
                 values = {"id": id, "epoch": core.outside(self._state.place.epoch), "seq": replica["seq"]}
                 self._connection.execute(self._sql["set_place"], values)
             return
+        self._park_written_while_sensitive(int(row["key"]))
         parts = [dict(row) for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()]
         self._remove(id, "")
         for part in parts:  # nobody purged it: its file goes on being known as the one that it was read from
             self._connection.execute(self._connection.sql("vaults")["put_part"], part)
+
+    def _park_written_while_sensitive(self, key: int) -> None:
+        """Of one that is sensitive no longer. The server has the rest, and was told nothing of this."""
+        if not self._state.place.sensitive:
+            bundle = read_bundles(self._connection, [key])[key]
+            told = tuple(rev for rev in bundle.trunk if not rev.fields.get("sensitive"))
+            self._park_untold(msgspec.structs.replace(bundle, trunk=told))
 
     def _delete(self, id: str) -> None:
         """Also out of the files. Without the tombstone that a purge by the user would leave."""

@@ -8,11 +8,13 @@ from trivet.memory.engine import Engine
 from trivet.secrets.seal import seal, unseal
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.secrets import insert_secrets
+from trivet.sync import core
 from trivet.sync.outbox import forget
 from trivet.sync.removing import Removing
 from trivet.sync.sending import told, unsent
 from trivet.types import Sealed
 
+KNOWN_OTHERWISE = "The server knows the memory by another id, which is sensitive on this machine."
 # A vault's file goes on being read into its memory.
 _VAULT = ("rename_parts", "rename_part_sources", "rename_part_targets")
 # What waits to be sent follows its memory, also where a link names it.
@@ -38,17 +40,25 @@ class Renaming(Removing):
         rename(self._engine, self._connection, old, new)
 
     def _absorb(self, old: str, new: str) -> None:
-        """The server told the memory under its new id before it acknowledged it: what we have under the old is that."""
+        """The server told the memory under its new id before it acknowledged it: what we have under the old is that.
+
+        Or it never told it, since it is sensitive: then what was to be sent of the old one is kept beside.
+        """
+        secrets, replica = _secrets_moved(self._engine, old, new), self._replica(new)
+        if replica is None:
+            self._remove(old, KNOWN_OTHERWISE)
+            self._connection.execute(self._sql["rename_parked"], {"old": old, "new": new})
+            insert_secrets(self._connection, int(self._row(new)["key"]), secrets)
+            return
         edits = unsent(self._connection, self._state, old)
-        replica = self._replica(new)
         known = told(self._connection, self._state, replica)
-        secrets = _secrets_moved(self._engine, old, new)
         values = {"old": old, "new": new, "key": replica["memory"], "old_key": self._key(old)}
         for name in (*_QUEUED, "move_feedback", "rename_parked", *_VAULT):
             self._connection.execute(self._sql[name], values)
         for one in self._pending(new):
             if one.kind == "create":
                 self._connection.execute(self._sql["dequeue"], {"op": one.op})
+        self._park_untold(msgspec.structs.replace(known, trunk=core.stacked(known.trunk, edits)), here=old)
         self._delete(old)
         forget(self._connection, old)
         self._write(known, edits)

@@ -157,13 +157,16 @@ class Replica:
             assert key is not None, "just read"
             prepare_memories(self._connection, [key], self._user, self._state.place.sensitive)
 
-    def _park_untold(self, local: Bundle) -> None:
-        """Words that the server does not know, that do not wait to be sent, and that would go now.
+    def _park_untold(self, local: Bundle, here: str | None = None) -> None:
+        """Words that the server does not know, that do not wait to be sent, and that would go: `local` stays.
+
+        The memory may be `here` under another id, which it has had so far.
 
         They were never sent since the memory was sensitive then; or were, to a server that was put back since. Only
         where this laptop has revisions that the server never told: else its history need not be read.
         """
-        row, replica = self._row(local.id), self._replica(local.id)
+        id = here or local.id
+        row, replica = self._row(id), self._replica(id)
         if row is None or row["owner"] != LOCAL or (replica is not None and row["revision"] <= replica["revision"]):
             return
         known, key, told = local.revs, int(row["key"]), replica["revision"] if replica is not None else 0

@@ -254,3 +254,22 @@ def test_an_edit_that_a_cloned_disk_sent_does_not_stop_the_sync(folder: Path, te
         assert first.rows("SELECT * FROM outbox") == []
         assert "hidden words" in words_on(first)
         assert "sent by the clone" in words_on_server(world)
+
+
+def test_what_is_let_go_leaves_the_words_that_were_written_while_it_was_sensitive(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        second.trivet.edit(id, content="said elsewhere")
+        world.exchange(second)
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", first.user, scopes=("work",))
+        first.trivet.edit(id, content="hidden words", sensitive=True)
+        first.trivet.edit(id, content="plain again", sensitive=False)
+        world.come_to_rest()
+        assert first.rows(f"SELECT 1 FROM memory WHERE id = '{id}'") == []
+        assert "hidden words" in words_on(first)
+        assert "hidden words" not in words_on_server(world)
