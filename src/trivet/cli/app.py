@@ -77,6 +77,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "run": "lab",
         "compare": "lab",
         "gate": "lab",
+        "countings": "lab_countings",
         "delivery": "lab",
         "sweep": "lab_search",
         "ablate": "lab_search",
@@ -89,7 +90,7 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 GROUP_SECTIONS: Mapping[str, Mapping[str, Iterable[str]]] = {
     "lab": {
-        "Measure": ("import", "from-store", "run", "compare", "gate", "delivery", "report"),
+        "Measure": ("import", "from-store", "run", "compare", "gate", "countings", "delivery", "report"),
         "Try others": ("sweep", "ablate", "federation"),
         "Code search": ("code",),
         "Judge": ("pool", "judge"),

@@ -16,10 +16,12 @@ from trivet.lab import MEASURING, need
 from trivet.lab.ablate import Ablated, ablate, ablations, legs_alone
 from trivet.lab.bench import DEPTH, Bench, open_bench
 from trivet.lab.catalog import find_collection, find_dataset
+from trivet.lab.countings import Countings, count_arm
 from trivet.lab.dataset import Dataset
 from trivet.lab.delivery import Delivered, Outcome, deliver, in_shares
 from trivet.lab.delivery import measure_named as delivery_measure
 from trivet.lab.federation import Federation, Federations, measure_federation
+from trivet.lab.judge.pool import find_arms
 from trivet.lab.lengths import LengthReport
 from trivet.lab.measures import STANDARD
 from trivet.lab.measures import parse as parse_measure
@@ -142,6 +144,14 @@ def measure_delivery(
         written = {"manifest": {"dataset": name, "rerank": rerank, **environment()}, **msgspec.to_builtins(result)}
         _write_value(out, written)
     return msgspec.structs.replace(result, outcomes=())
+
+
+def count_arms(folders: Sequence[Path], out: Path | None) -> list[Countings]:
+    counted = [count_arm(folder) for folder in find_arms(folders)]
+    if out is not None:
+        writable(out.parent)
+        _write_value(out, counted)
+    return counted
 
 
 def _write_value(out: Path, value: Any) -> None:

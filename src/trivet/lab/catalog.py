@@ -14,7 +14,7 @@ from trivet.errors import InvalidInput
 from trivet.lab.bench import lab_folder
 from trivet.lab.dataset import Dataset
 from trivet.lab.dataset_files import collection, house, lives, load, mixed
-from trivet.lab.originals import cosqa, cranfield, lihua, locomo, mixtures, multihop, scifact
+from trivet.lab.originals import cosqa, cranfield, lihua, locomo, longmemeval, mixtures, multihop, scifact
 
 ENVIRONMENT_VARIABLE = "TRIVET_DATA"
 HOUSE = "house"
@@ -29,6 +29,7 @@ IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
     "lihua": lihua.read,
     "lihua-unanswerable": lihua.read_with_unanswerable,
     "locomo": locomo.read,
+    "locomo-sessions": mixtures.locomo_sessions,
     "mixed-dialogue": mixtures.dialogue,
     "mixed-everything": mixtures.everything,
     "mixed-passages": mixtures.passages,
@@ -36,6 +37,9 @@ IMPORTERS: Mapping[str, Callable[[Path], Dataset]] = {
     "scifact": scifact.read,
     "sessions": mixtures.sessions,
 }
+
+# Too large to be held in memory: read from a file that the caller names, and written as it is read.
+FROM_FILE: Mapping[str, longmemeval.By] = {"longmemeval": "turn", "longmemeval-sessions": "session"}
 
 
 def find_dataset(name: str) -> Dataset:
@@ -50,11 +54,13 @@ def find_dataset(name: str) -> Dataset:
     imported = imported_folder(name)
     if imported.is_dir():
         return load(imported, allow_unanswerable=True)  # as the originals have them; measuring leaves them out
-    if name in IMPORTERS:
-        raise InvalidInput(f"{name!r} is not imported yet. Say `trivet lab import {name} --data FOLDER` first.")
+    if name in IMPORTERS or name in FROM_FILE:
+        source = "FILE" if name in FROM_FILE else "--data FOLDER"
+        raise InvalidInput(f"{name!r} is not imported yet. Say `trivet lab import {name} {source}` first.")
     raise InvalidInput(
         f"{name}: there is no such folder, and no dataset of that name. Give a folder with corpus.jsonl, queries.jsonl "
-        f"and qrels.tsv, `{HOUSE}`, `{MIXED}/dev`, `{MIXED}/test`, or a collection to import: {', '.join(IMPORTERS)}."
+        f"and qrels.tsv, `{HOUSE}`, `{MIXED}/dev`, `{MIXED}/test`, or a collection to import: "
+        f"{', '.join((*IMPORTERS, *FROM_FILE))}."
     )
 
 
@@ -74,7 +80,10 @@ def imported_folder(name: str) -> Path:
 def import_original(name: str, data_folder: Path | str | None = None) -> Dataset:
     """The collection of that name, read from below the data folder (TRIVET_DATA if none is given)."""
     if name not in IMPORTERS:
-        raise InvalidInput(f"There is no importer for {name!r}. Known names: {', '.join(IMPORTERS)}.")
+        raise InvalidInput(
+            f"There is no importer for {name!r}. Known names: {', '.join(IMPORTERS)}; and {' and '.join(FROM_FILE)}, "
+            f"which are read from a file: trivet lab import {next(iter(FROM_FILE))} FILE"
+        )
     return IMPORTERS[name](find_data_folder(data_folder))
 
 

@@ -264,6 +264,7 @@ WRITERS: Mapping[str, Callable[..., None]] = {
     "lihua": lihua,
     "lihua-unanswerable": lihua,
     "locomo": locomo,
+    "locomo-sessions": locomo,
     "mixed-dialogue": locomo,
     "mixed-everything": all_together(locomo, lihua, scifact, cosqa),
     "mixed-passages": all_together(musique, hotpotqa),
@@ -285,6 +286,12 @@ def test_a_transcript_that_holds_the_answer_counts_less_than_the_turn(tmp_path: 
 
 def test_sessions_are_long_memories_alone(tmp_path: Path) -> None:
     locomo(tmp_path)
+    scoped = import_original("locomo-sessions", tmp_path)
+    assert [(one.id, one.text, one.scope) for one in scoped.documents] == [
+        ("conv-1/D1", "Ada: Hello!\nAda: Look. [a photo of a kite]", "conv-1"),
+        ("conv-1/D2", "Ada: Good night.", "conv-1"),
+    ]
+    assert scoped.grades["conv-1/q2"] == {"conv-1/D1": 1}
     sessions = import_original("sessions", tmp_path)
     assert [(one.id, one.text, one.scope) for one in sessions.documents] == [
         ("conv-1/D1", "Ada: Hello!\nAda: Look. [a photo of a kite]", None),

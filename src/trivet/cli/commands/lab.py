@@ -24,35 +24,36 @@ CANDIDATE = typer.Argument(metavar="CANDIDATE", help="The folder of the arm to j
 @command(
     "lab import",
     "Convert a public test collection to the plain layout.",
-    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, mixed-dialogue, mixed-everything, "
-    "mixed-passages, musique, scifact, sessions. The originals are "
-    "read from below --data, or the folder that TRIVET_DATA names; nothing is fetched.",
-    example="trivet lab import scifact --data ../shared/data",
+    more="Names: cosqa, cranfield, hotpotqa, lihua, lihua-unanswerable, locomo, locomo-sessions, mixed-dialogue, "
+    "mixed-everything, mixed-passages, musique, scifact, sessions. The originals are "
+    "read from below --data, or the folder that TRIVET_DATA names. longmemeval and longmemeval-sessions are read from "
+    "FILE, a question at a time, so that it may be larger than the memory. Nothing is fetched.",
+    example="trivet lab import scifact --data ../shared/data\n"
+    "trivet lab import longmemeval longmemeval_s_cleaned.json --every 10 --out lme",
     uses_store=False,
 )
 def import_collection(
     session: Session,
     name: Annotated[str, typer.Argument(help="The collection.", show_default=False)],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="LongMemEval's file, plain or gzipped.", show_default=False),
+    ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Where the originals are.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="The folder to write; the lab's cache if none.")
     ] = None,
+    every: Annotated[int, typer.Option("--every", min=1, help="Of LongMemEval: only each so many-th question.")] = 1,
 ) -> None:
-    from trivet.cli.lab_runs import writable
-    from trivet.lab.catalog import import_original, imported_folder
-    from trivet.lab.dataset_files import save
+    from trivet.cli.import_collection import import_from_file, import_from_folder
+    from trivet.lab.catalog import FROM_FILE
 
-    dataset = import_original(name, data)
-    folder = writable(out or imported_folder(name))
-    save(dataset, folder)
-    counts = {
-        "documents": len(dataset.documents),
-        "queries": len(dataset.queries),
-        "judgements": len(dataset.judgements),
-    }
-    value = {"name": name, "folder": str(folder), **counts, "sha256": dataset.fingerprint}
-    said = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    session.show(value, lambda: [line(f"{name}: {said} in {folder}.")])
+    value = (
+        import_from_file(name, file, data, out, every)
+        if name in FROM_FILE
+        else import_from_folder(name, file, data, out, every)
+    )
+    session.show(value, lambda: [line(value.said())])
 
 
 @command(

@@ -16,7 +16,7 @@ import msgspec
 
 from trivet.lab.dataset import RELEVANT, Dataset, Document, Query
 from trivet.lab.originals import cosqa, lihua, locomo, multihop, scifact
-from trivet.lab.originals.source import Gathering
+from trivet.lab.originals.source import Gathering, relevant
 
 # Queries taken of a collection, and documents beside those that answer them.
 QUERIES = 300
@@ -47,6 +47,20 @@ def sessions(data_folder: Path) -> Dataset:
         grades = {id: grade for id, grade in mixed.grades[query.id].items() if id not in turns}
         gathering.ask(msgspec.structs.replace(query, scope=None), grades)
     return gathering.dataset("sessions")
+
+
+def locomo_sessions(data_folder: Path) -> Dataset:
+    """LoCoMo with a session as a document, each asked within its conversation: how those count who store sessions."""
+    source = locomo.read(data_folder)
+    parts = _sessions(source)
+    by_id = {document.id: document for document in source.documents}
+    gathering = Gathering()
+    for id, turns in parts.items():
+        gathering.add(_one(id, [by_id[turn] for turn in turns]))
+    holding = {turn: id for id, turns in parts.items() for turn in turns}
+    for query in source.queries:
+        gathering.ask(query, relevant(holding[turn] for turn in source.grades[query.id]))
+    return gathering.dataset("locomo-sessions")
 
 
 def passages(data_folder: Path) -> Dataset:
