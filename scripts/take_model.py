@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+import share_words
 from trivet.models.embed.onnx import OnnxEmbedder, described
 
 MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
@@ -35,6 +36,8 @@ def main() -> None:
         shutil.copy(arguments.folder / name, MODELS / arguments.kind / name)
     if arguments.kind == "embedder":
         measure_background(MODELS / arguments.kind)
+    elif not share_words.share(MODELS / arguments.kind):
+        print("It has words of its own, so its file stays whole: look at the size of the wheel.")
     print(f"{MODELS / arguments.kind} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
     print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
 

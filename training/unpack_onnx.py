@@ -25,8 +25,11 @@ def main() -> None:
         import onnx
         from onnx import numpy_helper
 
-        graph = onnx.load(folder / "model.onnx").graph
-        arrays = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+        graph = onnx.load(folder / "model.onnx", load_external_data=False).graph
+        shared = folder.parent / "words" / "words.npy"  # see scripts/share_words.py
+        arrays = {
+            one.name: np.load(shared) if one.external_data else numpy_helper.to_array(one) for one in graph.initializer
+        }
     state = {name: value.astype(np.float16) for name, value in unpacked(arrays).items()}
     np.savez(target, **state)  # type: ignore[arg-type]
     print(target, len(state), "arrays")

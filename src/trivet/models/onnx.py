@@ -35,13 +35,31 @@ def open_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def open_session(model: Path, threads: int, without: Sequence[str] = ()) -> Any:
-    """`without` names optimisations of the runtime that would make this model slower."""
-    # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
+class SharedWords:
+    """The table of words that several bundled models have in common, mapped from its file.
 
+    `name` is what the models' files call it. Whoever opens a session with it must keep it for as long as the session:
+    the runtime reads the mapped file.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        runtime = _runtime()
+        try:
+            self._table = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise EmbedderError(
+                f"cannot read the table of words {path} ({error}): is the installation whole?"
+            ) from None
+        self.name = name
+        self.value = runtime.OrtValue.ortvalue_from_numpy(self._table)
+
+
+def open_session(model: Path, threads: int, without: Sequence[str] = (), words: SharedWords | None = None) -> Any:
+    """`without` names optimisations of the runtime that would make this model slower."""
+    onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
+    if words is not None:
+        options.add_external_initializers([words.name], [words.value])
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = QUIET
@@ -53,6 +71,14 @@ def open_session(model: Path, threads: int, without: Sequence[str] = ()) -> Any:
         )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
+
+
+def _runtime() -> Any:
+    # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    return onnxruntime
 
 
 def input_types(session: Any, model: Path) -> dict[str, type[np.int32] | type[np.int64]]:

@@ -21,10 +21,12 @@ import numpy as np
 from trivet.errors import RerankerError, TrivetError
 from trivet.models import WEIGHTS
 from trivet.models.embed.base import clean
-from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer, usable_cores
+from trivet.models.onnx import HASH_LENGTH, SharedWords, input_types, open_session, open_tokenizer, usable_cores
 from trivet.models.rerank.base import checked
 from trivet.models.rerank.spec import PRESETS
 
+# The table of words and the tokenizer that all bundled rerankers have in common (scripts/share_words.py).
+SHARED = WEIGHTS / "words"
 DEFAULT_MAX_TOKENS = 512
 # Joining additions with layer norms makes long inputs take one and a half times as long.
 WITHOUT = ("SkipLayerNormFusion",)
@@ -38,6 +40,7 @@ class RerankerFiles:
     model: Path
     tokenizer: Path
     max_tokens: int
+    words: str | None = None  # what the model's file calls the words that lie in weights/words, if they do
 
 
 class OnnxReranker:
@@ -76,7 +79,8 @@ class _Pairs:
 
     def __init__(self, files: RerankerFiles) -> None:
         self._tokenizer = open_tokenizer(files.tokenizer)
-        self._session = open_session(files.model, threads=1, without=WITHOUT)
+        self._words = SharedWords(SHARED / "words.npy", files.words) if files.words else None
+        self._session = open_session(files.model, threads=1, without=WITHOUT, words=self._words)
         self._inputs = input_types(self._session, files.model)
         self._room = files.max_tokens - self._tokenizer.num_special_tokens_to_add(True)
 
@@ -134,11 +138,15 @@ def described(folder: Path) -> RerankerFiles:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         if description["kind"] != "reranker":
             raise RerankerError(f"{folder} holds an {description['kind']}, not a reranker. Name it as the embedder.")
+        words = description.get("words")
+        # Of the file with its words in it: what a store has from a model stays valid when its words move out.
+        sum_of_all = description.get("whole_sha256", description["sha256"]["model.onnx"])
         return RerankerFiles(
-            identity=f"{description['name']}/{description['sha256']['model.onnx'][:HASH_LENGTH]}",
+            identity=f"{description['name']}/{sum_of_all[:HASH_LENGTH]}",
             model=folder / "model.onnx",
-            tokenizer=folder / "tokenizer.json",
+            tokenizer=(SHARED if words else folder) / "tokenizer.json",
             max_tokens=int(description["max_tokens"]),
+            words=words,
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RerankerError(f"{folder / 'model.json'} cannot be used ({error!r}): is the folder whole?") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 
 from support.tiny_reranker import LOVE, write_reranker
 from trivet.errors import RerankerError
+from trivet.models import WEIGHTS
+from trivet.models.rerank import onnx
 from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.folder import open_folder
+from trivet.models.rerank.onnx import bundled
 
 FOREVER = float("inf")
 QUERY = "zebra relay"
@@ -97,3 +101,27 @@ def test_folders_without_a_model_are_told(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     with pytest.raises(RerankerError, match=r"pip install 'sentence-transformers"):
         open_folder(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("folder", "identity"),
+    [
+        ("reranker", "trivet-reranker-12/6d7760f3f5b3"),
+        ("reranker-fast", "trivet-reranker-3/16dc4ac9edf6"),
+        ("changes", "trivet-changes-2/b187234c2c0b"),
+    ],
+)
+def test_a_model_whose_words_lie_elsewhere_is_the_model_it_was(
+    folder: str, identity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stores hold the identity of the reader of changes, and calibrations those of the rerankers."""
+    reranker = bundled(folder)
+    assert reranker.identity == identity
+    near, far = reranker.score(
+        "The zebra lives in Rome now.", ["The zebra lives in Paris.", "Rye takes long."], FOREVER
+    )
+    assert near > far
+    monkeypatch.setattr(onnx, "SHARED", tmp_path)
+    shutil.copy(WEIGHTS / "words" / "tokenizer.json", tmp_path)
+    with pytest.raises(RerankerError, match=r"the table of words .*words\.npy .*is the installation whole"):
+        scored(bundled(folder), "zebra")
