@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from trivet.cli.output import line, write_lines
-from trivet.cli.serve import check_installed
 from trivet.settings import Settings, load_settings
 from trivet.settings.address import is_server
 from trivet.settings.existing_store import check_exists
@@ -14,7 +13,6 @@ def open_page(path: str | None, only_print: bool) -> None:
     if is_server(settings.path):
         _show(settings.path, only_print, "Sign in there with your key.")
         return
-    check_installed()
     check_exists(settings)
     from trivet.serve.resident.page_call import page_link
 

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from trivet.cli.failure import warn
 from trivet.cli.output import line, write_lines
-from trivet.errors import InvalidInput
 from trivet.settings import Settings, load_settings
 
 
 def serve_store(path: str | None, host: str, port: int) -> None:
-    check_installed()
     from trivet.serve.http.hosts import is_loopback
     from trivet.serve.http.server import for_server, listen, run
     from trivet.serve.http.tenants import Tenants
@@ -40,7 +38,6 @@ def serve_store(path: str | None, host: str, port: int) -> None:
 
 def serve_demo(host: str, port: int) -> None:
     """None of the user's settings or memories take part."""
-    check_installed()
     from trivet.cli.demo.command import opened_demo
     from trivet.serve.http.server import for_server, listen, run
     from trivet.serve.http.sign_in import Links, link_to
@@ -64,13 +61,3 @@ def serve_demo(host: str, port: int) -> None:
 def address_of(host: str, listener: socket.socket) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listener.getsockname()[1]}"
-
-
-def check_installed() -> None:
-    try:
-        import prometheus_client  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise InvalidInput(
-            f"The server needs packages that are not installed ({error.name}): pip install 'trivet[server]'"
-        ) from None

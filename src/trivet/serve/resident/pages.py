@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.errors import InvalidInput
 from trivet.memory.engine import Shared
 from trivet.settings import Settings
 from trivet.settings.address import is_file
@@ -60,12 +59,8 @@ class Pages:
             self._end(list(self._open))
 
     def _started(self, settings: Settings) -> BackgroundServer:
-        try:
-            from trivet.serve.http.background import BackgroundServer
-        except ImportError as error:
-            raise InvalidInput(
-                f"The page needs packages that are not installed ({error.name}): pip install 'trivet[server]'"
-            ) from None
+        from trivet.serve.http.background import BackgroundServer
+
         settings = msgspec.structs.replace(settings, background=True)
         return BackgroundServer(settings, self._shared(settings) if is_file(settings.path) else None)
 
