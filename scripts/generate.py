@@ -8,6 +8,7 @@ In a page, a derived table stands between `<!-- generated: NAME -->` and `<!-- e
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -28,7 +29,7 @@ BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def files() -> dict[Path, str]:
     """Every derived file with the text it should have."""
     found = {make_stub.TARGET: make_stub.stub(), DOCS / "cli.md": reference()}
-    for page in sorted(DOCS.glob("*.md")):
+    for page in sorted(DOCS.glob("**/*.md")):
         text = page.read_text(encoding="utf-8")
         if BLOCK.search(text):
             found[page] = BLOCK.sub(lambda match: f"{match[1]}{TABLES[match[2]]()}{match[3]}", text)
@@ -60,6 +61,18 @@ def _hit() -> str:
     for name, schema in json_schema(Hit)["properties"].items():
         text = _described(schema) or _OF_A_MEMORY.get(name) or describe(Edit, name)
         rows.append(f"| `{name}` | {text} | {'yes' if name in Found.__struct_fields__ else ''} |")
+    return _lines(rows)
+
+
+def _countings() -> str:
+    arms = json.loads((DOCS / "results" / "countings.json").read_text(encoding="utf-8"))
+    measures = list(dict.fromkeys(row["measure"] for arm in arms for row in arm["rows"]))
+    rows = [f"| dataset | found | questions | {' | '.join(measures)} |", f"|---|---|---|{'---|' * len(measures)}"]
+    for arm in arms:
+        values = {(row["found"], row["questions"], row["measure"]): row["value"] for row in arm["rows"]}
+        for found, questions in dict.fromkeys((row["found"], row["questions"]) for row in arm["rows"]):
+            cells = " | ".join(f"{values[found, questions, measure]:.3f}".lstrip("0") for measure in measures)
+            rows.append(f"| {arm['dataset']} | {found} | {questions} | {cells} |")
     return _lines(rows)
 
 
@@ -95,6 +108,7 @@ def _lines(rows: list[str]) -> str:
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
+    "countings": _countings,
     "routes": _routes,
     "tools": _tools,
     "verbs": _verbs,
