@@ -1,4 +1,4 @@
-.PHONY: install run quick test adapters check soak generate format clean
+.PHONY: install run quick test adapters installed check soak generate format clean
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -48,6 +48,10 @@ test: install
 # The frameworks of docs/frameworks.md, each from PyPI into a venv of its own, with their tests and examples. Minutes.
 adapters: install
 	UV=$(BIN)/uv scripts/test_adapters.sh $(FRAMEWORKS)
+
+# The wheel, installed by pip, uv and pipx without the repository, and used as the README says. Minutes, from PyPI.
+installed: install
+	$(BIN)/python scripts/try_install.py $(INSTALLED)
 
 # Hours: killed processes, full disks, lying endpoints and jumping clocks, mixed by a seed. SOAK='--rounds 20' is minutes.
 # Then histories of laptops and a server, about an hour and a half on two cores; SYNC='--minutes 5' begins none after five.

@@ -18,7 +18,7 @@ from trivet.cli.session import Session
     "or any memory of its session: a document named SESSION:PLACE belongs to SESSION, as in locomo and longmemeval. "
     "Questions that have no answer (adversarial, abstention) are counted with the others and left out. "
     "docs/results/countings.md says who counts how, and what none of these tell.",
-    example="trivet lab run locomo --out runs\ntrivet lab countings runs --out countings.json",
+    example="trivet lab countings runs --out countings.json",
     uses_store=False,
 )
 def countings(
