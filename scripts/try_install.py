@@ -153,7 +153,7 @@ def manifest() -> dict[str, str]:
         "commit": commit.stdout.strip(),
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, shared",
     }
 
 
