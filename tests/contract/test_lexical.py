@@ -293,3 +293,9 @@ def test_the_terms_of_a_text_are_kept_in_reading_order_until_it_is_purged(store:
     assert kept == {one.id: ("relay listen port", "relay room"), two.id: ("door", "")}
     store.memories.purge(one.id)
     assert store.memories.terms_of([one.id, two.id]) == {two.id: ("door", "")}
+
+
+def test_terms_are_listed_by_how_they_begin(store: Store) -> None:
+    add(store, memory("vault vault vat"), memory("vault valve wall"))
+    assert sorted(store.lexical.terms_from("va")) == ["valv", "vat", "vault"]
+    assert store.lexical.terms_from("zz") == []

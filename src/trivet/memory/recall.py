@@ -1,14 +1,14 @@
 """The read path: analyse -> legs -> fuse -> expand, rerank -> weigh -> choose, later first -> judge -> present.
 
-A query is cleaned of secrets and cut into words, and the time it names ("last week") is understood (analyse). The legs
-of the recipe search for it side by side, the graph after the others because it walks on from their hits; each gives a
-ranking, or fails alone (retrieve). Fusion makes one list of the rankings. If the caller wants it, rewrites of the query
-add their finds; where it is unclear whether the best candidates answer, a reranker reads them. Then the memories
-themselves are read: what holds the query literally gets a bonus, importance decides between near equals, what belongs
-to the time counts more (weigh), successors stand in for superseded memories, hits that say the same are folded
-(choose). Of two hits on the same matter the later stands first, unless the question asks about the past (later first).
-A calibrated model says how likely each hit is to be relevant, and what is noise (judge). Last, the caller gets the hits
-with their reasons, and the legs' health.
+A query is cleaned of secrets, slips of the keyboard are mended, it is cut into words, and the time it names ("last
+week") is understood (analyse). The legs of the recipe search for it side by side, the graph after the others because it
+walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion makes one list of the rankings. If the
+caller wants it, rewrites of the query add their finds; where it is unclear whether the best candidates answer, a
+reranker reads them. Then the memories themselves are read: what holds the query literally gets a bonus, importance
+decides between near equals, what belongs to the time counts more (weigh), successors stand in for superseded memories,
+hits that say the same are folded (choose). Of two hits on the same matter the later stands first, unless the question
+asks about the past (later first). A calibrated model says how likely each hit is to be relevant, and what is noise
+(judge). Last, the caller gets the hits with their reasons, and the legs' health.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
@@ -46,6 +46,7 @@ from trivet.search.legs.registry import legs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.relevance.features import Evidence
 from trivet.search.rerank.step import resolved
+from trivet.search.spelling import respelled
 from trivet.types import Answer, Filter, LegHealth, Ranking
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple
             hits, truncated = present(engine, decision, chosen, serving, request.reveal, request.token_budget)
             health = health_of(engine, models, decision)
         answer = Answer(
-            query=decision.question.text,
+            query=decision.query,
             hits=hits,
             health=health,
             took_ms=watch.total_ms(),
@@ -108,7 +109,11 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
-        question = ask(store, engine.guard.without_secrets(request.query), filter, recipe.bm25)
+        typed = engine.guard.without_secrets(request.query)
+        question = ask(store, typed, filter, recipe.bm25)
+        spelled = respelled(store, question, filter, recipe.bm25)
+        if spelled.notes:
+            question = ask(store, spelled.text, filter, recipe.bm25)
         asked = _time_asked(engine, question, filter, recipe)
         question = question if asked is None else asked.question
     with watch.stage("legs"):
@@ -121,7 +126,7 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
     with watch.stage("fuse"):
         fused = fuse(recipe.fusion, retrieved.rankings)
         evidence = Evidence(store, question, filter, recipe, fused, retrieved.rankings)
-        pool = Pool(fused, (evidence,), retrieved.health, retrieved.notes)
+        pool = Pool(fused, (evidence,), retrieved.health, (*spelled.notes, *retrieved.notes))
     if engine.settings.expand if request.expand is None else request.expand:
         from trivet.memory.answer.expand import expanded
 
@@ -143,6 +148,7 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
         ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     return Decision(
+        query=typed,
         filter=filter,
         question=question,
         recipe=recipe,

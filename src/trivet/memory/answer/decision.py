@@ -58,8 +58,12 @@ class Scored(Value, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is answered and how it came about. `dropped` says of each candidate that was read why it is no hit."""
+    """What is answered and how it came about. `dropped` says of each candidate that was read why it is no hit.
 
+    `query` is what the caller asked, and `question` what was asked of the store: its slips mended, its time taken out.
+    """
+
+    query: str
     filter: Filter
     question: Question
     recipe: Recipe

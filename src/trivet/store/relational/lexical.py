@@ -89,6 +89,10 @@ class LexicalIndex(Part):
         kept = self._postings.of(terms, bm25.field_weights)
         return {term: len(seen(postings, visible).keys) for term, postings in kept.items()}
 
+    def terms_from(self, start: str) -> list[str]:
+        """The terms that begin so and that any memory holds, whoever may see it: ask `holders` before one is told."""
+        return [row[0] for row in self._rows("terms_from", low=start, high=start[:-1] + chr(ord(start[-1]) + 1))]
+
     def held(self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25) -> dict[str, frozenset[str]]:
         """Which of the terms each of these memories holds, in any field that has a weight."""
         keys = self._ids.keys(ids)

@@ -32,6 +32,15 @@ FROM (SELECT memory, :content::float8 * content + :title::float8 * title + :keyw
       FROM posting WHERE term = :term) AS held
 WHERE frequency > 0;
 
+-- name: terms_from
+WITH RECURSIVE held (term) AS (
+    (SELECT term FROM posting WHERE term >= :low AND term < :high ORDER BY term LIMIT 1)
+    UNION ALL
+    SELECT (SELECT term FROM posting WHERE term > held.term AND term < :high ORDER BY term LIMIT 1)
+    FROM held WHERE held.term IS NOT NULL
+)
+SELECT term FROM held WHERE term IS NOT NULL;
+
 -- name: document
 SELECT content, title, keywords, tags, category FROM lexical WHERE memory = :key;
 

@@ -10,6 +10,16 @@ SELECT doc * 8 + (CASE col WHEN 'content' THEN 0 WHEN 'title' THEN 1 WHEN 'keywo
                   ELSE 4 END)
 FROM lexical_term WHERE term = :term;
 
+-- name: terms_from
+-- From one term to the next by a look into the index each: a common term's occurrences are not read one by one.
+WITH RECURSIVE held (term) AS (
+    SELECT * FROM (SELECT term FROM lexical_term WHERE term >= :low AND term < :high LIMIT 1)
+    UNION ALL
+    SELECT (SELECT term FROM lexical_term WHERE term >= held.term || char(1) AND term < :high LIMIT 1)
+    FROM held WHERE held.term IS NOT NULL
+)
+SELECT term FROM held WHERE term IS NOT NULL;
+
 -- name: document
 SELECT content, title, keywords, tags, category FROM lexical WHERE rowid = :key;
 

@@ -1,0 +1,59 @@
+"""Queries with slips of the keyboard, asked of a store without vectors: only the words can find it."""
+
+from __future__ import annotations
+
+from trivet import Trivet
+from trivet.types import Caller, Right
+
+READ: frozenset[Right] = frozenset(("read", "write"))
+
+
+def caller(user: str) -> Caller:
+    return Caller(tenant="default", user=user, role="writer", key="k", rights=READ)
+
+
+def test_a_slip_finds_what_was_meant_and_the_answer_says_so(trivet: Trivet) -> None:
+    meant = trivet.remember("The secrets lie in the vault of the warehouse.").id
+    trivet.remember("The warehouse closes at six.")
+    answer = trivet.recall("vualt secrts")
+    assert answer.hits[0].id == meant
+    assert answer.query == "vualt secrts"
+    assert answer.health.notes == (
+        'no memory holds "vualt"; searched for "vault"',
+        'no memory holds "secrts"; searched for "secrets"',
+    )
+
+
+def test_a_word_that_some_memory_holds_is_left_alone(trivet: Trivet) -> None:
+    trivet.remember("The harbor of Galveston is closed.")
+    british = trivet.remember("The harbour of Bremen is open.").id
+    answer = trivet.recall("harbour")
+    assert [hit.id for hit in answer.hits] == [british]
+    assert answer.health.notes == ()
+
+
+def test_each_letter_of_an_identifier_counts(trivet: Trivet) -> None:
+    trivet.remember("E_CONN_4012 means that the relay is down; see relay_port and relay2.")
+    for query in ("E_CONN_4013", "relay_pors", "relay3"):
+        assert trivet.recall(query).health.notes == (), query
+
+
+def test_of_several_the_word_that_most_memories_hold_is_meant(trivet: Trivet) -> None:
+    trivet.remember("The garden needs water.")
+    trivet.remember("The garden was sold.")
+    trivet.remember("Garded, the dog barks.")
+    assert trivet.recall("gardej").health.notes == ('no memory holds "gardej"; searched for "garden"',)
+
+
+def test_words_of_memories_that_one_may_not_read_are_not_told(trivet: Trivet) -> None:
+    for user in ("ana", "bo"):
+        trivet.engine.store.accounts.add_user(user, "writer")
+    trivet.acting_as(caller("ana")).remember("The password is wintergarden.")
+    trivet.remember("The alarm is called nightingale.", sensitive=True)
+    assert trivet.acting_as(caller("bo")).recall("wintergardne").health.notes == ()
+    assert trivet.recall("nightinagle").health.notes == ()
+
+
+def test_why_not_follows_the_same_way(trivet: Trivet) -> None:
+    meant = trivet.remember("The secrets lie in the vault.").id
+    assert trivet.why_not("vualt", id=meant).rank == 1

@@ -1,0 +1,44 @@
+"""Which two words are a slip of the keyboard apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.search.spelling import is_slip
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("vualt", "vault"),  # swapped
+        ("paht", "path"),
+        ("secrts", "secrets"),  # missing
+        ("bloood", "blood"),  # too many
+        ("warehause", "warehouse"),  # wrong
+        ("deploi", "deploy"),  # at the end
+        ("deploy", "deploys"),
+    ],
+)
+def test_a_slip_is_known(typed: str, meant: str) -> None:
+    assert is_slip(typed, meant, len(typed))
+    assert is_slip(meant, typed, len(typed))
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("vault", "vault"),
+        ("boat", "boot"),  # short words are near each other without being meant
+        ("boat", "bat"),
+        ("harbour", "harvest"),
+        ("vautl", "vualt"),
+        ("abcd", "abcdef"),
+    ],
+)
+def test_other_words_are_not(typed: str, meant: str) -> None:
+    assert not is_slip(typed, meant, len(typed))
+
+
+def test_a_short_stem_counts_where_the_word_is_long() -> None:
+    assert is_slip("alow", "allow", len("alowed"))
+    assert not is_slip("alow", "allow", len("alow"))
