@@ -1,7 +1,8 @@
 """A word of a query that no visible memory holds, and one that is a slip of the keyboard away.
 
 `vualt paht` finds nothing by its words, and a model of meaning cuts it into syllables. Where memories hold a word that
-differs by one letter, or by two that changed places, the query is asked with that word; the answer says so.
+differs by one letter, or by two that changed places, the query is asked with that word; the answer says so. A word that
+the bundled model knows is none: whoever asks for the prize does not mean the price.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.analyse import Question, Word, analyse, tokens_of
+from trivet.models.known_words import known_words
 from trivet.types import Filter
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def _meant(store: Store, word: Word, filter: Filter, bm25: Bm25) -> str | None:
     near = [term for term in _known(store, word) if any(is_slip(one, term, len(word.text)) for one in _typed(word))]
     held = store.lexical.holders(near, filter, bm25) if near else {}
     best = max(near, key=lambda term: (held[term], term), default=None)
-    if best is None or not held[best]:
+    if best is None or not held[best] or word.text.lower() in known_words():
         return None
     found = store.lexical.search([best], [], 1, filter, bm25, 1)
     return _as_written(store, found[0].id, best) if found else None
@@ -86,7 +88,7 @@ def _as_written(store: Store, id: str, term: str) -> str | None:
     if memory is None or memory.sensitive:  # gone since; or a word that is masked everywhere else
         return None
     tokens = tokens_of(f"{memory.title or ''} {memory.content}")
-    return next((token for token in tokens if term in analyse(token)), None)
+    return next((token for token in tokens if analyse(token) == (term,)), None)
 
 
 def is_slip(typed: str, meant: str, length: int) -> bool:

@@ -32,6 +32,12 @@ def test_a_word_that_some_memory_holds_is_left_alone(trivet: Trivet) -> None:
     assert answer.health.notes == ()
 
 
+def test_a_word_of_its_own_is_no_slip(trivet: Trivet) -> None:
+    trivet.remember("The price of the harbour tour is eighty euros.")
+    assert trivet.recall("Which film won the prize?").health.notes == ()
+    assert trivet.recall("Is Harvour closed?").health.notes == ('no memory holds "Harvour"; searched for "harbour"',)
+
+
 def test_each_letter_of_an_identifier_counts(trivet: Trivet) -> None:
     trivet.remember("E_CONN_4012 means that the relay is down; see relay_port and relay2.")
     for query in ("E_CONN_4013", "relay_pors", "relay3"):
