@@ -17,7 +17,9 @@ SURFACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "prompt": ("the hook before a prompt", ("delivered@1", "delivered@3", "kept", "refused", "current", "tokens")),
     "start": ("the hook at a session's start", ("delivered", "tokens")),
 }
-NOTES = {"prompt": "A prompt of one word recalls nothing on purpose, which costs a third of the keyword queries.\n"}
+NOTES = {
+    "prompt": "A prompt of one word recalls only where the word is a name that no dictionary has, which costs some keyword queries.\n"
+}
 HEAD = """# What reaches an agent
 
 `trivet lab delivery lives/test --out docs/results/delivery-test.json` (the same with `lives/dev`), then `python

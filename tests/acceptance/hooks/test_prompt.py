@@ -82,6 +82,13 @@ def test_what_is_said_to_the_agent_is_not_asked_of_the_memory(warm: Home) -> Non
     assert chance in warm.prompt("which files does the nightly backup of the invoice database delete?", **variables)
 
 
+def test_one_word_is_a_question_where_it_is_a_name(warm: Home) -> None:
+    pool = "The pgbouncer of the warehouse listens on port 6432 and resets itself at night."
+    warm.remember(pool)
+    assert pool in warm.prompt("pgbouncer")
+    assert warm.prompt("warehouse", session="two") == ""
+
+
 def test_not_twice_in_one_conversation(warm: Home) -> None:
     warm.remember(PORT)
     assert PORT in warm.prompt(QUESTION)

@@ -10,6 +10,7 @@ from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.likely_files import likely_files
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
+from trivet.models.known_words import known_words
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.relevance.model import relevance_model
 from trivet.secrets.private import without_private
@@ -30,6 +31,8 @@ MOST_ASKED = 50
 NEAR_RANKS = 20
 # Less likely than this share of the best one, a memory is not worth its tokens.
 SHARE_OF_BEST = 0.2
+# A prompt of one word that is in no dictionary, such as `pgbouncer`, names something; shorter ones are often slang.
+SHORTEST_NAME = 4
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _HALF_A_WORD_FIRST = re.compile(r"^\S+")
 _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
@@ -75,9 +78,11 @@ def _question(prompt: str) -> str:
 
 
 def _asks_something(query: str) -> bool:
-    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier or words in quotes."""
+    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes."""
     question = analyse_query(query)
-    return len(question.terms) > 1 or bool(question.phrases)
+    if len(question.terms) > 1 or question.phrases:
+        return True
+    return any(len(word.text) >= SHORTEST_NAME and word.text.lower() not in known_words() for word in question.words)
 
 
 def _fresh(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
