@@ -18,7 +18,7 @@ SURFACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "start": ("the hook at a session's start", ("delivered", "tokens")),
 }
 NOTES = {
-    "prompt": "A prompt of one word recalls only where the word is a name that no dictionary has, which costs some keyword queries.\n"
+    "prompt": "A prompt of one word recalls only if the word is in no dictionary, which costs some keyword queries.\n"
 }
 HEAD = """# What reaches an agent
 
