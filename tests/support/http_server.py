@@ -93,5 +93,7 @@ def served(settings: Settings) -> Iterator[Served]:
 
 
 def settings_for(path: object, **more: Any) -> Settings:
-    usual = {"embedder": "none", "secrets_keyring": False, "server_requests_a_minute": 10**6, "server_burst": 10**6}
+    """Without a model and without comparing each save, as `conftest.py` says; these settings read no environment."""
+    usual: dict[str, Any] = {"embedder": "none", "changes": "off", "secrets_keyring": False}
+    usual |= {"server_requests_a_minute": 10**6, "server_burst": 10**6}
     return Settings(**{"path": str(path), **usual, **more})

@@ -35,7 +35,7 @@ SMALL = Space(
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """80 memories of the demo, three that are secret, and one that was superseded."""
     path = tmp_path_factory.mktemp("filled") / "memory.db"
-    with Trivet.open(settings=Settings(path=str(path), background=False)) as memory:
+    with Trivet.open(settings=Settings(path=str(path), background=False, changes="off")) as memory:
         assert not memory.import_(islice(lines(), 80)).errors
         for number in range(3):
             memory.remember(f"The {CANARY} password number {number} opens the vault door.", sensitive=True)
@@ -51,7 +51,7 @@ def store(filled: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(store: Path) -> Iterator[Trivet]:
-    with Trivet.open(settings=Settings(path=str(store), background=False)) as opened:
+    with Trivet.open(settings=Settings(path=str(store), background=False, changes="off")) as opened:
         yield opened
 
 

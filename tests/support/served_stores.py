@@ -23,6 +23,8 @@ from trivet.serve.http.tenants import Tenants
 from trivet.types import Finding, Progress, Right
 
 ALL_RIGHTS: tuple[Right, ...] = ("read", "write", "share", "reveal", "admin")
+# Settings that are made here read no environment, so these say again what `conftest.py` says there.
+USUAL: dict[str, Any] = {"changes": "off", "secrets_keyring": False}
 UNLIMITED = {"server_requests_a_minute": 10**6, "server_burst": 10**6}
 
 
@@ -125,7 +127,7 @@ class Houses:
     @contextmanager
     def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, Tenants]]:
         """The address of a server over the store at `path`, which is of a user called ana."""
-        chosen = Settings(**{"path": str(path), "secrets_keyring": False, **UNLIMITED, **settings})
+        chosen = Settings(**{"path": str(path), **USUAL, **UNLIMITED, **settings})
         house = Tenants(chosen)
         with self._switchboard.under(build_app(house, chosen)) as prefix:
             yield self._address + prefix, house

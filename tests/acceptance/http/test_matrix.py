@@ -85,7 +85,7 @@ class Town:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     path = tmp_path_factory.mktemp("town") / "memory.db"
-    with served(settings_for(path)) as server:
+    with served(settings_for(path, changes="words")) as server:  # a comparison could tell of what it compared with
         yield Town(server, path)
 
 

@@ -34,7 +34,7 @@ def with_secrets(tmp_path: Path) -> Path:
     }
     for mode, contents in texts.items():
         settings: dict[str, Any] = {"secrets": mode, "secrets_keyring": False, "embedder": "none"}
-        with Trivet.open(settings=Settings(path=str(path), background=False, **settings)) as memory:
+        with Trivet.open(settings=Settings(path=str(path), background=False, changes="off", **settings)) as memory:
             for content in contents:
                 memory.remember(content)
     with Trivet.open(settings=Settings(path=str(path), background=False, embedder="none")) as memory:

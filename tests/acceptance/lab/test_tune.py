@@ -43,7 +43,7 @@ def tuned(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
     folder = tmp_path_factory.mktemp("tuned")
     shutil.copytree(filled.parent, folder, dirs_exist_ok=True)
     path = folder / filled.name
-    with Trivet.open(settings=Settings(path=str(path), background=False)) as memory:
+    with Trivet.open(settings=Settings(path=str(path), background=False, changes="off")) as memory:
         tuning = Tuning(memory.engine, space=SMALL, most_memories=FEW)
         done: list[int] = []
         yield path, tuning, tuning.run(done.append), done

@@ -163,7 +163,7 @@ def test_servers_follow_and_finish_what_was_stopped(
 ) -> None:
     """Two servers, one of which has the tenant open when it moves, and one that asks the directory."""
     settings = {
-        one: Settings(path=one, embedder="none", background=False, directory=url, cells=(url, other_url))
+        one: Settings(path=one, embedder="none", background=False, changes="off", directory=url, cells=(url, other_url))
         for one in (url, other_url)
     }
     with Trivet.open(settings=settings[url], tenant="acme") as trivet:

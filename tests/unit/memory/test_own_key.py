@@ -13,7 +13,7 @@ from trivet.settings import Settings
 
 
 def test_a_caller_sees_their_key_and_gives_it_back(path: Path) -> None:
-    house = Tenants(Settings(path=str(path), embedder="none", background=False))
+    house = Tenants(Settings(path=str(path), embedder="none", background=False, changes="off"))
     try:
         key, other = house.make_key("ana", "reader", ("read",), "page"), house.make_key("ana", "reader")
         ana = house.trivet(house.caller(key))

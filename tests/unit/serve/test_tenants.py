@@ -18,7 +18,7 @@ from trivet.store.relational.memories import Memories
 
 @pytest.fixture
 def settings(path: Path) -> Settings:
-    return Settings(path=str(path), embedder="none", background=False)
+    return Settings(path=str(path), embedder="none", background=False, changes="off")
 
 
 @pytest.fixture
