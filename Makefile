@@ -56,6 +56,7 @@ installed: install
 # Hours: killed processes, full disks, lying endpoints and jumping clocks, mixed by a seed. SOAK='--rounds 20' is minutes.
 # Then histories of laptops and a server, about an hour and a half on two cores; SYNC='--minutes 5' begins none after five.
 soak: install
+	$(ROOM) $(BIN)/python -m pytest -q --hypothesis-profile thorough tests/property
 	$(ROOM) $(BIN)/python -m soak --output docs/results/soak.json $(SOAK)
 	$(BIN)/python -m soak.syncing 10000 --long 2000 --postgres 500 --faults --out docs/results/sync.json $(SYNC)
 

@@ -31,6 +31,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("quick", settings.get_profile("trivet"), max_examples=10)  # make quick; make test has all
+settings.register_profile("thorough", settings.get_profile("trivet"), max_examples=600)  # make soak
 settings.load_profile("trivet")
 # Over ten times what the slowest test takes: nothing that waits for what never comes holds up the others for good.
 TEST_SECONDS = 300

@@ -86,7 +86,8 @@ def test_a_run_of_the_lab_takes_over_from_one_that_was_killed_while_embedding(
 def test_killed_while_rebuilding(start: Start, path: Path, embedder: WordEmbedder) -> None:
     random = Random(3)
     ids = memories(path, 200)
-    finish(path, embedder, ids)
+    with open_store(str(path), embedder.spec()) as trivet:
+        trivet.drain()
     for turn in range(6):
         kill(start(reindex, str(path), embedder.spec()), 1 + turn // 2, random.uniform(0, 0.05))
         with open_store(str(path), embedder.spec()) as trivet:

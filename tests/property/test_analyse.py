@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from trivet.analyse import (
@@ -26,7 +26,6 @@ words = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
 parts = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=10)
 
 
-@settings(max_examples=80)
 @given(texts | knotty)
 @example("\ud800")
 @example("ŉ")
@@ -43,7 +42,6 @@ def test_no_text_makes_it_fail_and_terms_are_clean(text: str) -> None:
     assert all(word.terms for word in question.words)
 
 
-@settings(max_examples=80)
 @given(texts | knotty)
 @example("ŉ")
 @example("ᾳ\u0345")
@@ -55,7 +53,6 @@ def test_folding_twice_is_folding_once(text: str) -> None:
     assert "  " not in folded
 
 
-@settings(max_examples=80)
 @given(texts | knotty)
 def test_case_and_form_do_not_matter(text: str) -> None:
     assert fold(text.casefold()) == fold(text)
@@ -65,7 +62,6 @@ def test_case_and_form_do_not_matter(text: str) -> None:
     )
 
 
-@settings(max_examples=80)
 @given(st.lists(words, min_size=1, max_size=8))
 def test_every_indexed_word_is_found_when_queried(spoken: list[str]) -> None:
     held = set(analyse(" ".join(spoken)))
@@ -77,7 +73,6 @@ def test_every_indexed_word_is_found_when_queried(spoken: list[str]) -> None:
                 assert any(one.is_held(held) for one in asked) or not asked
 
 
-@settings(max_examples=80)
 @given(knotty)
 def test_every_token_of_a_knotty_text_is_found_when_queried(text: str) -> None:
     language = language_of_text(text)
@@ -87,7 +82,6 @@ def test_every_token_of_a_knotty_text_is_found_when_queried(text: str) -> None:
             assert set(analyse_query(token).terms) <= held
 
 
-@settings(max_examples=80)
 @given(st.lists(parts, min_size=2, max_size=4), st.sampled_from(["_", "-", ".", "/", ":", "::", "@", "#", "\\"]))
 def test_identifiers_are_kept_whole_and_split(pieces: list[str], joiner: str) -> None:
     identifier = joiner.join(pieces)
@@ -101,7 +95,6 @@ def test_identifiers_are_kept_whole_and_split(pieces: list[str], joiner: str) ->
         assert identifier in analyse_query(f"see {identifier} here").identifiers
 
 
-@settings(max_examples=80)
 @given(st.lists(parts, min_size=2, max_size=4))
 def test_camel_humps_are_kept_whole_and_split(pieces: list[str]) -> None:
     camel = pieces[0] + "".join(piece.title() for piece in pieces[1:])
@@ -113,7 +106,6 @@ def test_camel_humps_are_kept_whole_and_split(pieces: list[str]) -> None:
     assert is_identifier(camel)
 
 
-@settings(max_examples=80)
 @given(st.text(alphabet="数据库端口东京大学服务器", min_size=2, max_size=12), st.data())
 def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
@@ -123,7 +115,6 @@ def test_any_part_of_an_unspaced_text_is_found(text: str, data: st.DataObject) -
     assert set(question.terms) <= set(analyse(f"前{text}后"))
 
 
-@settings(max_examples=80)
 @given(st.lists(words, min_size=1, max_size=6), st.data())
 def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(spoken) - 1))

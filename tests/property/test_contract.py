@@ -64,7 +64,6 @@ def outcome(verb: Verb, arguments: dict[str, Any]) -> tuple[Request[Any] | None,
         return None, str(error)
 
 
-@settings(max_examples=80)
 @given(any_text)
 def test_times_are_fixed_width_or_refused(text: str) -> None:
     try:
@@ -75,14 +74,12 @@ def test_times_are_fixed_width_or_refused(text: str) -> None:
     assert parse_time(moment, "created_at") == time_given(text, "created_at") == moment
 
 
-@settings(max_examples=80)
 @given(st.datetimes(), st.datetimes())
 def test_text_order_is_time_order(one: Any, other: Any) -> None:
     first, second = (parse_time(moment.isoformat(), "created_at") for moment in (one, other))
     assert (first < second) == (one < other)
 
 
-@settings(max_examples=80)
 @given(st.uuids() | any_text)
 @example("")
 @example(" ")

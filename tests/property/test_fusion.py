@@ -6,7 +6,7 @@ import math
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.rankings import METHODS, a_ranking, fusions, ids, some_rankings, whole_score
@@ -14,7 +14,6 @@ from trivet.search.fuse import Fusion, fuse, parse_fusion
 from trivet.types import Candidate, Fused, Ranking
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings(), st.randoms())
 def test_the_order_in_which_legs_answer_does_not_matter(
     fusion: Fusion, rankings: list[Ranking], random: Random
@@ -24,14 +23,12 @@ def test_the_order_in_which_legs_answer_does_not_matter(
 
 
 @pytest.mark.parametrize("text", METHODS)
-@settings(max_examples=80)
 @given(ranking=a_ranking("lexical"))
 def test_a_single_leg_keeps_its_order(text: str, ranking: Ranking) -> None:
     fused = fuse(parse_fusion(text), [ranking, Ranking(leg="dense", floor=-1.0)])
     assert ids(fused) == [candidate.id for candidate in ranking.candidates]
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings())
 def test_scores_are_finite_on_0_to_1_and_sorted(fusion: Fusion, rankings: list[Ranking]) -> None:
     fused = fuse(fusion, rankings)
@@ -39,14 +36,12 @@ def test_scores_are_finite_on_0_to_1_and_sorted(fusion: Fusion, rankings: list[R
     assert list(fused) == sorted(fused, key=lambda one: (-one.score, best_rank(one), one.id))
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings())
 def test_every_memory_of_any_leg_appears_once(fusion: Fusion, rankings: list[Ranking]) -> None:
     found = [candidate.id for ranking in rankings for candidate in ranking.candidates]
     assert sorted(ids(fuse(fusion, rankings))) == sorted(set(found))
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings())
 def test_contributions_say_what_the_legs_said(fusion: Fusion, rankings: list[Ranking]) -> None:
     said = {
@@ -61,7 +56,6 @@ def test_contributions_say_what_the_legs_said(fusion: Fusion, rankings: list[Ran
             assert (part.rank, part.score) == said.get((part.leg, fused.id), (None, floors[part.leg]))
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings())
 def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -> None:
     empty = Ranking(leg="another", floor=-5.0)
@@ -69,7 +63,6 @@ def test_an_empty_leg_changes_nothing(fusion: Fusion, rankings: list[Ranking]) -
 
 
 @pytest.mark.parametrize("norm", ["minmax", "zscore", "dbsf", "tmm", "spread"])
-@settings(max_examples=80)
 @given(rankings=some_rankings(whole_score), scale=st.integers(1, 1000), shift=st.integers(-1000, 1000))
 def test_unit_and_origin_of_a_leg_do_not_matter(norm: str, rankings: list[Ranking], scale: int, shift: int) -> None:
     # Whole numbers, so that the transformation itself is exact.
@@ -80,7 +73,6 @@ def test_unit_and_origin_of_a_leg_do_not_matter(norm: str, rankings: list[Rankin
     ]
 
 
-@settings(max_examples=80)
 @given(fusions, some_rankings())
 def test_better_in_every_leg_is_never_below(fusion: Fusion, rankings: list[Ranking]) -> None:
     fused = fuse(fusion, rankings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trivet.graph.canonical import LONGEST_NAME, canonical, form, singular
@@ -26,7 +26,6 @@ titles = st.none() | texts.map(lambda text: text[:300])
 tags = st.lists(texts.map(lambda text: text[:64]), max_size=3)
 
 
-@settings(max_examples=80)
 @given(titles, texts, tags)
 @example(None, "İ" * 50, [])
 @example("(", "```", ["("])
@@ -45,7 +44,6 @@ def test_any_text_can_be_read(title: str | None, content: str, tags: list[str]) 
     assert extract(title, content, tags) == found
 
 
-@settings(max_examples=80)
 @given(titles, texts, tags)
 def test_what_is_found_stands_there(title: str | None, content: str, tags: list[str]) -> None:
     whole = _letters("\n".join([title or "", content, *tags]))
@@ -58,7 +56,6 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text)
 
 
-@settings(max_examples=80)
 @given(texts)
 def test_names_are_runs_of_the_words_that_stand_there(text: str) -> None:
     for name in names_in(text):
@@ -69,7 +66,6 @@ def test_names_are_runs_of_the_words_that_stand_there(text: str) -> None:
         assert any(word[0].isupper() for word in name.words)
 
 
-@settings(max_examples=80)
 @given(spoken, spoken)
 def test_what_stands_apart_is_found_apart(one: str, other: str) -> None:
     """Two paragraphs mention no name that neither mentions alone."""
@@ -77,7 +73,6 @@ def test_what_stands_apart_is_found_apart(one: str, other: str) -> None:
     assert {name.text for name in names_in(f"{one}\n\n{other}")} <= alone
 
 
-@settings(max_examples=80)
 @given(texts)
 def test_a_query_can_name_what_was_found(text: str) -> None:
     """A concept is looked up by the form of its label, whose own name is the concept's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.memory.passages import OVERLAP_SHARE, cut
@@ -43,7 +43,6 @@ def checked(text: str, passages: tuple[Passage, ...]) -> None:
     assert not text[passages[-1].stop :].strip()
 
 
-@settings(max_examples=80)
 @given(anything.filter(str.strip))
 def test_every_text_is_covered_in_order_within_the_window(text: str) -> None:
     passages = cut(text, characters, WINDOW)
@@ -51,7 +50,6 @@ def test_every_text_is_covered_in_order_within_the_window(text: str) -> None:
     assert all(passage.stop - passage.start <= WINDOW for passage in passages)
 
 
-@settings(max_examples=80)
 @given(prose)
 def test_prose_is_covered_within_the_window(text: str) -> None:
     passages = cut(text, words, WINDOW)
@@ -59,7 +57,6 @@ def test_prose_is_covered_within_the_window(text: str) -> None:
     assert all(words([text[passage.start : passage.stop]])[0] <= WINDOW for passage in passages)
 
 
-@settings(max_examples=80)
 @given(prose)
 def test_passages_are_whole_sentences(text: str) -> None:
     """No sentence here is longer than the window, so none is cut."""
@@ -69,7 +66,6 @@ def test_passages_are_whole_sentences(text: str) -> None:
         assert after[-1] in ".!?\n"
 
 
-@settings(max_examples=80)
 @given(prose)
 def test_passages_overlap_by_a_bounded_share(text: str) -> None:
     passages = cut(text, words, WINDOW)
@@ -85,13 +81,11 @@ def test_neighbours_do_overlap() -> None:
     assert all(following.start < one.stop for one, following in pairwise(passages))
 
 
-@settings(max_examples=80)
 @given(st.text(min_size=1, max_size=WINDOW))
 def test_a_text_that_fits_is_one_passage(text: str) -> None:
     assert cut(text, characters, WINDOW) == (Passage(0, 0, len(text)),)
 
 
-@settings(max_examples=80)
 @given(st.integers(WINDOW + 1, 2_000))
 def test_a_text_without_any_end_is_cut_all_the_same(length: int) -> None:
     passages = cut("x" * length, characters, WINDOW)

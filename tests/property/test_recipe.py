@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trivet.errors import InvalidInput
@@ -33,7 +33,6 @@ steps = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80)
 @given(steps)
 def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, str]) -> None:
     parts = list(given.values())
@@ -43,7 +42,6 @@ def test_a_recipe_prints_back_whatever_the_order_of_its_steps(given: dict[str, s
     assert str(parse_recipe(str(recipe))) == str(recipe)
 
 
-@settings(max_examples=80)
 @given(steps)
 def test_what_is_named_is_what_is_used(given: dict[str, str]) -> None:
     recipe = parse_recipe(" | ".join(given.values())) if given else DEFAULT
@@ -56,7 +54,6 @@ def test_what_is_named_is_what_is_used(given: dict[str, str]) -> None:
             assert getattr(recipe, name) == getattr(DEFAULT, name)
 
 
-@settings(max_examples=80)
 @given(st.text(max_size=60) | st.text(alphabet="rf(k=60)|,. depth\n1e9-", max_size=40))
 @example("default")
 @example("depth(1e400)")
