@@ -136,13 +136,6 @@ VIEWS = {
 IN_BOTH = ("graph", "compare", "people")
 
 
-def colours(browser: Browser, dark: bool) -> None:
-    """Without the fade between them, which axe would measure halfway."""
-    wanted = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
-    features = [{"name": name, "value": value} for name, value in wanted.items()]
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
 def test_axe_finds_nothing(browser: Browser) -> None:
     """In both sets of colours, which change without a new look at the server."""
     axe = axe_source()
@@ -153,7 +146,7 @@ def test_axe_finds_nothing(browser: Browser) -> None:
         browser.see(selector)
         browser.until(lambda: not browser.all(".picture[data-state=moving]"), "it does not come to rest")
         for dark in (False, True) if name in IN_BOTH else (False,):
-            colours(browser, dark)
+            browser.colours(dark)
             browser.picture(f"{name}-{'dark' if dark else 'light'}")
             found |= {(name, dark): rules} if (rules := browser.unreachable(axe, only_colours=dark)) else {}
     assert found == {}

@@ -63,6 +63,12 @@ class Browser:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
 
+    def colours(self, dark: bool) -> None:
+        """Without the fade between them, which axe would measure halfway."""
+        wanted = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wanted.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
     def forget(self) -> None:
         """As a browser that was never here. What it shows then is the server's, and not the page."""
         self.driver.get(f"{self.address}/healthz")
@@ -142,7 +148,7 @@ class Browser:
             "rule => [rule.id, rule.help, rule.nodes.map(node => node.target.join(' ') + ': ' + node.failureSummary)]"
         )
         run = (
-            f"axe.run(document, {{runOnly: {json.dumps(rules)}}})"
+            f"axe.run(document, {{runOnly: {json.dumps(rules)}, resultTypes: ['violations']}})"
             f".then(result => JSON.stringify(result.violations.map({told})))"
         )
         answer = self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": run, "awaitPromise": True})
