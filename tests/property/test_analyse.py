@@ -15,6 +15,7 @@ from trivet.analyse import (
     analyse_query,
     contains_phrase,
     fold,
+    holds_phrase,
     is_identifier,
     language_of_text,
 )
@@ -125,3 +126,26 @@ def test_a_phrase_stands_in_its_text_as_whole_words(spoken: list[str], data: st.
     assert not contains_phrase(f"x{phrase}", phrase)
     assert not contains_phrase(f"{phrase}x", phrase)
     assert analyse_query(f'a "{phrase}" b').phrases == ((phrase,) if len(phrase) > 1 else ())
+
+
+# Mostly ASCII, with words that are not, white space of many kinds, and marks that fold into nothing or into spaces.
+spotted = st.lists(
+    st.sampled_from(
+        ["Ab", "a", "b", "ab?", " ", "  ", "\n", "\t ", "\x1f", "\xa0", "é", "É-a", "\u0301", "´", "ﬁ", "数", "’", "İ"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@settings(max_examples=300)
+@given(spotted | knotty, st.data())
+@example("plain text " * 3, None)
+def test_a_phrase_is_found_without_folding_where_folding_finds_it(text: str, data: st.DataObject | None) -> None:
+    text, folded = f"{text} enough that is plain ASCII to be looked at as it is: {'x' * 99}", fold(text)
+    start = data.draw(st.integers(0, len(folded))) if data and folded else 0
+    stop = data.draw(st.integers(start, len(folded))) if data and folded else len(folded)
+    for phrase in {fold(folded[start:stop]), fold(data.draw(spotted)) if data else "text plain"} - {""}:
+        assert holds_phrase(text, phrase) == contains_phrase(fold(text), phrase)
+        assert holds_phrase(text.encode("ascii", "ignore").decode(), phrase) == contains_phrase(
+            fold(text.encode("ascii", "ignore").decode()), phrase
+        )

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, mark_among, marks_of
+from trivet.analyse.phrase import holds_phrase
 from trivet.analyse.question import Question, Reading, Word, analyse_query
 from trivet.analyse.terms import LONGEST_TERM, Terms, terms_in
 from trivet.analyse.text import UNSPACED, contains_phrase, fold, is_identifier, tokens_of
@@ -32,6 +33,7 @@ __all__ = [
     "contains_phrase",
     "first_terms",
     "fold",
+    "holds_phrase",
     "is_identifier",
     "language_of_text",
     "mark",

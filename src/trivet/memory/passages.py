@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, analyse
-from trivet.store.records import Model, Passage
+from trivet.analyse import Question
+from trivet.store.passage_terms import held, terms_of_passages
+from trivet.store.records import DescribedPassage, Model, Passage
 from trivet.types import Memory, Ranking
 
 if TYPE_CHECKING:
@@ -92,12 +93,6 @@ def _halves(text: str, span: tuple[int, int], count_tokens: CountTokens, window:
     return [piece for part in ((start, at), (at, stop)) for piece in _halves(text, part, count_tokens, window)]
 
 
-def stored_spans(store: Store, model: Model | None, memories: Sequence[Memory]) -> Mapping[str, tuple[Passage, ...]]:
-    """How the embedder cut each of these memories that is long enough to be cut at all."""
-    long = [memory.id for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
-    return store.vectors.spans(model, long) if model is not None and long else {}
-
-
 def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
     return {
         candidate.id: candidate.passage
@@ -108,26 +103,59 @@ def best_passages(rankings: Sequence[Ranking]) -> dict[str, int]:
 
 
 def excerpts(
-    content: str, passages: Sequence[Passage], best: int | None, question: Question, most: int = 1
-) -> list[str]:
-    """The passages that matter most: the one a leg found best, then those with most of the query's words."""
-    if len(content) <= ALWAYS_ONE_PASSAGE:
-        return [content]
-    passages = passages or cut(content, lambda texts: [estimate_tokens(text) for text in texts], WINDOW_TOKENS)
+    store: Store,
+    model: Model | None,
+    memories: Sequence[Memory],
+    best: Mapping[str, int],
+    question: Question,
+    most: int = 1,
+) -> dict[str, list[str]]:
+    """The passages that matter most: the one a leg found best, then those with most of the query's words.
+
+    How the embedder cut each memory is read as far as it is needed: where one passage is wanted and known, that alone.
+    """
+    long = [memory for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
+    found = {memory.id: best[memory.id] for memory in long if memory.id in best} if most == 1 else {}
+    known = store.vectors.spans_at(model, found) if model is not None and found else {}
+    rest = [memory.id for memory in long if memory.id not in known]
+    cuts = store.vectors.described(model, rest) if model is not None and rest else {}
+    shown: dict[str, list[str]] = {}
+    for memory in memories:
+        if len(memory.content) <= ALWAYS_ONE_PASSAGE:
+            shown[memory.id] = [memory.content]
+        elif memory.id in known:
+            shown[memory.id] = [_text(memory, known[memory.id])]
+        else:
+            chosen = _chosen(memory.content, cuts.get(memory.id, ()), best.get(memory.id), question, most)
+            shown[memory.id] = [_text(memory, one) for one in chosen]
+    return shown
+
+
+def _text(memory: Memory, passage: Passage) -> str:
+    return memory.content[passage.start : passage.stop].strip()
+
+
+def _chosen(
+    content: str, described: Sequence[DescribedPassage], best: int | None, question: Question, most: int
+) -> list[Passage]:
+    passages: Sequence[Passage] = described or cut(content, _estimated, WINDOW_TOKENS)
+    if len(passages) == 1:
+        return list(passages)
     first = [best] if best is not None and best < len(passages) else []
     if len(first) < most:
-        held = _words_held(content, passages, question)
-        by_words = sorted(range(len(passages)), key=lambda at: -held[at])
-        first = list(dict.fromkeys([*first, *by_words]))[:most]
-    return [content[passages[at].start : passages[at].stop].strip() for at in first]
+        terms = [one.terms for one in described if one.terms is not None]
+        if len(terms) < len(passages):  # of a version before, or not embedded
+            terms = terms_of_passages(content, passages)
+        holding = held(question.every_term, terms)
+        first = list(dict.fromkeys([*first, *sorted(range(len(passages)), key=lambda at: -holding[at])]))[:most]
+    return [passages[at] for at in first]
+
+
+def _estimated(texts: Sequence[str]) -> list[int]:
+    return [estimate_tokens(text) for text in texts]
 
 
 def estimate_tokens(text: str) -> int:
     """About what a language model counts: four Latin letters a token, one character of other scripts."""
     ascii_count = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 4) + len(text) - ascii_count
-
-
-def _words_held(content: str, passages: Sequence[Passage], question: Question) -> list[int]:
-    wanted = set(question.every_term)
-    return [len(wanted.intersection(analyse(content[span.start : span.stop]))) for span in passages]

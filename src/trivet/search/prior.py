@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trivet.analyse import Question, contains_phrase, fold
+from trivet.analyse import Question, fold, holds_phrase
 from trivet.types import Memory
 
 # A query of one common word is no evidence of an exact match.
@@ -24,22 +24,7 @@ def exactness(question: Question, memory: Memory) -> float:
 
 
 def _holds(memory: Memory, folded: str) -> bool:
-    text = f"{memory.title}\n{memory.content}" if memory.title else memory.content
-    # Folding every candidate would cost more than the rest of the scoring; one missing word settles it.
-    return _may_hold(text, folded) and contains_phrase(fold(text), folded)
-
-
-def _may_hold(text: str, folded: str) -> bool:
-    """Whether every word of a phrase is in the folded text, without folding more than what is not ASCII."""
-    lower, apart = text.lower(), None
-    for word in reversed(folded.split(" ")):  # the last often ends in a question mark, which settles most
-        if word not in lower:
-            if text.isascii():
-                return False
-            apart = [fold(part) for part in text.split() if not part.isascii()] if apart is None else apart
-            if not any(word in part for part in apart):
-                return False
-    return True
+    return holds_phrase(f"{memory.title}\n{memory.content}" if memory.title else memory.content, folded)
 
 
 def importance_prior(importance: float, weight: float) -> float:

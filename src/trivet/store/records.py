@@ -165,6 +165,12 @@ class Passage(msgspec.Struct, frozen=True):
     stop: int
 
 
+class DescribedPassage(Passage, frozen=True):
+    """With its terms (`passage_terms.py`): None if stored before they were, empty if its memory has no other."""
+
+    terms: str | None
+
+
 class Job(msgspec.Struct, frozen=True):
     """A memory waiting to be embedded by a model."""
 

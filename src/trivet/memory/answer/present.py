@@ -9,7 +9,7 @@ import msgspec
 
 from trivet.memory.answer.decision import Decision, Scored
 from trivet.memory.engine import Engine
-from trivet.memory.passages import best_passages, estimate_tokens, excerpts, stored_spans
+from trivet.memory.passages import best_passages, estimate_tokens, excerpts
 from trivet.search.legs.leg import LegQuery
 from trivet.search.legs.registry import leg_named
 from trivet.search.relevance.model import strength
@@ -34,15 +34,13 @@ def present(
     wording = decision.pool.evidence[0].wording
     wording.read([hit.memory for hit in chosen])
     paths = _paths(engine, decision, chosen)
-    best = best_passages(decision.retrieved.rankings)
-    spans = stored_spans(store, model, [hit.memory for hit in chosen])
+    shown = [masked(hit.memory, reveal, filter.viewer) for hit in chosen]
+    passages = excerpts(store, model, shown, best_passages(decision.retrieved.rankings), decision.question)
     conflicts = store.branches.waiting([hit.memory.id for hit in chosen])
     resolutions = _resolutions(store, [hit.memory.id for hit in chosen], filter, reveal)
     hits = []
-    for rank, hit in enumerate(chosen, 1):
-        memory = masked(hit.memory, reveal, filter.viewer)
-        passages = spans.get(hit.memory.id, ())
-        (passage,) = excerpts(memory.content, passages, best.get(hit.memory.id), decision.question)
+    for rank, (hit, memory) in enumerate(zip(chosen, shown, strict=True), 1):
+        (passage,) = passages[memory.id]
         hits.append(
             Hit(
                 **msgspec.structs.asdict(memory),

@@ -12,7 +12,7 @@ from trivet.analyse import Question
 from trivet.memory.answer.decision import Pool
 from trivet.memory.answer.judge import confidence
 from trivet.memory.engine import Engine
-from trivet.memory.passages import best_passages, excerpts, stored_spans
+from trivet.memory.passages import best_passages, excerpts
 from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.spec import PRESETS
 from trivet.search.rerank.blend import RERANK, blended
@@ -86,12 +86,12 @@ def reading_of(
 def texts_to_read(
     engine: Engine, question: Question, memories: Sequence[Memory], rankings: Sequence[Ranking]
 ) -> list[ReadText]:
-    spans = stored_spans(engine.store, engine.embedding.serving(), memories)
-    best = best_passages(rankings)
+    serving, best = engine.embedding.serving(), best_passages(rankings)
+    parts = excerpts(engine.store, serving, memories, best, question, MOST_PASSAGES)
     return [
         ReadText(memory.id, f"{memory.title}\n{part}" if memory.title else part)
         for memory in memories
-        for part in excerpts(memory.content, spans.get(memory.id, ()), best.get(memory.id), question, MOST_PASSAGES)
+        for part in parts[memory.id]
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, analyse_query, contains_phrase, fold
+from trivet.analyse import Question, analyse_query, holds_phrase
 from trivet.search.legs.lexical import NAME as LEXICAL
 from trivet.search.recipe import Recipe
 from trivet.types import Candidate, Filter, Memory, Ranking
@@ -47,5 +47,5 @@ def _narrowed(ranking: Ranking, candidates: Sequence[Candidate], holders: set[st
 
 
 def holds_phrases(memory: Memory, question: Question) -> bool:
-    text = fold(f"{memory.title or ''}\n{memory.content}")
-    return all(contains_phrase(text, phrase) for phrase in question.phrases)
+    text = f"{memory.title or ''}\n{memory.content}"
+    return all(holds_phrase(text, phrase) for phrase in question.phrases)

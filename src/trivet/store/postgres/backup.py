@@ -62,9 +62,9 @@ def copy_into(target: Path, snapshot: Transaction) -> None:
             lexical = "memory, content, title, keywords, tags, category"
             rows = snapshot.execute(f"SELECT {lexical} FROM lexical")
             _insert(copy, "lexical", lexical.replace("memory", "rowid"), rows)
-            passage = "memory, model, ordinal, start, stop, vector"
-            vectors = snapshot.execute("SELECT memory, model, ordinal, start, stop, vector::text FROM passage")
-            _insert(copy, "passage", passage, ((*row[:5], _as_bytes(row[5])) for row in vectors))
+            passage = "memory, model, ordinal, start, stop, vector, terms"
+            vectors = snapshot.execute("SELECT memory, model, ordinal, start, stop, vector::text, terms FROM passage")
+            _insert(copy, "passage", passage, ((*row[:5], _as_bytes(row[5]), row[6]) for row in vectors))
             copy.execute("INSERT INTO change (memory) SELECT key FROM memory")
     finally:
         copy.close()

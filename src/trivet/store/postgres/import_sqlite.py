@@ -84,7 +84,7 @@ def _rows(
 
 
 def _passages(source: sqlite3.Connection, models: Mapping[int, int]) -> Iterable[dict[str, Any]]:
-    for row in _rows(source, "passage", ["memory", "model", "ordinal", "start", "stop", "vector"], models):
+    for row in _rows(source, "passage", ["memory", "model", "ordinal", "start", "stop", "vector", "terms"], models):
         yield {**row, "vector": np.frombuffer(row["vector"], np.float16).tolist()}
 
 

@@ -7,10 +7,13 @@ one question to the database then serves every cache that a recall goes through.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
+from typing import Any, TypeVar
+
+import msgspec
 
 from trivet.store.relational.database import StoreDatabase
 from trivet.store.relational.mapped_index import MOST_CHANGES
@@ -23,9 +26,21 @@ AGE = 1 << 40
 # The key of no memory: what changed are the models.
 MODELS = 0
 
-# For each store within `moment`: the latest change that its caches may take in. Later ones, which another thread may
-# have read meanwhile, must wait, since rows that are read within the moment may be older.
-_moments: ContextVar[Mapping[Changes, int]] = ContextVar("moments of stores", default=MappingProxyType({}))
+T = TypeVar("T")
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A recall's view of a store: what is found out about it holds until its end.
+
+    `bound` is the latest change that the caches may take in. Later ones, which another thread may have read meanwhile,
+    must wait, since rows that are read within the moment may be older. `kept` is for what several parts ask for.
+    """
+
+    bound: int
+    kept: dict[Hashable, Any]
+
+
+_moments: ContextVar[Mapping[Changes, Moment]] = ContextVar("moments of stores", default=MappingProxyType({}))
 
 
 class Changes:
@@ -46,7 +61,7 @@ class Changes:
             yield
             return
         with self._database.moment(self._known % AGE):
-            token = _moments.set({**_moments.get(), self: self.last()})
+            token = _moments.set({**_moments.get(), self: Moment(self.last(), {})})
             try:
                 yield
             finally:
@@ -55,7 +70,18 @@ class Changes:
     @property
     def bound(self) -> int | None:
         """The latest change that may be taken in within this moment; None outside one."""
-        return _moments.get().get(self)
+        moment = _moments.get().get(self)
+        return None if moment is None else moment.bound
+
+    def kept(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives: within a moment it is asked once for each name."""
+        moment = _moments.get().get(self)
+        if moment is None:
+            return make()
+        if name not in moment.kept:
+            moment.kept[name] = make()
+        found: T = moment.kept[name]
+        return found
 
     def last(self) -> int:
         """The latest change that caches may know."""

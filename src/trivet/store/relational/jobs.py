@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.memory_fields import as_json
+from trivet.store.passage_terms import terms_of_passages
 from trivet.store.records import Backlog, Job, Model, Passage
 from trivet.store.relational.database import Connection, Part, StoreDatabase, WriteTransaction
 from trivet.store.relational.fair_order import Waiting, fair_order, shared_out
@@ -77,11 +78,14 @@ class Jobs(Part):
 
     def finish(self, done: Sequence[Done]) -> None:
         """Stores the vectors, unless the memory has changed or gone since: then a newer job stands for it, or none."""
+        terms = {job.key: terms_of_passages(job.content, passages) for job, passages, _ in done}
         with self._database.write() as connection:
             for model in {job.model for job, _, _ in done}:
-                self._finish(connection, model, [one for one in done if one[0].model == model])
+                self._finish(connection, model, [one for one in done if one[0].model == model], terms)
 
-    def _finish(self, connection: WriteTransaction, model: int, done: Sequence[Done]) -> None:
+    def _finish(
+        self, connection: WriteTransaction, model: int, done: Sequence[Done], terms: Mapping[int, Sequence[str]]
+    ) -> None:
         wanted = as_json({"memory": job.key, "revision": job.revision} for job, _, _ in done)
         rows = connection.execute(self._sql["finish"], {"model": model, "rows": wanted}).fetchall()
         taken = {row[0] for row in rows}
@@ -90,9 +94,9 @@ class Jobs(Part):
         for job, passages, vectors in done:
             if job.key not in taken:
                 continue
-            for passage, vector in zip(passages, vectors.astype(np.float16), strict=True):
+            for passage, vector, held in zip(passages, vectors.astype(np.float16), terms[job.key], strict=True):
                 span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
-                place = {"memory": job.key, "model": model}
+                place = {"memory": job.key, "model": model, "terms": held}
                 connection.put("vectors", "insert_passage", {**place, **span, "vector": self._encode(vector)})
             connection.note_change(job.key)
 

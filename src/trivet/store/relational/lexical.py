@@ -30,7 +30,7 @@ class LexicalIndex(Part):
 
     def __init__(self, database: StoreDatabase, visibility: Visibility, changes: Changes, ids: Ids) -> None:
         super().__init__(database)
-        self._visibility = visibility
+        self._visibility, self._changes = visibility, changes
         self._postings = PostingCache(database, changes)
         self._ids = ids
 
@@ -49,8 +49,7 @@ class LexicalIndex(Part):
         A memory holds a term as well if it holds one of its `others` and is in the language of that one.
         """
         visible = self._visibility.of(filter)
-        kept = self._postings.of(terms, bm25.field_weights)
-        shown = {term: seen(postings, visible) for term, postings in kept.items()}
+        shown = self._shown(terms, filter, bm25.field_weights)
         for term, readings in others.items():
             shown[term] = together([shown[term], *(seen(one, visible) for one in self._read(readings, bm25))])
         lists = {term: postings for term, postings in shown.items() if len(postings.keys)}
@@ -63,12 +62,21 @@ class LexicalIndex(Part):
 
     def languages(self, filter: Filter) -> tuple[str, ...]:
         """The languages other than English that visible memories are written in."""
-        visible = self._visibility.of(filter)
         # Most stores have none, and to look for each would cost more than the rest of a query's analysis.
-        if not len(seen(self._postings.of([NOT_ENGLISH], MARKED)[NOT_ENGLISH], visible).keys):
+        if not len(self._shown([NOT_ENGLISH], filter, MARKED)[NOT_ENGLISH].keys):
             return ()
-        marked = self._postings.of([mark(language) for language in LANGUAGES], MARKED)
-        return tuple(language for language in LANGUAGES if len(seen(marked[mark(language)], visible).keys))
+        marked = self._shown([mark(language) for language in LANGUAGES], filter, MARKED)
+        return tuple(language for language in LANGUAGES if len(marked[mark(language)].keys))
+
+    def _shown(self, terms: Sequence[str], filter: Filter, weights: Weights) -> dict[str, Postings]:
+        """The posting lists as far as the filter lets them through. Parts of one recall ask for the same ones."""
+        known: dict[str, Postings] = self._changes.kept((self, filter, weights), dict)
+        missing = [term for term in terms if term not in known]
+        if missing:
+            visible = self._visibility.of(filter)
+            lists = self._postings.of(missing, weights)
+            known.update((term, seen(postings, visible)) for term, postings in lists.items())
+        return {term: known[term] for term in terms}
 
     def _read(self, readings: Sequence[Reading], bm25: Bm25) -> list[Postings]:
         """The list of each reading's term, as far as its memories are in the reading's language."""
@@ -85,9 +93,7 @@ class LexicalIndex(Part):
 
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
         """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""
-        visible = self._visibility.of(filter)
-        kept = self._postings.of(terms, bm25.field_weights)
-        return {term: len(seen(postings, visible).keys) for term, postings in kept.items()}
+        return {term: len(found.keys) for term, found in self._shown(terms, filter, bm25.field_weights).items()}
 
     def terms_from(self, start: str) -> list[str]:
         """The terms that begin so and that any memory holds, whoever may see it: ask `holders` before one is told."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from trivet.ids import new_id
-from trivet.store.records import Document, Maker, Model
+from trivet.store.passage_terms import terms_of_passages
+from trivet.store.records import Document, Maker, Model, Passage
 from trivet.store.relational.audit import broken_links
-from trivet.store.relational.database import Part, StoreDatabase
+from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
 from trivet.store.relational.memories import with_branches, write_lexical
 from trivet.store.relational.read_rows import RowCheck, told
 from trivet.types import Finding, Memory
@@ -56,6 +58,7 @@ class Maintenance(Part, ABC):
                 connection.execute(self._sql["set_length"], {"key": key, "length": document.length})
                 if memory.state != "deleted":
                     write_lexical(connection, key, with_branches(connection, key, document))
+                    _describe_passages(connection, key, memory.content)
                 connection.note_change(key)
                 count += 1
         return count
@@ -146,6 +149,17 @@ class Maintenance(Part, ABC):
         return Finding(
             check=what, ok=not count, detail=str(count) if count else "none", remedy=remedy if count else None
         )
+
+
+def _describe_passages(connection: WriteTransaction, key: int, content: str) -> None:
+    """Stores the terms of a text's passages as this version makes them."""
+    queries = connection.sql("vectors")
+    rows = [tuple(row) for row in connection.execute(queries["passages_of"], {"memory": key}).fetchall()]
+    for model, cut in groupby(rows, key=lambda row: row[0]):
+        passages = [Passage(*row[1:]) for row in cut]
+        for passage, terms in zip(passages, terms_of_passages(content, passages), strict=True):
+            place = {"memory": key, "model": model, "ordinal": passage.ordinal}
+            connection.execute(queries["set_terms"], {**place, "terms": terms})
 
 
 def rows_read(check: RowCheck) -> Finding:

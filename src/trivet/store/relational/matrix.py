@@ -61,6 +61,15 @@ class MatrixArrays(msgspec.Struct, frozen=True):
         return MatrixArrays(*first, self.codes[:, :size], self.chances[:size])
 
 
+class _Seen(msgspec.Struct):
+    """Which rows a mask lets through, as long as the matrix is in this state, and the vectors of some of them."""
+
+    mask: NDArray[np.bool_]
+    state: tuple[int, int]
+    rows: NDArray[np.int64]
+    sample: NDArray[np.float32] | None = None
+
+
 class Matrix:
     """Grows by appending; a removed row keeps its place with key -1 until the next reload."""
 
@@ -70,11 +79,7 @@ class Matrix:
         self.size = 0
         self.removed = 0
         self._highest = -1
-        self._last_rows: tuple[NDArray[np.bool_], tuple[int, int], NDArray[np.int64]] = (
-            np.zeros(0, bool),
-            (0, 0),
-            np.zeros(0, np.int64),
-        )
+        self._last = _Seen(np.zeros(0, bool), (0, 0), np.zeros(0, np.int64))
         self._words = -(-dimension // 64)
         # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
         self._starts = np.zeros(0, np.int32)
@@ -140,29 +145,23 @@ class Matrix:
         """With `chance` a memory's best passage loses what the best of so many has by chance (see `by_chance`)."""
         size = self.size  # read before the arrays: they only ever grow
         arrays = self._arrays.head(size)
-        rows = self._visible_rows(arrays.keys, mask)
-        seen = rows
+        seen = self._visible_rows(arrays, mask)
+        rows = seen.rows
         if len(rows) > EXACT_UP_TO:
             rows = self._shortlist(arrays.codes, query, rows)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
         scores = vectors.astype(np.float32, copy=False) @ query
         if chance and arrays.chances[rows].any():
-            scores -= by_chance(chance, self._deviation(arrays.vectors, query, seen), arrays.chances[rows])
+            scores -= by_chance(chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows])
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
 
-    def _deviation(self, vectors: NDArray[np.floating], query: NDArray[np.float32], rows: NDArray[np.int64]) -> float:
-        sample = rows[:: -(-len(rows) // SAMPLED)]
-        return float((vectors[sample].astype(np.float32) @ query).std())
-
-    def _visible_rows(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _visible_rows(self, arrays: MatrixArrays, mask: NDArray[np.bool_]) -> _Seen:
         """Kept while neither the mask nor the rows change, as from one recall to the next of the same scope."""
-        last_mask, last_state, rows = self._last_rows
-        state = (len(keys), self.removed)
-        if last_mask is not mask or last_state != state:
-            rows = np.flatnonzero(self._seen(keys, mask))
-            self._last_rows = (mask, state, rows)
-        return rows
+        last, state = self._last, (len(arrays.keys), self.removed)
+        if last.mask is not mask or last.state != state:
+            last = self._last = _Seen(mask, state, np.flatnonzero(self._seen(arrays.keys, mask)))
+        return last
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The mask ends with False, which is where the key -1 of a removed row leads."""
@@ -205,6 +204,12 @@ class Matrix:
             np.zeros((self._words, capacity), np.uint64),
             np.zeros(capacity, np.float32),
         )
+
+
+def _deviation(vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _Seen) -> float:
+    if seen.sample is None:  # rows from all over the matrix take ten times as long to collect as to multiply
+        seen.sample = vectors[seen.rows[:: -(-len(seen.rows) // SAMPLED)]].astype(np.float32)
+    return float((seen.sample @ query).std())
 
 
 def by_chance(chance: float, deviation: float, logarithms: NDArray[np.float32]) -> NDArray[np.float32]:

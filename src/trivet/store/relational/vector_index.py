@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trivet.errors import EmbedderError
 from trivet.memory_fields import as_json
-from trivet.store.records import Model, Passage
+from trivet.store.records import DescribedPassage, Model, Passage
 from trivet.store.relational.changes import MODELS, Changes
 from trivet.store.relational.database import Connection, Database, Part, WriteTransaction
 from trivet.types import Candidate, Filter
@@ -108,10 +108,24 @@ class VectorIndex(Part, ABC):
         return bool(self._row("is_unused", model=model.model)[0])
 
     def spans(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[Passage, ...]]:
+        """All passages of these memories."""
         spans: dict[str, list[Passage]] = {}
         for row in self._rows("spans", model=model.model, ids=as_json(ids)):
             spans.setdefault(row[0], []).append(Passage(row[1], row[2], row[3]))
         return {id: tuple(passages) for id, passages in spans.items()}
+
+    def described(self, model: Model, ids: Sequence[str]) -> dict[str, tuple[DescribedPassage, ...]]:
+        """All passages of these memories with their terms."""
+        found: dict[str, list[DescribedPassage]] = {}
+        for row in self._rows("described", model=model.model, ids=as_json(ids)):
+            found.setdefault(row[0], []).append(DescribedPassage(row[1], row[2], row[3], row[4]))
+        return {id: tuple(passages) for id, passages in found.items()}
+
+    def spans_at(self, model: Model, ordinals: Mapping[str, int]) -> dict[str, Passage]:
+        """One passage of each of these memories, by their ids."""
+        places = {"ids": as_json(ordinals), "ordinals": as_json(ordinals.values())}
+        rows = self._rows("spans_at", model=model.model, **places)
+        return {row[0]: Passage(row[1], row[2], row[3]) for row in rows}
 
     def stored(self, connection: Connection) -> tuple[Model, ...]:
         rows = connection.execute(self._sql["models"]).fetchall()

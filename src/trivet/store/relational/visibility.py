@@ -29,6 +29,7 @@ FILTERS_BYTES = 8 * MIB
 FILTERS_KEPT = 64
 
 Keys = NDArray[np.int64]
+_NO_KEYS: Keys = np.zeros(0, np.int64)
 
 
 def filter_parameters(filter: Filter, moment: str | None = None) -> dict[str, Any]:
@@ -64,6 +65,9 @@ class Visibility:
         self._lock = threading.Lock()
 
     def of(self, filter: Filter) -> Visible:
+        return self._changes.kept((self, filter), lambda: self._now(filter))
+
+    def _now(self, filter: Filter) -> Visible:
         with self._lock:
             entry = self._fresh(filter)
             hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
@@ -160,6 +164,8 @@ class Validity:
         """The keys of memories that are not valid yet, or no longer, rising."""
         with self._lock:
             bounds = self._bounds = self._fresh()
+        if not bounds.by_key:
+            return _NO_KEYS
         starts, ends = bounds.starts, bounds.ends
         not_yet = starts.keys[bisect_right(starts.moments, moment) :]
         no_longer = ends.keys[: bisect_right(ends.moments, moment)]

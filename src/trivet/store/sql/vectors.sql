@@ -24,9 +24,21 @@ SELECT NOT EXISTS (SELECT 1 FROM passage WHERE model = :model) AND NOT EXISTS (S
 -- name: spans
 -- The passages of some memories by their ids. Every store writes its own.
 
+-- name: described
+-- Their terms besides. Every store writes its own.
+
+-- name: spans_at
+-- One passage of each of some memories, by id and ordinal. Every store writes its own.
+
+-- name: passages_of
+SELECT model, ordinal, start, stop FROM passage WHERE memory = :memory ORDER BY model, ordinal;
+
+-- name: set_terms
+UPDATE passage SET terms = :terms WHERE memory = :memory AND model = :model AND ordinal = :ordinal;
+
 -- name: insert_passage
-INSERT INTO passage (memory, model, ordinal, start, stop, vector)
-VALUES (:memory, :model, :ordinal, :start, :stop, :vector::text::halfvec);
+INSERT INTO passage (memory, model, ordinal, start, stop, vector, terms)
+VALUES (:memory, :model, :ordinal, :start, :stop, :vector::text::halfvec, :terms);
 
 -- name: delete_passages
 DELETE FROM passage WHERE memory = :memory;

@@ -55,6 +55,19 @@ JOIN memory AS m ON m.id = wanted.value
 JOIN passage AS p ON p.memory = m.key AND p.model = :model
 ORDER BY p.ordinal;
 
+-- name: described
+SELECT m.id, p.ordinal, p.start, p.stop, p.terms
+FROM unnest(as_texts(:ids)) AS wanted (value)
+JOIN memory AS m ON m.id = wanted.value
+JOIN passage AS p ON p.memory = m.key AND p.model = :model
+ORDER BY p.ordinal;
+
+-- name: spans_at
+SELECT m.id, p.ordinal, p.start, p.stop
+FROM unnest(as_texts(:ids), as_keys(:ordinals)) AS wanted (id, ordinal)
+JOIN memory AS m ON m.id = wanted.id
+JOIN passage AS p ON p.memory = m.key AND p.model = :model AND p.ordinal = wanted.ordinal;
+
 -- name: insert_passage
-INSERT INTO passage (memory, model, ordinal, start, stop, vector)
-SELECT memory, model, ordinal, start, stop, vector FROM json_populate_recordset(NULL::passage, :rows);
+INSERT INTO passage (memory, model, ordinal, start, stop, vector, terms)
+SELECT memory, model, ordinal, start, stop, vector, terms FROM json_populate_recordset(NULL::passage, :rows);
