@@ -19,7 +19,6 @@ from trivet.clock import local_now
 from trivet.contract import Recall
 from trivet.dates.past import asks_about_past
 from trivet.memory.answer.decision import Scored
-from trivet.memory.changes.verdict import change_model
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ class Pair(msgspec.Struct, frozen=True):
 
     @property
     def sure(self) -> bool:
+        from trivet.memory.changes.verdict import change_model  # takes long to load, and few answers hold an update
+
         return self.probability >= change_model().told
 
 

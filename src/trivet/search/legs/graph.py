@@ -27,12 +27,18 @@ class Walked(Ranking, frozen=True):
     seeds: Seeds | None = None
 
 
-def _search(query: LegQuery) -> Ranking:
-    from trivet.search.legs.seeds import (
-        seeds_of,  # reads names and dates, which a command line that only prints does not
-    )
+def _named(query: LegQuery) -> dict[int, float]:
+    # It reads names and dates, which a command line that only prints does not.
+    from trivet.search.legs.seeds import named_concepts
 
-    seeds = seeds_of(query)
+    return named_concepts(query)
+
+
+def _search(query: LegQuery) -> Ranking:
+    from trivet.search.legs.seeds import seeds_of
+
+    prepared = query.prepared.get(NAME)
+    seeds = seeds_of(query, prepared.result() if prepared else _named(query))
     if seeds is None:
         return Walked(leg=NAME, floor=FLOOR)
     found = query.store.graph.walk(seeds, query.filter, query.recipe.walk, query.recipe.depth)
@@ -48,9 +54,7 @@ def _paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str
 def _silent_because(query: LegQuery, ranking: Ranking) -> str | None:
     if isinstance(ranking, Walked) and ranking.seeds is not None:
         return None
-    from trivet.search.legs.seeds import named_concepts
-
-    if named_concepts(query):
+    if _named(query):
         return "the query names concepts, but no hit of the other legs stands out to start from"
     return "the query names no concept the graph knows"
 
@@ -75,6 +79,7 @@ GRAPH = Leg(
     search=_search,
     floor=FLOOR,
     after_others=True,
+    prepare=_named,
     in_callers_thread=True,  # there is nobody to run beside
     reads_text=False,
     steps=("walk", "bm25"),  # how sure a name is depends on how many memories hold its words

@@ -30,13 +30,14 @@ HALF = 0.1
 Span = tuple[int, int]
 
 
-def seeds_of(query: LegQuery) -> Seeds | None:
-    """Where the walk starts. None if the query names no concept or the other legs found nothing.
+def seeds_of(query: LegQuery, concepts: Mapping[int, float]) -> Seeds | None:
+    """Where the walk starts: at the concepts that the query names (`named_concepts`) and at hits of the other legs.
+
+    None if it names no concept or the other legs found nothing.
 
     The start has the size of what it rests on: how far the best hit stands out, times how specific the names are.
     """
     how = query.recipe.walk
-    concepts = named_concepts(query)
     hits, standing_out = _hits(query.rankings, how)
     total = sum(concepts.values())
     strength = standing_out * total / (total + how.named) if total else 0.0

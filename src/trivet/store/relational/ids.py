@@ -34,15 +34,15 @@ class Ids:
 
     def of(self, keys: Sequence[int]) -> dict[int, str]:
         known = self._kept()
-        missing = [key for key in keys if known.id(key) is None]
+        missing = [key for key in keys if key not in known.ids]
         if missing and known.all is None:
             known.all = self._database.all_ids()
-            missing = [key for key in missing if known.id(key) is None]
+        if missing and known.all is not None:
+            known.learn([(key, str(id, "ascii")) for key in missing if key < len(known.all) and (id := known.all[key])])
+            missing = [key for key in missing if key not in known.ids]
         if missing:
             known.learn((row[0], row[1]) for row in self._read("ids_of_keys", keys=missing))
-        found = {key: id for key in keys if (id := known.id(key)) is not None}
-        known.keys.update((id, key) for key, id in found.items() if key >= known.keys.get(id, 0))
-        return found
+        return {key: known.ids[key] for key in keys if key in known.ids}
 
     def keys(self, ids: Sequence[str]) -> dict[str, int]:
         """Of ids that were found just now, which are known by then; others are looked up."""
@@ -69,14 +69,9 @@ class _Known:
         self.age = age
         self.all: AllIds | None = None
         self.keys: dict[str, int] = {}  # the latest: an id that was purged may be stored again, under another key
-        self._ids: dict[int, str] = {}
-
-    def id(self, key: int) -> str | None:
-        if self.all is not None and key < len(self.all) and (found := self.all[key]):
-            return str(found, "ascii")
-        return self._ids.get(key)
+        self.ids: dict[int, str] = {}
 
     def learn(self, pairs: Iterable[tuple[int, str]]) -> None:
         for key, id in pairs:
-            self._ids[key] = id
-            self.keys[id] = key
+            self.ids[key] = id
+            self.keys[id] = max(key, self.keys.get(id, 0))

@@ -106,7 +106,7 @@ class LexicalIndex(Part):
         holding: dict[str, list[str]] = {id: [] for id in ids}
         for term, postings in self._postings.of(terms, bm25.field_weights).items():
             if len(postings.keys):
-                places = np.searchsorted(postings.keys, wanted).clip(max=len(postings.keys) - 1)
+                places = np.minimum(np.searchsorted(postings.keys, wanted), len(postings.keys) - 1)
                 for id, is_held in zip(keys, (postings.keys[places] == wanted).tolist(), strict=True):
                     if is_held:
                         holding[id].append(term)
