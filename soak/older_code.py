@@ -21,6 +21,7 @@ COMMITS: Mapping[int, str] = {
     8: "48bcdd6",
     9: "79e16ae",
     10: "7884fbf",
+    11: "0b63953",
 }
 # One of what every version knows.
 WRITES = """

@@ -8,6 +8,8 @@ import pytest
 
 from support.stores import Open, add, embed, memory, near, replace, unit
 from trivet.errors import EmbedderError
+from trivet.memory.remember import document_of
+from trivet.store.passage_terms import held
 from trivet.store.records import Model, Passage
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Filter
@@ -118,6 +120,26 @@ def test_a_memory_scores_by_its_best_passage(store: Store) -> None:
     scored = store.vectors.search(model, unit(0, 1), Filter(), 10)
     assert [(one.id, one.passage) for one in scored] == [(long.id, 0), (short.id, 0)]
     assert store.vectors.spans(model, [long.id]) == {long.id: passages}
+    assert store.vectors.spans_at(model, {long.id: 1, short.id: 0}) == {
+        long.id: passages[1],
+        short.id: Passage(0, 0, 5),
+    }
+    assert store.vectors.spans_at(model, {long.id: 2, "nobody": 0}) == {}
+
+
+def test_passages_know_their_terms(store: Store) -> None:
+    long, short = memory("first part. second part."), memory("short")
+    add(store, long, short)
+    model = store.vectors.adopt("tiny", "a", 2)
+    jobs = {job.content: job for job in store.jobs.lease(model, 10, 60)}
+    halves = (jobs[long.content], (Passage(0, 0, 12), Passage(1, 12, 24)), np.stack([unit(0, 1), unit(1, 0)]))
+    store.jobs.finish([halves, (jobs["short"], (Passage(0, 0, 5),), unit(1, 1)[None, :])])
+    found = store.vectors.described(model, [long.id, short.id])
+    assert [one.terms for one in found[short.id]] == [""]
+    terms = [one.terms or "" for one in found[long.id]]
+    assert held(["first", "part", "third"], terms) == [2, 1]
+    store.upkeep.rebuild_lexical(iter([(long, document_of(long)), (short, document_of(short))]))
+    assert store.vectors.described(model, [long.id, short.id]) == found
 
 
 def test_the_best_of_many_passages_loses_what_it_has_by_chance(store: Store) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import pytest
 
 from support.opened import Opened
@@ -58,6 +61,23 @@ def test_without_an_embedder_the_best_window_by_words_is_shown(trivet: Trivet) -
         (hit,) = trivet.recall(topic).hits
         assert topic in hit.passage
         assert len(hit.passage) < len(LONG)
+
+
+def test_which_passage_holds_the_words_is_stored_and_not_read_from_the_text(cutting: Trivet, path: Path) -> None:
+    cutting.remember(LONG)
+    cutting.drain()
+    with sqlite3.connect(path) as database:
+        stored = database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall()
+        turned = [(terms, ordinal) for (ordinal, _), (_, terms) in zip(stored, reversed(stored), strict=True)]
+        database.executemany("UPDATE passage SET terms = ? WHERE ordinal = ?", turned)
+    by_words = "legs(lexical)"
+    assert TOPICS[-1] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE passage SET terms = NULL")  # as of a version that did not store them
+    assert TOPICS[0] in cutting.recall(TOPICS[0], recipe=by_words).hits[0].passage
+    cutting.reindex(vectors=False, graph=False)
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT ordinal, terms FROM passage ORDER BY ordinal").fetchall() == stored
 
 
 def test_a_short_memory_is_its_own_passage(cutting: Trivet) -> None:
