@@ -1,0 +1,87 @@
+"""Trivet: hybrid recall by words, vectors and the concept graph, with the vectors given or with the model inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import msgspec
+import numpy as np
+
+from peers.drivers.driver import Document, Vector, serve, vectors_of
+from trivet import Trivet
+from trivet.lab.whole_answers import measuring, patient
+from trivet.memory.engine import Shared, open_engine
+from trivet.models.embed.base import Embedder, Vectors
+from trivet.settings import Settings
+
+MODEL = Path(__file__).parents[3] / "tests" / "models" / "minilm"
+PAGE = 100
+
+
+class Given:
+    """The model in its place: cuts texts as it would, and looks the vectors up."""
+
+    def __init__(self, model: Embedder) -> None:
+        self.model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.array(vectors_of(texts), dtype=np.float32).reshape(len(texts), -1)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return self.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self.embed_documents([text])[0]
+        return vector
+
+
+class TrivetPeer:
+    """As it comes all is left at its defaults.
+
+    With given vectors it has no model of its own, so it reranks nothing, and shows ten hits as the others do.
+    """
+
+    trivet: Trivet
+    answers: dict[str, Any]
+
+    def open(self, folder: Path, dimension: int, given: bool) -> None:
+        # Recall leaves out what is late. On a busy machine that would measure the machine, so nothing has a time limit.
+        embedder = f"folder:{MODEL}" if given else "bundled"
+        settings = patient(Settings(path=str(folder / "memories.db"), embedder=embedder))
+        if given:
+            settings = msgspec.structs.replace(settings, rerank="off")
+        shared = Shared.of(settings)
+        if given and shared.embedder is not None:
+            shared = msgspec.structs.replace(shared, embedder=Given(shared.embedder))
+        self.trivet = Trivet.of(measuring(open_engine(settings, shared)))
+        self.answers = {"relevance_at_least": 0.0} if given else {}
+
+    def add(self, documents: Sequence[Document]) -> None:
+        self.trivet.remember_many(
+            {"id": str(uuid5(NAMESPACE_URL, one.id)), "content": one.text, "source": one.id} for one in documents
+        )
+
+    def finish(self) -> None:
+        while self.trivet.stats().not_embedded:
+            self.trivet.drain()
+
+    def search(self, text: str, vector: Vector, count: int) -> list[str]:
+        hits = self.trivet.recall(text, limit=count, **self.answers).hits
+        return [hit.source.uri for hit in hits if hit.source]
+
+    def held(self) -> list[str]:
+        total = sum(self.trivet.stats().memories.values())
+        pages = (self.trivet.list(limit=PAGE, offset=start) for start in range(0, total, PAGE))
+        return [memory.source.uri for page in pages for memory in page.memories if memory.source]
+
+    def close(self) -> None:
+        self.trivet.close()
+
+
+serve(TrivetPeer())
