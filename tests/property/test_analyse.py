@@ -137,7 +137,6 @@ spotted = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300)
 @given(spotted | knotty, st.data())
 @example("plain text " * 3, None)
 def test_a_phrase_is_found_without_folding_where_folding_finds_it(text: str, data: st.DataObject | None) -> None:
