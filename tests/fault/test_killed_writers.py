@@ -68,7 +68,8 @@ def check(trivet: Trivet, acknowledged: dict[str, Said], intended: dict[str, Sai
         allowed = [one[id] for one in (acknowledged, intended) if id in one]
         living = memory.state == "active"
         assert any(memory.state == state and (not living or memory.content == words) for words, state in allowed)
-        found = [hit.id for hit in trivet.recall(memory.content, recipe="legs(lexical)").hits]
+        # In quotes, or others would be found for a deleted one that differ by a letter.
+        found = [hit.id for hit in trivet.recall(f'"{memory.content}"', recipe="legs(lexical)").hits]
         assert found == ([id] if living else [])
         assert trivet.history(id)[-1].memory == memory
         if living:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.analyse import Question, Word, analyse, tokens_of
-from trivet.models.known_words import known_words
+from trivet.models.known_words import is_known_word
 from trivet.types import Filter
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ SHORTEST, SHORTEST_SWAPPED, SHORTEST_OF_SHORT_STEM = 5, 4, 6
 # Each costs a look into the vocabulary. A query of many unknown words is in another language or about another matter.
 MOST_WORDS = 4
 
+_word = re.compile(r"\w+")
+
 
 class Respelled(NamedTuple):
     text: str
@@ -38,13 +40,11 @@ def respelled(store: Store, question: Question, filter: Filter, bm25: Bm25) -> R
     unknown = list(_unknown(store, question, filter, bm25))
     if not 0 < len(unknown) <= MOST_WORDS:
         return Respelled(question.text)
-    text, notes = question.text, []
-    for word in unknown:
-        meant = _meant(store, word, filter, bm25)
-        if meant is not None:
-            text = re.sub(rf"(?<!\w){re.escape(word.text)}(?!\w)", meant, text)
-            notes.append(f'no memory holds "{word.text}"; searched for "{meant}"')
-    return Respelled(text, tuple(notes))
+    meant = {word.text: found for word in unknown if (found := _meant(store, word, filter, bm25)) is not None}
+    text = _word.sub(lambda match: meant.get(match[0], match[0]), question.text)
+    return Respelled(
+        text, tuple(f'no memory holds "{typed}"; searched for "{found}"' for typed, found in meant.items())
+    )
 
 
 def _unknown(store: Store, question: Question, filter: Filter, bm25: Bm25) -> Iterator[Word]:
@@ -53,7 +53,8 @@ def _unknown(store: Store, question: Question, filter: Filter, bm25: Bm25) -> It
         return
     terms = {word.text: (*word.terms, *(other.term for other in word.others)) for word in ordinary}
     held = store.lexical.holders([term for listed in terms.values() for term in listed], filter, bm25)
-    yield from (word for word in ordinary if not any(held[term] for term in terms[word.text]))
+    unheld = (word for word in ordinary if not any(held[term] for term in terms[word.text]))
+    yield from (word for word in unheld if not is_known_word(word.text))
 
 
 def _is_ordinary(word: Word) -> bool:
@@ -66,7 +67,7 @@ def _meant(store: Store, word: Word, filter: Filter, bm25: Bm25) -> str | None:
     near = [term for term in _known(store, word) if any(is_slip(one, term, len(word.text)) for one in _typed(word))]
     held = store.lexical.holders(near, filter, bm25) if near else {}
     best = max(near, key=lambda term: (held[term], term), default=None)
-    if best is None or not held[best] or word.text.lower() in known_words():
+    if best is None or not held[best]:
         return None
     found = store.lexical.search([best], [], 1, filter, bm25, 1)
     return _as_written(store, found[0].id, best) if found else None

@@ -10,7 +10,7 @@ from trivet.agents.hooks.event import Event, answer_of
 from trivet.agents.hooks.likely_files import likely_files
 from trivet.agents.hooks.shown_memories import ShownMemories
 from trivet.analyse import analyse_query
-from trivet.models.known_words import known_words
+from trivet.models.known_words import is_known_word
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.relevance.model import relevance_model
 from trivet.secrets.private import without_private
@@ -82,7 +82,7 @@ def _asks_something(query: str) -> bool:
     question = analyse_query(query)
     if len(question.terms) > 1 or question.phrases:
         return True
-    return any(len(word.text) >= SHORTEST_NAME and word.text.lower() not in known_words() for word in question.words)
+    return any(len(word.text) >= SHORTEST_NAME and not is_known_word(word.text) for word in question.words)
 
 
 def _fresh(answer: Answer, shown: frozenset[str], most: int) -> Recalled:
