@@ -23,7 +23,7 @@ from peers.corpora import CORPORA, read
 from peers.environments import python_of, versions
 from peers.kills import killed
 from peers.loads import loaded
-from peers.page import page
+from peers.page import COMMAND, page
 from peers.process import DriverFailed
 from peers.products import ARMS, LEFT_OUT, OURS, PRODUCTS, Arm
 from peers.quality import Bench, answers, earlier_answers, figures
@@ -48,7 +48,8 @@ def main() -> None:
     result["left_out"] = dict(LEFT_OUT)
     for part, measure in _parts(given, arms, benches).items():
         result[part] = {**result.get(part, {}), **measure()}
-        result.setdefault("manifests", {})[part] = {**manifest(), "load": round(os.getloadavg()[1], 1)}
+        made = {**manifest(), "command": f"{COMMAND} --{part}", "load": round(os.getloadavg()[1], 1)}
+        result.setdefault("manifests", {})[part] = made
         file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (given.out / "peers.md").write_text(as_markdown(page(result), ""), encoding="utf-8")
 
@@ -90,7 +91,7 @@ def _by_arm(part: str, arms: Sequence[Arm], measure: Callable[[Arm], Any]) -> Re
         try:
             found[arm.name] = measure(arm)
         except DriverFailed as failed:
-            found[arm.name] = {"error": str(failed)[:300]}
+            found[arm.name] = {"error": type(failed).__name__}
             traceback.print_exc()
     return found
 

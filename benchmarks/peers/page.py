@@ -21,7 +21,7 @@ OPENING = (
     "manual says it does best. Below, *as it comes* is a plain install with its own model."
 )
 FAIRNESS = (
-    "Every scope of a collection has a store of its own (in LoCoMo a conversation, ten of them; Cranfield is one), and "
+    "Every scope of a collection has a store of its own (in LoCoMo a conversation, ten of them), and "
     "gets nothing but the texts: no times, titles or tags. Every question asks for ten. The differences are to Trivet "
     "with the same vectors, query by query, with 95 % intervals of the paired bootstrap; one that holds 0 shows no "
     "difference. LoCoMo is counted by turn: a hit is a turn that is named as evidence. Trivet's defaults were chosen "
@@ -29,10 +29,10 @@ FAIRNESS = (
 )
 KILLED = (
     "A driver writes one document at a time and says so when the product's call has returned; it is killed (SIGKILL) "
-    "within the next write, and the store is opened again. Lost are documents that were acknowledged and are gone; "
-    "not found are those that a search for their own text does not bring among ten. A kill leaves what the operating "
-    "system has been given: this is no test of a power cut. Disk and memory are of one store with all turns of LoCoMo, "
-    "memory of the whole process after some hundred searches, with Python and the libraries."
+    "within the next write, and the store is opened again and asked at once. Lost are documents that were acknowledged "
+    "and are gone; not found are those that a search for their own text does not bring among ten. A kill leaves what "
+    "the operating system has been given: this is no test of a power cut. Disk and memory are of one store with all "
+    "turns of LoCoMo, memory of the whole process after some hundred searches, with Python and the libraries."
 )
 TIMED = (
     "One store with all turns of LoCoMo, by the clock of the driver, one request at a time. *With embedding* adds what "
@@ -126,10 +126,17 @@ def _how() -> str:
 
 def _made(result: Figures) -> Table:
     rows = [
-        (part, made["commit"][:10], made["date"], made["python"], f"{made['machine']}; load {made['load']}")
+        (
+            part,
+            made["commit"][:10],
+            made["date"],
+            made["python"],
+            f"{made['machine']}; load {made['load']}",
+            made.get("note", ""),
+        )
         for part, made in result.get("manifests", {}).items()
     ]
-    return Table(("part", "commit", "date", "Python", "machine"), rows)
+    return Table(("part", "commit", "date", "Python", "machine", "note"), rows)
 
 
 def _pairs(header: tuple[str, str], pairs: Mapping[str, str]) -> Table:

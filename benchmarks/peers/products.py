@@ -50,14 +50,14 @@ PRODUCTS = (
         title="LanceDB hybrid",
         packages=("lancedb==0.40.0",),
         setting="native full-text index (English, stemmed, without stop words: its defaults), exact cosine, "
-        "`RRFReranker()`, `limit(10)`; limits of 20 to 200 and stop words kept were tried on a quarter of LoCoMo's "
-        "questions and gave worse answers",
+        "`RRFReranker()`, `limit(10)`; a limit of 20 was no better and one of 50 worse on a quarter of LoCoMo",
     ),
     Product(
         name="txtai",
         title="txtai hybrid",
         packages=("txtai==9.14.0", "torch==2.13.0"),
-        setting="`hybrid=True, content=True` with an external `transform`; saved after every write",
+        setting="`hybrid=True, content=True` with an external `transform`; saved after every write, in place, as "
+        "its manual shows: a kill within a save leaves an index that does not load",
     ),
     Product(
         name="mcp_memory_service",

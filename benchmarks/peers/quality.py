@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from peers.corpora import text_of
-from peers.process import Driver
+from peers.process import Driver, DriverFailed
 from peers.products import Arm
 from peers.vectors import KeptVectors
 from trivet.lab.compare import paired
@@ -35,7 +35,11 @@ class Bench:
         """A driver with an opened store."""
         store.mkdir(parents=True, exist_ok=True)
         driver = Driver(self.python, arm.product.name, self.work, self.vectors.packed)
-        driver.ask("open", folder=str(store), dimension=self.vectors.dimension, given=arm.given)
+        try:
+            driver.ask("open", folder=str(store), dimension=self.vectors.dimension, given=arm.given)
+        except DriverFailed:
+            driver.kill()
+            raise
         return driver
 
 

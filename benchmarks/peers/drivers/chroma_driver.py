@@ -41,4 +41,5 @@ class Chroma:
         self.client.close()
 
 
-serve(Chroma())
+if __name__ == "__main__":
+    serve(Chroma())

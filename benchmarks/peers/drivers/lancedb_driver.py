@@ -45,4 +45,5 @@ class LanceDB:
         pass
 
 
-serve(LanceDB())
+if __name__ == "__main__":
+    serve(LanceDB())

@@ -41,4 +41,5 @@ class LangGraph:
         self.opened.close()
 
 
-serve(LangGraph())
+if __name__ == "__main__":
+    serve(LangGraph())

@@ -68,4 +68,5 @@ class McpMemoryService:
         self.wait(self.storage.close())
 
 
-serve(McpMemoryService())
+if __name__ == "__main__":
+    serve(McpMemoryService())

@@ -65,4 +65,5 @@ class Mem0:
         self.memory.vector_store.client.close()
 
 
-serve(Mem0())
+if __name__ == "__main__":
+    serve(Mem0())

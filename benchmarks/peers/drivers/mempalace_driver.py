@@ -80,4 +80,5 @@ class MemPalace:
         pass
 
 
-serve(MemPalace())
+if __name__ == "__main__":
+    serve(MemPalace())

@@ -84,4 +84,5 @@ class TrivetPeer:
         self.trivet.close()
 
 
-serve(TrivetPeer())
+if __name__ == "__main__":
+    serve(TrivetPeer())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 from txtai import Embeddings
 
 from peers.drivers.driver import Document, Vector, serve, vectors_of
+
+# An index keeps the name of its function, which txtai looks up only where this allows it.
+os.environ["ALLOW_RESOLVE_TRANSFORM"] = "True"
+TRANSFORM = "peers.drivers.txtai_driver.transform"
 
 
 def transform(texts: Sequence[str]) -> list[Vector]:
@@ -20,7 +25,7 @@ class Txtai:
 
     def open(self, folder: Path, dimension: int, given: bool) -> None:
         self.path = str(folder / "index")
-        self.embeddings = Embeddings(method="external", transform=transform, hybrid=True, content=True)
+        self.embeddings = Embeddings(method="external", transform=TRANSFORM, hybrid=True, content=True)
         if self.embeddings.exists(self.path):
             self.embeddings.load(self.path)
 
@@ -42,4 +47,5 @@ class Txtai:
         self.embeddings.close()
 
 
-serve(Txtai())
+if __name__ == "__main__":
+    serve(Txtai())
