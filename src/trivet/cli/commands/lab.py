@@ -28,7 +28,7 @@ CANDIDATE = typer.Argument(metavar="CANDIDATE", help="The folder of the arm to j
     "mixed-everything, mixed-passages, musique, scifact, sessions. The originals are "
     "read from below --data, or the folder that TRIVET_DATA names. longmemeval and longmemeval-sessions are read from "
     "FILE, a question at a time, so that it may be larger than the memory. Nothing is fetched.",
-    example="trivet lab import scifact --data ../shared/data\n"
+    example="trivet lab import scifact --data originals\n"
     "trivet lab import longmemeval longmemeval_s_cleaned.json --every 10 --out lme",
     uses_store=False,
 )
