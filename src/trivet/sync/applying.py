@@ -164,16 +164,21 @@ class Applying:
             return core.other_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_buried(id):
             return None
-        for name in (core.other_id(id, owner), *self._former_names(op.kind, id, owner)):
+        for name in (core.other_id(id, owner), *self._former_names(id, owner, op)):
             other = self._held(name)[1]
             if other is not None and other.owner == owner and _is_same(other, op):
                 return name
         return None
 
-    def _former_names(self, kind: str, id: str, owner: str) -> list[str]:
-        """Those of an owner's ids that would have become this one. A new memory was never given another id before."""
-        if kind == "create" or not core.is_made_of_a_name(id):
+    def _former_names(self, id: str, owner: str, op: Op | None = None) -> list[str]:
+        """Those of an owner's ids that would have become this one."""
+        if not core.is_made_of_a_name(id):
             return []
+        if op is not None and op.kind == "create":
+            # A first sync creates many, so they are not looked for by name: only one that a machine which left and
+            # joined again creates anew can have been here under another, and that one is known by its revision.
+            begun = self._connection.execute(self._sql["begun_with"], {"rev": op.rev, "owner": owner}).fetchall()
+            return [row[0] for row in begun]
         if owner not in self._others:
             rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
             self._others[owner] = {core.other_id(row[0], owner): row[0] for row in rows}
@@ -261,7 +266,7 @@ class Applying:
     def _purge_other_names(self, first_rev: str, id: str) -> None:
         """What was purged may be here under another name, and under its own another memory of the user's."""
         another = core.other_id(id, self.user)
-        for name in (another, *self._former_names("purge", id, self.user)):
+        for name in (another, *self._former_names(id, self.user)):
             other = self._held(name)[1]
             if other is not None and other.owner == self.user and other.trunk[0].rev == first_rev:
                 self._engine.store.memories.purge(name)
@@ -356,7 +361,7 @@ class Applying:
         if brought.owner != self.user or not brought.branches:
             return brought
         repeated = self._purged([rev.rev for rev in brought.branches])
-        for name in (core.other_id(id, self.user), *self._former_names("heal", id, self.user)):
+        for name in (core.other_id(id, self.user), *self._former_names(id, self.user)):
             other = self._held(name)[1]
             repeated |= other.revs.keys() if other is not None and other.owner == self.user else set()
         branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)

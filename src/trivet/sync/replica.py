@@ -37,6 +37,7 @@ from trivet.types import LOCAL, Permission
 
 WRITTEN_WHILE_SENSITIVE = "It was written while the memory was sensitive, and stays on this machine."
 UNKNOWN_THERE = "The server has another memory under its id, and does not know this one."
+LAY_BESIDE = "It lay beside the memory where somebody had settled a clash, and this server does not know it."
 
 
 class Replica:
@@ -169,19 +170,27 @@ class Replica:
         row, replica = self._row(id), self._replica(id)
         if row is None or row["owner"] != LOCAL or (replica is not None and row["revision"] <= replica["revision"]):
             return
-        known, key, told = local.revs, int(row["key"]), replica["revision"] if replica is not None else 0
-        for last, rev in pairwise((None, *read_bundles(self._connection, [key])[key].trunk)):
+        known, told = local.revs, replica["revision"] if replica is not None else 0
+        bundle = read_bundles(self._connection, [int(row["key"])])[int(row["key"])]
+        for last, rev in pairwise((None, *bundle.trunk)):
             assert rev is not None, "only the first has none before it"
             sensitive = bool(rev.fields.get("sensitive"))
             if rev.number <= told and not sensitive:
                 continue
             if rev.rev in known and (not sensitive or known[rev.rev].fields == rev.fields):
                 continue
-            patch = changes_between(last.fields if last else {}, rev.fields)
-            lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
-            if lost.keys() - {"sensitive"}:
-                op = Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost)
-                self._put_parked(op, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_THERE)
+            self._park_lost(local, last, rev, WRITTEN_WHILE_SENSITIVE if sensitive else UNKNOWN_THERE)
+        if replica is None:  # it followed another server, or this one in another life
+            for rev in bundle.branches:
+                if rev.rev not in known:
+                    self._park_lost(local, bundle.revs.get(rev.base or ""), rev, LAY_BESIDE)
+
+    def _park_lost(self, local: Bundle, last: Rev | None, rev: Rev, reason: str) -> None:
+        """What a revision says otherwise than the one before it and than the memory says now."""
+        patch = changes_between(last.fields if last else {}, rev.fields)
+        lost = {name: value for name, value in patch.items() if local.head.fields.get(name) != value}
+        if lost.keys() - {"sensitive"}:
+            self._put_parked(Op(op=rev.rev, kind="edit", id=local.id, rev=rev.rev, fields=lost), reason)
 
     def _put_parked(self, op: Op, reason: str) -> None:
         values = {"op": op.op, "kind": op.kind, "id": op.id, "rev": op.rev, "reason": reason, "at": now()}

@@ -132,6 +132,12 @@ AND (t.owner = :viewer OR EXISTS (
 -- name: ids_of
 SELECT id FROM memory WHERE owner = :owner;
 
+-- name: begun_with
+-- What a user calls the memory that began with a revision, or that has it beside its history.
+SELECT m.id FROM revision AS r JOIN memory AS m ON m.key = r.memory
+WHERE r.rev = :rev AND r.revision = 1 AND m.owner = :owner
+UNION SELECT m.id FROM branch AS b JOIN memory AS m ON m.key = b.memory WHERE b.rev = :rev AND m.owner = :owner;
+
 -- name: buried
 SELECT id FROM tombstone WHERE id {in_texts:ids} LIMIT 1;
 
