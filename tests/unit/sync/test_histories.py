@@ -266,6 +266,24 @@ def test_two_names_of_one_memory_are_one_memory(
         assert len(world.server.rows("SELECT 1 FROM memory")) == len(world.words)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_names_of_one_memory_are_one_memory_for_machines_that_join_again(
+    order: tuple[int, int], folder: Path, team: dict[str, Path]
+) -> None:
+    """Each creates what it has anew, under the name by which it knows it."""
+    with history(folder, team) as world:
+        known_by_two_names(world, SHARED_IDS[0])
+        world.put_server_back(0)
+        for place in order:
+            laptop = world.laptops[place]
+            leave(laptop.trivet.engine)
+            join(laptop.trivet.engine, "http://server", "ana")
+            world.exchange(laptop)
+        world.come_to_rest()
+        check_at_rest(world)
+        assert len(world.server.rows("SELECT 1 FROM memory")) == len(world.words)
+
+
 @pytest.mark.parametrize(("id", "purging", "order"), [
     (IDS[0], 0, (0, 1)), (IDS[0], 0, (1, 0)), (IDS[0], 1, (0, 1)), (IDS[0], 1, (1, 0)), (IDS[1], 1, (1, 0)),
 ])  # fmt: skip

@@ -18,6 +18,7 @@ from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
 from trivet.sync.join import join, leave
 from trivet.sync.messages import Acks, Op, Page, Place
+from trivet.sync.verbs import resolve
 from trivet.types import Caller
 
 
@@ -159,6 +160,27 @@ def test_who_leaves_keeps_what_lay_beside_and_was_not_sent(folder: Path, team: d
         join(first.trivet.engine, "http://server", "ana")
         world.come_to_rest()
         assert "first said" in words_on_server(world) + str(first.rows("SELECT body FROM parked"))
+
+
+def test_who_joins_again_keeps_the_loser_of_a_clash_that_the_server_has_lost(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """The clash was settled; the server was put back to before it, and the laptop left before it could bring that."""
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        world.server.back_up()
+        for laptop, words in ((second, "second said"), (first, "first said")):
+            laptop.trivet.remember(words, id=SHARED_IDS[0])
+            for _ in range(3):
+                world.exchange(laptop)
+        resolve(first.trivet.engine, SHARED_IDS[0], "head")
+        world.exchange(first)
+        world.put_server_back(0)
+        world.leave_and_join(first)
+        for _ in range(3):
+            world.exchange(first)
+        assert "second said" in words_on_server(world)
+        assert "first said" in str(first.rows("SELECT body FROM parked"))
 
 
 def test_a_tag_that_no_memory_has_stays_unshared(folder: Path, team: dict[str, Path]) -> None:
