@@ -72,7 +72,6 @@ class Exchanges(Team):
     def answer(self, request: Request, dies: bool = False) -> Answer:
         """Asked within a transaction that a crash rolls back."""
         engine = self.server.trivet.engine.acting_as(caller(request.laptop.user))
-        self.edits.update({op.rev: (op.fields, op.was) for op in request.ops if op.kind == "edit" and op.rev})
         self.settled.update(rev for op in request.ops for rev in op.revs)
         writable = writable_ids(self.server, request.laptop.user) if request.ops else set()
         with self.server.on_its_clock():
@@ -81,6 +80,10 @@ class Exchanges(Team):
             else:
                 answer = server_side.pull(engine, request.place, request.limit)
         if isinstance(answer, Acks):
+            # A cloned disk may send the same edit as made from something else; then it acts no more.
+            for op, ack in zip(request.ops, answer.acks, strict=True):
+                if op.kind == "edit" and op.rev and op.op in ACTED and ack.result != "already":
+                    self.edits[op.rev] = (op.fields, op.was)
             check_rights(self, request, answer, writable, set(ACTED))
             self.count_acts(request)
         check_message(self, request.laptop.user, answer)
