@@ -160,30 +160,40 @@ class Applying:
         then knows it by another name, and what the second brings or purges is what the first has brought.
         """
         owner = op.bundle.owner if op.bundle else self.user
+        for begun in self._begun_with([_first_rev(op)], owner):
+            return begun if begun != id else None
         if owner == self.user and self._is_anothers(id, held):
             return core.other_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_buried(id):
             return None
-        for name in (core.other_id(id, owner), *self._former_names(id, owner, op)):
+        for name in self._names(id, owner, [_first_rev(op)] if op.kind == "create" else None):
             other = self._held(name)[1]
             if other is not None and other.owner == owner and _is_same(other, op):
                 return name
         return None
 
-    def _former_names(self, id: str, owner: str, op: Op | None = None) -> list[str]:
-        """Those of an owner's ids that would have become this one."""
+    def _begun_with(self, revs: Sequence[str], owner: str) -> list[str]:
+        """Those of an owner's memories that begin with some revisions. Whatever machines call them, they are these."""
+        values = {"revs": as_json(revs), "owner": owner}
+        return [row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()]
+
+    def _names(self, id: str, owner: str, revs: Sequence[str] | None = None) -> list[str]:
+        """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
+
+        The latter are all of the owner's ids that must be tried. A first sync creates many memories, so what was just
+        written is looked for beside others by its revisions alone.
+        """
+        another = core.other_id(id, owner)
         if not core.is_made_of_a_name(id):
-            return []
-        if op is not None and op.kind == "create":
-            # A first sync creates many, so they are not looked for by name: only one that a machine which left and
-            # joined again creates anew can have been here under another, and that one is known by its revision.
-            begun = self._connection.execute(self._sql["begun_with"], {"rev": op.rev, "owner": owner}).fetchall()
-            return [row[0] for row in begun]
+            return [another]
+        if revs is not None:
+            values = {"revs": as_json(revs), "owner": owner}
+            return [another, *(row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall())]
         if owner not in self._others:
             rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
             self._others[owner] = {core.other_id(row[0], owner): row[0] for row in rows}
         found = self._others[owner].get(id)
-        return [found] if found else []
+        return [another, found] if found else [another]
 
     def _is_anothers(self, id: str, held: Bundle | None) -> bool:
         """Somebody else's memory has the id, or had it, as far as this user was never told."""
@@ -200,7 +210,7 @@ class Applying:
         """The user purged it under a name that another of their machines knew: it is purged under this one too."""
         if op.bundle is not None and op.bundle.owner != self.user:
             return False
-        purged = self._purged([op.bundle.trunk[0].rev if op.bundle else op.rev or ""])
+        purged = self._purged([_first_rev(op)])
         for first_rev in purged:
             self._bury(id, held, first_rev)
         return bool(purged)
@@ -266,7 +276,7 @@ class Applying:
     def _purge_other_names(self, first_rev: str, id: str) -> None:
         """What was purged may be here under another name, and under its own another memory of the user's."""
         another = core.other_id(id, self.user)
-        for name in (another, *self._former_names(id, self.user)):
+        for name in self._names(id, self.user):
             other = self._held(name)[1]
             if other is not None and other.owner == self.user and other.trunk[0].rev == first_rev:
                 self._engine.store.memories.purge(name)
@@ -360,8 +370,9 @@ class Applying:
         """
         if brought.owner != self.user or not brought.branches:
             return brought
-        repeated = self._purged([rev.rev for rev in brought.branches])
-        for name in (core.other_id(id, self.user), *self._former_names(id, self.user)):
+        beside = [rev.rev for rev in brought.branches]
+        repeated = self._purged(beside)
+        for name in {*self._names(id, self.user), *self._begun_with(beside, self.user)} - {id}:
             other = self._held(name)[1]
             repeated |= other.revs.keys() if other is not None and other.owner == self.user else set()
         branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)
@@ -386,6 +397,11 @@ class Applying:
         for grantee, permission in after.items():
             if before.get(grantee) != permission and not new.head.fields.get("sensitive"):
                 self._engine.store.shares.share_memory(id, grantee, permission)
+
+
+def _first_rev(op: Op) -> str:
+    """The revision with which the memory began that an operation creates, brings or purges."""
+    return op.bundle.trunk[0].rev if op.bundle else op.rev or ""
 
 
 def _is_same(held: Bundle, op: Op) -> bool:

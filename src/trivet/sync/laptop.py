@@ -19,7 +19,8 @@ from trivet.sync.outbox import pending_of
 from trivet.sync.preparing import prepare
 from trivet.sync.sending import outgoing
 from trivet.sync.sensitivity import agreed
-from trivet.sync.state import LaptopState, load, save
+from trivet.sync.state import LaptopState, load, owner_here, save
+from trivet.types import LOCAL
 
 Asked = tuple[Place, Sequence[Op]]
 
@@ -151,6 +152,8 @@ class _Taking(Healing):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
             self._rename(bundle.id, core.other_id(bundle.id, self._user))  # ours steps aside at once
+        elif self._is_of_another_than(bundle):
+            self._remove(bundle.id, "The server that has been put back has somebody else's memory under its id.")
         replica = self._replica(bundle.id)
         known = (replica["epoch"], replica["seq"]) if replica is not None else None
         # The same number is the same state, and tells anew what an operation that was refused had hidden.
@@ -158,6 +161,11 @@ class _Taking(Healing):
             self._write(bundle)
         else:
             self._settle(bundle.id)
+
+    def _is_of_another_than(self, bundle: Bundle) -> bool:
+        """What somebody shared in an earlier life of the server may have had the id that is given to another's now."""
+        row = self._row(bundle.id)
+        return row is not None and row["owner"] not in (LOCAL, owner_here(self._state, bundle.owner))
 
 
 def show_others(connection: WriteTransaction) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from trivet.memory.engine import Engine
 from trivet.secrets.seal import seal, unseal
+from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.secrets import insert_secrets
 from trivet.sync import core
@@ -46,9 +47,11 @@ class Renaming(Removing):
         """
         secrets, replica = _secrets_moved(self._engine, old, new), self._replica(new)
         if replica is None:
+            key = int(self._row(new)["key"])
+            self._park_untold(read_bundles(self._connection, [key])[key], here=old)
             self._remove(old, KNOWN_OTHERWISE)
             self._connection.execute(self._sql["rename_parked"], {"old": old, "new": new})
-            insert_secrets(self._connection, int(self._row(new)["key"]), secrets)
+            insert_secrets(self._connection, key, secrets)
             return
         edits = unsent(self._connection, self._state, old)
         known = told(self._connection, self._state, replica)

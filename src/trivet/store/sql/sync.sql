@@ -133,10 +133,13 @@ AND (t.owner = :viewer OR EXISTS (
 SELECT id FROM memory WHERE owner = :owner;
 
 -- name: begun_with
--- What a user calls the memory that began with a revision, or that has it beside its history.
+-- What a user calls the memories that began with some revisions.
 SELECT m.id FROM revision AS r JOIN memory AS m ON m.key = r.memory
-WHERE r.rev = :rev AND r.revision = 1 AND m.owner = :owner
-UNION SELECT m.id FROM branch AS b JOIN memory AS m ON m.key = b.memory WHERE b.rev = :rev AND m.owner = :owner;
+WHERE r.rev {in_texts:revs} AND r.revision = 1 AND m.owner = :owner;
+
+-- name: beside_of
+-- What a user calls the memories that have some revisions beside their history.
+SELECT DISTINCT m.id FROM branch AS b JOIN memory AS m ON m.key = b.memory WHERE b.rev {in_texts:revs} AND m.owner = :owner;
 
 -- name: buried
 SELECT id FROM tombstone WHERE id {in_texts:ids} LIMIT 1;
