@@ -68,6 +68,10 @@ def _push(engine: Engine, place: Place, ops: Sequence[Op], so_far: SoFar) -> Ans
         state = feed.number(connection, marks=tagged)
         for id, seq in pushed.healed.items():
             connection.execute(connection.sql("sync")["set_healed"], {"id": id, "seq": seq})
+        if place.epoch is not None and core.missed(place, state.horizon):
+            # Else it would hear how far the server is, and take itself for one that has read what is forgotten. What it
+            # sent is done; it sends that again, and hears so.
+            return OtherEpoch(epoch=state.epoch, again=True)
         acks = tuple(_ack(engine, connection, state, op, outcome) for op, outcome in zip(ops, outcomes, strict=True))
         tags = feed.tag_shares(connection, pushed.user) if tagged else None
     engine.worker.wake()

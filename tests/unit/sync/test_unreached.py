@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from soak.syncing.check import words_on, words_on_server
+from soak.syncing.check import check_same, words_on, words_on_server
 from soak.syncing.machines import caller
 from soak.syncing.people import RAW, SHARED_IDS
 from soak.syncing.team import Request
@@ -110,6 +110,29 @@ def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str,
             if isinstance(answer, Page) and not answer.more:
                 return
         raise AssertionError("it never ends")
+
+
+def test_who_sends_something_while_it_reads_everything_misses_nothing_that_is_forgotten_meanwhile(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """It has been told a memory, which is then taken from it; two years later the server knows no more of that."""
+    with history(folder, team) as world:
+        first, others = world.laptops[0], world.laptops[2]
+        ids = [first.trivet.remember(f"{n} was said.").id for n in range(4)]
+        for id in ids:
+            first.trivet.share(id=id, user="bo", permission="read")
+        world.come_to_rest()
+        world.leave_and_join(others)
+        page = world.answer(Request(others, others.laptop.ask(0)[0], [], 6))
+        others.laptop.receive(others.laptop.ask(0)[0], page)
+        assert others.rows("SELECT 1 FROM replica WHERE access = 'read'")
+        for id in ids:
+            first.trivet.unshare(id=id, user="bo")
+        world.exchange(first)
+        world.server.year = 2028
+        world.exchange(others)
+        world.come_to_rest()
+        check_same(world, others)
 
 
 @pytest.mark.parametrize("where", ["laptop", "server"])
