@@ -85,7 +85,7 @@ class Exchanges(Team):
                 if op.kind == "edit" and op.rev and op.op in ACTED and ack.result != "already":
                     self.edits[op.rev] = (op.fields, op.was)
             check_rights(self, request, answer, writable, set(ACTED))
-            self.count_acts(request)
+        self.count_acts(request)
         check_message(self, request.laptop.user, answer)
         travelled: Answer = through_json(answer, Acks | Page | OtherEpoch)
         return travelled
