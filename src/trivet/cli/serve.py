@@ -11,10 +11,11 @@ from trivet.cli.output import line, write_lines
 from trivet.settings import Settings, load_settings
 
 
-def serve_store(path: str | None, host: str, port: int) -> None:
+def serve_store(path: str | None, host: str, port: int, workers: int = 1) -> None:
     from trivet.serve.http.hosts import is_loopback
     from trivet.serve.http.server import for_server, listen, run
     from trivet.serve.http.tenants import Tenants
+    from trivet.serve.http.workers import run_workers
 
     settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
@@ -33,7 +34,11 @@ def serve_store(path: str | None, host: str, port: int) -> None:
                 line("Open it in a browser to sign in with a key: `trivet key add NAME` makes one."),
             ]
         )
-        run(tenants, settings, listener, host)
+        if workers == 1:
+            run(tenants, settings, listener, host)
+        else:
+            tenants.close()  # this process only looks after the others
+            run_workers(settings, listener, host, workers)
 
 
 def serve_demo(host: str, port: int) -> None:

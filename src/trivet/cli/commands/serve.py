@@ -47,6 +47,10 @@ def serve(
     session: Session,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes any free one.")] = PORT,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", min=1, max=64, help="How many processes serve it: as many as there are cores, say."),
+    ] = 1,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve the demo's memories instead of a store of yours.")
     ] = False,
@@ -56,7 +60,7 @@ def serve(
     if demo:
         serve_demo(host, port)
     else:
-        serve_store(session.path, host, port)
+        serve_store(session.path, host, port, workers)
 
 
 @command(

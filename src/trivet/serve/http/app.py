@@ -23,6 +23,7 @@ from trivet.serve.http.health import health_routes
 from trivet.serve.http.hosts import LOOPBACK_NAMES, Hosts, is_loopback
 from trivet.serve.http.mcp import McpEndpoint
 from trivet.serve.http.metrics import Metrics
+from trivet.serve.http.neighbours import Neighbours
 from trivet.serve.http.news import News
 from trivet.serve.http.page import page_routes
 from trivet.serve.http.reference import reference_routes
@@ -38,19 +39,30 @@ from trivet.settings import Settings
 logger = logging.getLogger("trivet.serve.http")
 
 
-def build_app(tenants: Tenants, settings: Settings, host: str = "127.0.0.1", links: Links | None = None) -> Starlette:
-    """The application. It closes the stores of its tenants when it ends. `links` are those that sign in to the page."""
+def build_app(
+    tenants: Tenants,
+    settings: Settings,
+    host: str = "127.0.0.1",
+    links: Links | None = None,
+    neighbours: Neighbours | None = None,
+) -> Starlette:
+    """The application. It closes the stores of its tenants when it ends. `links` are those that sign in to the page.
+
+    `neighbours` are the other processes of the server, if there are any.
+    """
+    others = neighbours or Neighbours()
     metrics = Metrics()
     context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
     streams = Streams()
     agents = McpEndpoint(context)
-    news = News(context)
+    news = News(context, others)
     endpoints = (*extra_endpoints(context), *verb_endpoints(context), *export_import_endpoints(context, streams))
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
         async with agents.running():
-            yield
+            with others.listening(news.heard):
+                yield
         if _finished(context, streams):
             tenants.close()
         else:  # what still runs uses the stores; the end of the process takes both

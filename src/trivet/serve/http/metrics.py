@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from trivet.breaker import Breaker, breakers
 from trivet.models.embed.batching import MOST_AT_ONCE, batch_sizes
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+# Where the processes of one server keep their numbers. The library reads it when it is loaded.
+COUNTED_IN = "PROMETHEUS_MULTIPROC_DIR"
 # From a listing of few memories to an import of many.
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 
@@ -21,28 +25,42 @@ _LABELS = ("purpose", "model")
 
 
 class Metrics:
-    """One registry a server, so that several of them can live in one process."""
+    """One registry a server, so that several of them can live in one process.
+
+    Where a server is several processes, they count together, and any of them tells the sum. What only a process itself
+    can tell (its memory, its batches, which endpoints are silent for it) is then left out, as it would be one's alone.
+    """
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        together = COUNTED_IN in os.environ
+        registry = CollectorRegistry()
+        self.registry = CollectorRegistry() if together else registry
         self._requests = Counter(
-            "trivet_http_requests", "Requests answered.", ["route", "method", "status"], registry=self.registry
+            "trivet_http_requests", "Requests answered.", ["route", "method", "status"], registry=registry
         )
         self._seconds = Histogram(
             "trivet_http_request_seconds",
             "Time from a request's head to the end of its answer.",
             ["route", "method"],
             buckets=_SECONDS,
-            registry=self.registry,
+            registry=registry,
         )
-        self.running = Gauge("trivet_http_requests_running", "Requests being worked on.", registry=self.registry)
+        self.running = Gauge(
+            "trivet_http_requests_running",
+            "Requests being worked on.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
         self.limited = Counter(
-            "trivet_http_rate_limited", "Requests refused since their key asked too often.", registry=self.registry
+            "trivet_http_rate_limited", "Requests refused since their key asked too often.", registry=registry
         )
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        self.registry.register(_BatchSizes())
-        self.registry.register(_Endpoints())
+        if together:
+            MultiProcessCollector(self.registry)
+            return
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        registry.register(_BatchSizes())
+        registry.register(_Endpoints())
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from trivet.serve.http.endpoint import ServerContext
+from trivet.serve.http.neighbours import ANY, Neighbours
 from trivet.types import Caller
 
-# What other processes write into the same store is noticed so late; what comes through this server, at once.
+# What others write into the same store is noticed so late; what comes through a process of this server, at once.
 LOOK_SECONDS = 120.0
 # Of so many tenants it is remembered how far they were looked at. Whoever is forgotten is looked at anew.
 TENANTS_KEPT = 1_000
@@ -33,22 +34,23 @@ class Seen(msgspec.Struct, frozen=True):
 
 class _Tenant:
     def __init__(self) -> None:
-        self.waiting: dict[asyncio.Event, str] = {}
+        self.waiting: dict[asyncio.Event, Caller] = {}
         self.seen: Seen | None = None
         self.looked = 0.0
         self.looking = asyncio.Lock()
 
     def wake(self, before: Seen | None) -> None:
-        for event, user in self.waiting.items():
-            if before is None or self.seen is None or before.of(user) != self.seen.of(user):
+        for event, caller in self.waiting.items():
+            if before is None or self.seen is None or before.of(caller.user) != self.seen.of(caller.user):
                 event.set()
 
 
 class News:
     """One look at the store serves all laptops of a tenant that wait."""
 
-    def __init__(self, context: ServerContext) -> None:
+    def __init__(self, context: ServerContext, neighbours: Neighbours) -> None:
         self._context = context
+        self._neighbours = neighbours
         self._tenants: OrderedDict[str, _Tenant] = OrderedDict()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = False
@@ -57,7 +59,7 @@ class News:
         """What a laptop of this user must know next, as soon as that is another than `known`."""
         tenant, loop, event = self._tenant(caller.tenant), asyncio.get_running_loop(), asyncio.Event()
         until = loop.time() + seconds
-        tenant.waiting[event] = caller.user
+        tenant.waiting[event] = caller
         try:
             latest = await self._look(tenant, caller)
             while not self._ended and latest == known and (left := until - loop.time()) > 0:
@@ -81,11 +83,16 @@ class News:
 
     def written(self, caller: Caller) -> None:
         """After a request that may have written."""
-        tenant = self._tenants.get(caller.tenant)
-        if tenant is not None and tenant.waiting:
-            task = asyncio.ensure_future(self._look(tenant, caller))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._neighbours.tell(caller.tenant)
+        self.heard(caller.tenant)
+
+    def heard(self, name: str) -> None:
+        """A tenant may have been written to, by this process or by another one of the server."""
+        for tenant in self._tenants.values() if name == ANY else (self._tenants.get(name),):
+            if tenant is not None and tenant.waiting:
+                task = asyncio.ensure_future(self._look(tenant, next(iter(tenant.waiting.values()))))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     def _tenant(self, name: str) -> _Tenant:
         tenant = self._tenants.setdefault(name, _Tenant())

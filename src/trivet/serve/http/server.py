@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from trivet.errors import InvalidInput
 from trivet.serve.http.app import build_app
 from trivet.serve.http.connection import Connection
+from trivet.serve.http.neighbours import Neighbours
 from trivet.serve.http.sign_in import Links
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
@@ -64,10 +65,11 @@ def run(
     host: str,
     links: Links | None = None,
     log_access: bool = True,
+    neighbours: Neighbours | None = None,
 ) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
-    _set_up_logs(log_access)
-    app = build_app(tenants, settings, host, links)
+    set_up_logs(log_access)
+    app = build_app(tenants, settings, host, links, neighbours)
     server_of(app, settings).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
         os._exit(KILLED)
@@ -108,7 +110,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _set_up_logs(log_access: bool) -> None:
+def set_up_logs(log_access: bool) -> None:
     """Access lines are JSON as they are. Libraries that quote what they received stay silent."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     lines = logging.StreamHandler(sys.stderr)
