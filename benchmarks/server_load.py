@@ -39,6 +39,8 @@ TENANTS = tuple(f"tenant{number}" for number in range(10))
 CLIENTS = 32
 SECONDS = 60.0
 BATCH = 32
+# A new connection goes to any of several processes: so often each tenant is asked before, so that all have opened it.
+WARM = 8
 # The store of a tenant grows by what the load writes; what a key may ask must not be what is measured.
 LIMITS = {"TRIVET_SERVER_REQUESTS_A_MINUTE": "1000000", "TRIVET_SERVER_BURST": "1000000"}
 
@@ -61,8 +63,10 @@ def main() -> None:
             if path is not None:
                 result[name]["one client"] = _one_client(path, given.store)
                 print(name, "one client", result[name]["one client"], flush=True)
-            result[name]["load"] = _load(path or tenants, tenants, given.seconds)
-            print(name, "load", result[name]["load"], flush=True)
+            for workers in given.workers:
+                kind = "load" if workers == 1 else f"load, {workers} workers"
+                result[name][kind] = _load(tenants, given.seconds, workers)
+                print(name, kind, result[name][kind], flush=True)
     given.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
@@ -72,7 +76,7 @@ def _one_client(path: str, embedded: Path) -> Figures:
     with (
         Trivet.open(path, background=False) as same,
         Trivet.open(embedded, background=False) as file,
-        _served(path, {}) as address,
+        _served(path, {}) as (address, _),
     ):
         client = Client(address, _key(same))
         asked = {"embedded, SQLite": file.recall, "embedded, same store": same.recall, "http": client.recall}
@@ -89,7 +93,7 @@ def _one_client(path: str, embedded: Path) -> Figures:
     return figures
 
 
-def _load(first: str, tenants: str, seconds: float) -> Figures:
+def _load(tenants: str, seconds: float, workers: int) -> Figures:
     """Bare embedding before and after, since other work on the machine comes and goes."""
     keys = []
     for tenant in TENANTS:
@@ -97,8 +101,8 @@ def _load(first: str, tenants: str, seconds: float) -> Figures:
             keys.append(_key(trivet))
     before = _bare_embedding()
     memory: list[int] = []
-    with _served(tenants, {}) as address, _sampled(address, memory):
-        for key in keys:  # every tenant is open and its indexes are loaded
+    with _served(tenants, {}, workers) as (address, server), _sampled(server, memory):
+        for key in keys * (WARM if workers > 1 else 1):  # every tenant is open and its indexes are loaded
             Client(address, key).recall("what is there")
         done = load_from_another_process(address, keys, CLIENTS, seconds)
     after = _bare_embedding()
@@ -191,33 +195,28 @@ def _key(trivet: Trivet) -> str:
 
 
 @contextmanager
-def _served(path: str, more: Mapping[str, str]) -> Iterator[str]:
-    command = [sys.executable, "-m", "trivet.cli", "--path", path, "serve", "--port", "0"]
+def _served(path: str, more: Mapping[str, str], workers: int = 1) -> Iterator[tuple[str, psutil.Process]]:
+    command = [sys.executable, "-m", "trivet.cli", "--path", path, "serve", "--port", "0", "--workers", str(workers)]
     with Path(os.devnull).open("w") as nothing:
         process = Popen(command, stdout=PIPE, stderr=nothing, env={**os.environ, **LIMITS, **more}, text=True)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        yield line.split()[3].rstrip(".")
+        yield line.split()[3].rstrip("."), psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait(60)
 
 
 @contextmanager
-def _sampled(address: str, memory: list[int]) -> Iterator[None]:
-    """The server's memory, twice a second."""
-    port = int(address.rpartition(":")[2])
-    server = next(
-        psutil.Process(one.pid)
-        for one in psutil.net_connections("tcp")
-        if one.pid and one.status == psutil.CONN_LISTEN and one.laddr.port == port
-    )
+def _sampled(server: psutil.Process, memory: list[int]) -> Iterator[None]:
+    """The memory of the server's processes, twice a second; what they share counts once."""
     ended = threading.Event()
 
     def sample() -> None:
         while not ended.wait(0.5):
-            memory.append(server.memory_info().rss // 2**20)
+            processes = [server, *server.children(recursive=True)]
+            memory.append(sum(one.memory_full_info().pss for one in processes) // 2**20)
 
     thread = threading.Thread(target=sample)
     thread.start()
@@ -247,6 +246,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="by how many processes it is served")
     return parser.parse_args()
 
 
