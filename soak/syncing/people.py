@@ -13,7 +13,6 @@ from trivet import Trivet, TrivetError
 from trivet.ids import new_id
 from trivet.memory.redact import redact_one
 from trivet.secrets.protect import Guard
-from trivet.sync.verbs import conflicts, resolve
 from trivet.types import LOCAL, LinkKind, Usefulness
 
 SENSITIVE = "sensitivecanary"
@@ -91,8 +90,8 @@ class People(Team):
         elif kind == "redact":
             self.redact(trivet, user, memories)
         elif kind == "resolve" and trivet.engine.follows:
-            branches = [one.rev for one in conflicts(trivet.engine) if one.id == memory.id]
-            resolve(trivet.engine, memory.id, random.choice(["head", *branches]))
+            branches = [one.rev for one in trivet.sync_conflicts(id=memory.id)]
+            trivet.sync_resolve(memory.id, take=random.choice(["head", *branches]))
         elif kind == "link":
             self.link(trivet, memory, memories)
         elif kind == "hide" and trivet.engine.follows and memory.owner == LOCAL:

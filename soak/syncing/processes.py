@@ -250,7 +250,7 @@ class Team:
         parked, level = "", []
         for name, _ in LAPTOPS:
             with open_store(self.place(name)) as laptop:
-                parked += "\n".join(str(one.said) for one in verbs.refused(laptop.engine))
+                parked += "\n".join(str(one.said) for one in laptop.sync_refused(reveal=True))
                 level.append(verbs.verify(laptop.engine).level)
                 trouble += [f.check for f in laptop.doctor() if not f.ok and f.check not in UNRELATED]
         log = (self.folder / "server.log").read_text()

@@ -19,6 +19,7 @@ from trivet.types import (
     ConceptPage,
     ConceptSort,
     Count,
+    EditConflict,
     Finding,
     Key,
     Link,
@@ -39,6 +40,7 @@ from trivet.types import (
     Proposed,
     Purged,
     Redacted,
+    RefusedOperation,
     Remembered,
     Rerank,
     Revision,
@@ -49,6 +51,7 @@ from trivet.types import (
     Sort,
     State,
     Stats,
+    SyncStatus,
     Tidy,
     TidyKind,
     Usage,
@@ -311,6 +314,39 @@ class Methods(ABC):
 
     def shares(self) -> tuple[Share, ...]:
         """List what you share and what is shared with you."""
+
+    def sync_conflicts(
+        self, *, id: str | None = None, limit: int = 100, reveal: bool = False
+    ) -> tuple[EditConflict, ...]:
+        """List edits that clashed: both texts are kept until one is chosen.
+
+        :param id: Of this memory alone.
+        :param limit: How many to return.
+        :param reveal: Show sensitive contents instead of masking them.
+        """
+
+    def sync_resolve(self, id: str, *, take: str = "head", content: str | None = None) -> Memory:
+        """Settle the conflicts of a memory: keep it as it is, take an edit that clashed, or give another text.
+
+        :param id: The id of a memory, or its first characters (at least 4).
+        :param take: head, or the rev of the edit to take.
+        :param content: Another text instead of both.
+        """
+
+    def sync_status(self) -> SyncStatus | None:
+        """Say how this store stands with the server it follows, without asking it; nothing if it follows none."""
+
+    def sync_refused(self, *, reveal: bool = False) -> tuple[RefusedOperation, ...]:
+        """List what the server that this store follows refused. Nothing of it is ever dropped by itself.
+
+        :param reveal: Show sensitive contents instead of masking them.
+        """
+
+    def sync_drop(self, op: str) -> None:
+        """Let go of an operation that the server refused, with its words.
+
+        :param op: As sync_refused names it.
+        """
 
     def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.
@@ -1003,6 +1039,39 @@ class AsyncMethods(ABC):
 
     async def shares(self) -> tuple[Share, ...]:
         """List what you share and what is shared with you."""
+
+    async def sync_conflicts(
+        self, *, id: str | None = None, limit: int = 100, reveal: bool = False
+    ) -> tuple[EditConflict, ...]:
+        """List edits that clashed: both texts are kept until one is chosen.
+
+        :param id: Of this memory alone.
+        :param limit: How many to return.
+        :param reveal: Show sensitive contents instead of masking them.
+        """
+
+    async def sync_resolve(self, id: str, *, take: str = "head", content: str | None = None) -> Memory:
+        """Settle the conflicts of a memory: keep it as it is, take an edit that clashed, or give another text.
+
+        :param id: The id of a memory, or its first characters (at least 4).
+        :param take: head, or the rev of the edit to take.
+        :param content: Another text instead of both.
+        """
+
+    async def sync_status(self) -> SyncStatus | None:
+        """Say how this store stands with the server it follows, without asking it; nothing if it follows none."""
+
+    async def sync_refused(self, *, reveal: bool = False) -> tuple[RefusedOperation, ...]:
+        """List what the server that this store follows refused. Nothing of it is ever dropped by itself.
+
+        :param reveal: Show sensitive contents instead of masking them.
+        """
+
+    async def sync_drop(self, op: str) -> None:
+        """Let go of an operation that the server refused, with its words.
+
+        :param op: As sync_refused names it.
+        """
 
     async def reveal(self, id: str) -> Memory:
         """Show one memory with its secrets and private parts, which is written to the audit record.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -519,6 +519,60 @@ class Share(Value, frozen=True, kw_only=True):
     user: str
     permission: Permission
     created_at: datetime
+
+
+class SyncStatus(Value, frozen=True, kw_only=True):
+    """How far a store that follows a server is from it: what waits since when, clashed, was refused or stays here.
+
+    `contact` is when the server last answered. `level` is None where it was not asked whether both hold the same, and
+    `trouble` says why it could not be.
+    """
+
+    server: str
+    user: str
+    contact: str | None
+    outbox: int
+    oldest: str | None
+    refused: int
+    conflicts: int
+    stays_local: int
+    why_local: str
+    hidden: bool
+    full_pull: bool
+    scopes: tuple[str, ...] = ()
+    level: bool | None = None
+    trouble: str | None = None
+
+
+class EditConflict(Value, frozen=True, kw_only=True):
+    """An edit that clashed with a memory and lies beside it: the fields in which both differ, and the edit's author.
+
+    `name` is the memory's title or the beginning of its text; `diff` leads from the memory to the edit.
+    """
+
+    id: str
+    name: str
+    rev: str
+    author: str
+    at: str
+    head: Mapping[str, Any]
+    branch: Mapping[str, Any]
+    diff: str
+
+
+class RefusedOperation(Value, frozen=True, kw_only=True):
+    """What a server refused to take from the store that follows it: the reason, and what was to be said.
+
+    `name` is the memory's title or the beginning of its text; None where the memory is not here any longer.
+    """
+
+    op: str
+    kind: str
+    id: str
+    name: str | None = None
+    at: str
+    reason: str
+    said: Mapping[str, Any]
 
 
 class Proposal(Value, frozen=True, kw_only=True):

@@ -109,8 +109,13 @@ def diff(engine: Engine, id: str, older: int, newer: int, reveal: bool) -> str:
     if reveal:
         note_reveal(engine, "diff", request.id)
     revisions = history(engine, request)
-    before, after = (_as_text(_revision(revisions, number).memory) for number in (older, newer))
-    return "\n".join(difflib.unified_diff(before, after, f"revision {older}", f"revision {newer}", lineterm=""))
+    before, after = (_revision(revisions, number).memory for number in (older, newer))
+    return difference(before, after, f"revision {older}", f"revision {newer}")
+
+
+def difference(before: Memory, after: Memory, older: str, newer: str) -> str:
+    """As a unified diff of all that they say, under these names."""
+    return "\n".join(difflib.unified_diff(_as_text(before), _as_text(after), older, newer, lineterm=""))
 
 
 def _as_text(memory: Memory) -> list[str]:

@@ -118,6 +118,11 @@ ON_A_MEMORY: dict[str, tuple[int, ...]] = {
     "DELETE /v1/memories/ID": (200, 403, 403, 404, 401),
     "GET /v1/memories/ID/usage": (200, 200, 200, 404, 401),
     'PUT /v1/memories/ID/feedback {"verdict": "useful"}': (200, 200, 200, 404, 401),
+    "GET /v1/sync/conflicts?id=ID": (200, 200, 200, 404, 401),
+    # It has no edit that clashed: tests/acceptance/http/test_sync.py has one.
+    "POST /v1/sync/conflicts/ID {}": (404, 404, 403, 404, 401),
+    # This server follows none that could have refused something.
+    "DELETE /v1/sync/refused/ID": (404, 404, 404, 404, 401),
     # Nobody's proposal is a memory; those of others are as if they were not there (tests/inbox).
     "GET /v1/inbox/ID": (404, 404, 404, 404, 401),
     'PATCH /v1/inbox/ID {"content": "herons"}': (404, 404, 404, 404, 401),
@@ -148,6 +153,9 @@ COUNTS = (
     "GET /v1/shares",
     "GET /v1/audit",
     "GET /v1/inbox",
+    "GET /v1/sync/conflicts",
+    "GET /v1/sync/status",
+    "GET /v1/sync/refused",
 )
 # What would end the actors' own keys: see tests/unit/memory/test_own_key.py.
 ENDS = ("DELETE /v1/keys/own",)
@@ -187,7 +195,7 @@ def test_no_route_is_forgotten(town: Town) -> None:
 def _route(template: str) -> tuple[str, str]:
     method, path = template.split(" ")[:2]
     path = path.partition("?")[0].replace("/links/see-also/OTHER", "/links/{kind}/{target}")
-    path = path.replace("/users/USER", "/users/{name}").replace("KEY", "{id}")
+    path = path.replace("/users/USER", "/users/{name}").replace("KEY", "{id}").replace("refused/ID", "refused/{op}")
     return method, path.replace("ID/links/{kind}", "{source}/links/{kind}").replace("ID", "{id}")
 
 

@@ -107,13 +107,34 @@ def test_a_team_works_offline_and_loses_nothing(laptop: Laptop, server: Served) 
         assert only(one).content == "The office is in Bremen."
         [hit] = one.recall("Kiel").hits
         assert hit.why.conflicts
-        [clash] = verbs.conflicts(one.engine)
+        [clash] = one.sync_conflicts()
         assert (clash.author, dict(clash.branch)) == ("bo", {"content": "The office is in Kiel."})
         assert verbs.status(one.engine).conflicts == 1
-    verbs.resolve(ana.engine, id, clash.rev[:13])
+    ana.sync_resolve(id, take=clash.rev[:13])
     sync(ana, bo, second)
     for one in (ana, second, bo):
-        assert (only(one).content, verbs.conflicts(one.engine)) == ("The office is in Kiel.", ())
+        assert (only(one).content, one.sync_conflicts()) == ("The office is in Kiel.", ())
+        assert verbs.verify(one.engine).level
+    # The next clash is decided on the server itself, by somebody who may; who may not see it hears nothing of it.
+    bo.edit(id, content="The office is in Lund.")
+    ana.edit(id, content="The office is in Oslo.")
+    sync(ana, bo)
+    writer = server.client("bo", "writer")
+    [clash] = writer.done("GET", f"/v1/sync/conflicts?id={id}")
+    assert (clash["head"], clash["branch"]) == (
+        {"content": "The office is in Oslo."},
+        {"content": "The office is in Lund."},
+    )
+    assert "+The office is in Lund." in clash["diff"]
+    stranger = server.client("eve", "writer")
+    assert stranger.done("GET", "/v1/sync/conflicts") == []
+    stranger.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={"take": clash["rev"]})
+    told = writer.done("POST", f"/v1/sync/conflicts/{id}", json={"content": "The office is in Malmö."})
+    assert told["content"] == "The office is in Malmö."
+    writer.refused(404, "POST", f"/v1/sync/conflicts/{id}", json={})
+    sync(ana, bo, second)
+    for one in (ana, second, bo):
+        assert (only(one).content, one.sync_conflicts(), found(one, "Lund")) == ("The office is in Malmö.", (), [])
         assert verbs.verify(one.engine).level
     # What is purged is gone everywhere.
     second.purge(id)
@@ -134,7 +155,7 @@ def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None
     bo.edit(id, content="The code is under the mat.")
     ana.share(id=id, user="bo", permission="read")
     sync(ana, bo)
-    [refused] = verbs.refused(bo.engine)
+    [refused] = bo.sync_refused()
     assert refused.said["content"] == "The code is under the mat."
     assert "reading" in refused.reason
     assert only(bo).content == "The code is on the door."
@@ -144,7 +165,11 @@ def test_rights_hold_offline_and_what_is_refused_is_kept(laptop: Laptop) -> None
     sync(ana, bo)
     assert bo.list().total == 0
     assert found(bo, "door") == []
-    assert len(verbs.refused(bo.engine)) == 1
+    assert [one.op for one in bo.sync_refused()] == [refused.op]
+    bo.sync_drop(refused.op)
+    assert bo.sync_refused() == ()
+    with pytest.raises(NotFound):
+        bo.sync_drop(refused.op)
 
 
 def test_what_is_sensitive_or_sealed_stays_on_its_machine(laptop: Laptop, server: Served) -> None:

@@ -17,7 +17,6 @@ from trivet.settings import Settings
 from trivet.sync.join import join, leave
 from trivet.sync.keys import drop_key, keep_key, key_for, note_use
 from trivet.sync.laptop import Laptop
-from trivet.sync.verbs import conflicts, resolve
 
 
 def allowing(laptop: LaptopMachine, allowed: bool) -> Laptop:
@@ -55,8 +54,8 @@ def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Pa
         world.exchange(first)
         second.trivet.edit(id, content="second says")
         world.come_to_rest()
-        [clash] = conflicts(first.trivet.engine)
-        resolve(first.trivet.engine, id, clash.rev)
+        [clash] = first.trivet.sync_conflicts()
+        first.trivet.sync_resolve(id, take=clash.rev)
         world.come_to_rest()
         memory = world.server.trivet.get(id)
         assert (memory.content, memory.tags) == ("second says", ("private",))

@@ -15,7 +15,6 @@ from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
 from trivet.sync.core import other_id
 from trivet.sync.join import join, leave
-from trivet.sync.verbs import refused
 
 STEPS = 70
 MOST_SEEDS = 60
@@ -288,7 +287,7 @@ def test_who_leaves_keeps_what_they_wrote_for_others(folder: Path, team: dict[st
         laptop.trivet.edit(id, title="second")
         leave(laptop.trivet.engine)
         assert (id,) not in laptop.rows("SELECT id FROM memory")
-        assert [one.said for one in refused(laptop.trivet.engine)] == [{"title": "first"}, {"title": "second"}]
+        assert [one.said for one in laptop.trivet.sync_refused()] == [{"title": "first"}, {"title": "second"}]
 
 
 def edited_often(world: World, laptop: LaptopMachine, id: str) -> str:

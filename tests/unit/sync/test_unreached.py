@@ -13,6 +13,7 @@ from soak.syncing.people import RAW, SHARED_IDS
 from soak.syncing.team import Request
 from support.told_history import history, level
 from trivet.ids import new_id
+from trivet.secrets import MASK
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
@@ -84,6 +85,9 @@ def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, 
         )
         assert "hidden words" in held
         assert "hidden words" not in words_on_server(world)
+        [kept], [shown] = first.trivet.sync_refused(), first.trivet.sync_refused(reveal=True)
+        assert (kept.said["content"], shown.said["content"]) == (MASK, "hidden words")
+        assert first.trivet.acting_as(caller("eve")).sync_refused() == ()
 
 
 def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str, Path]) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from trivet.cli.command import command
+from trivet.cli.command import command, verb_command
 from trivet.cli.failure import TROUBLED_STORE
 from trivet.cli.output import Line, line
 from trivet.cli.session import Session
 from trivet.cli.views.memories import preview
+from trivet.contract import SyncConflicts, SyncResolve
+from trivet.types import EditConflict, RefusedOperation
 
 UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The address of the server.", show_default=False)]
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the memory.", show_default=False)]
 
 
 @command(
@@ -99,16 +100,13 @@ def status(session: Session) -> None:
     )
 
 
-@command("sync conflicts", "List edits that clashed: both texts are kept until one is chosen.",
-         example="trivet sync conflicts")  # fmt: skip
-def conflicts(session: Session) -> None:
-    from trivet.sync import verbs
-
-    found = verbs.conflicts(session.memory.engine)
+@verb_command("sync conflicts", example="trivet sync conflicts")
+def conflicts(session: Session, request: SyncConflicts) -> None:
+    found = session.memory.perform(request)
     session.show(found, lambda: [made for one in found for made in _conflict(one)] or [line("No conflicts.")])
 
 
-def _conflict(one: Any) -> list[Line]:
+def _conflict(one: EditConflict) -> list[Line]:
     return [
         line((one.id, "cyan"), f" {one.author} at {one.at}"),
         *(line(f"  {name}: {preview(str(value))}") for name, value in one.head.items()),
@@ -117,22 +115,14 @@ def _conflict(one: Any) -> list[Line]:
     ]
 
 
-@command(
+@verb_command(
     "sync resolve",
-    "Settle the conflicts of a memory: keep it as it is, take an edit that clashed, or give another text.",
     more="All texts stay in the history.",
     example="trivet sync resolve 0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b --take head",
 )
-def resolve(
-    session: Session,
-    id: IdArgument,
-    take: Annotated[str, typer.Option("--take", help="head, or the rev of the edit to take.")] = "head",
-    content: Annotated[str | None, typer.Option("--content", help="Another text instead of both.")] = None,
-) -> None:
-    from trivet.sync import verbs
-
-    verbs.resolve(session.memory.engine, id, take, content)
-    session.show({"id": id, "status": "resolved"}, lambda: [line("Resolved; it is told at the next exchange.")])
+def resolve(session: Session, request: SyncResolve) -> None:
+    session.memory.perform(request)
+    session.show({"id": request.id, "status": "resolved"}, lambda: [line("Resolved; it is told at the next exchange.")])
 
 
 @command(
@@ -143,20 +133,18 @@ def resolve(
 def refused(
     session: Session,
     drop: Annotated[str | None, typer.Option("--drop", metavar="OP", help="Let go of one of them.")] = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show words that are or were sensitive.")] = False,
 ) -> None:
-    from trivet.sync import verbs
-
     if drop is not None:
-        verbs.drop_refused(session.memory.engine, drop)
-    found = verbs.refused(session.memory.engine)
+        session.memory.sync_drop(drop)
+    found = session.memory.sync_refused(reveal=reveal)
     session.show(found, lambda: [made for one in found for made in _refused(one)] or [line("Nothing was refused.")])
 
 
-def _refused(one: Any) -> list[Line]:
-    said: Mapping[str, Any] = one.said
+def _refused(one: RefusedOperation) -> list[Line]:
     return [
         line((one.op, "cyan"), f" {one.kind} of {one.id}: {one.reason}"),
-        *(line(f"  {name}: {preview(str(value))}") for name, value in said.items() if value not in (None, [], "")),
+        *(line(f"  {name}: {preview(str(value))}") for name, value in one.said.items() if value not in (None, [], "")),
     ]
 
 

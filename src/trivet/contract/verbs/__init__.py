@@ -7,6 +7,7 @@ from trivet.contract.verbs.selection import *  # noqa: F403, I001 - the order is
 from trivet.contract.verbs.memories import *  # noqa: F403
 from trivet.contract.verbs.links import *  # noqa: F403
 from trivet.contract.verbs.sharing import *  # noqa: F403
+from trivet.contract.verbs.syncing import *  # noqa: F403
 from trivet.contract.verbs.looking import *  # noqa: F403
 from trivet.contract.verbs.inbox import *  # noqa: F403
 from trivet.contract.verbs.usage import *  # noqa: F403

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from trivet.memory_fields import as_json
 from trivet.store.records import Beside
 from trivet.store.relational.beside import read_beside
+from trivet.store.relational.bundles import rev_of
 from trivet.store.relational.database import Database, Part
 from trivet.store.relational.links import AnyLinks
+from trivet.store.sync_records import Rev
 from trivet.types import Memory
 
 
@@ -34,6 +36,13 @@ class Branches(Part):
         for row in self._rows("waiting_branches", ids=as_json(ids)):
             found[row[0]] = (*found.get(row[0], ()), row[1])
         return found
+
+    def clashing(self, id: str | None, limit: int) -> list[tuple[str, Rev]]:
+        """Those of the memories that may be read, or of this one alone, each with the memory's id."""
+        if not self._any_branches():
+            return []
+        rows = self._rows("clashing", id=id or "", limit=limit, viewer=self._database.viewer)
+        return [(row["id"], rev_of(row)) for row in rows]
 
     def beside(self, memory: Memory) -> tuple[Beside, ...]:
         """What is said of a memory beside its history."""

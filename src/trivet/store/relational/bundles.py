@@ -78,14 +78,14 @@ def read_bundles(connection: Connection, keys: Sequence[int], viewer: str | None
     """Whole, or as a user may have them. Their revisions must have names."""
     memories = {row["key"]: row for row in _rows(connection, "memories_of", keys)}
     writable = {row[0] for row in _rows(connection, "writable_of", keys, viewer=viewer)} if viewer else set()
-    trunks = _grouped((row["memory"], _rev(row)) for row in _rows(connection, "revisions_of", keys))
+    trunks = _grouped((row["memory"], rev_of(row)) for row in _rows(connection, "revisions_of", keys))
     branches = _rows(connection, "branches_of", keys)
     shares = _grouped(
         (row[0], ShareRecord(grantee=row[1], permission=row[2])) for row in _rows(connection, "shares_of", keys)
     )
     links = _links(connection, keys, viewer)
     judged = _feedback(connection, keys, viewer) if viewer else {}
-    beside = _grouped((row["memory"], _rev(row)) for row in branches)
+    beside = _grouped((row["memory"], rev_of(row)) for row in branches)
     waiting = _grouped((row["memory"], str(row["rev"])) for row in branches if row["waiting"] == WAITING)
     return {
         key: Bundle(
@@ -175,7 +175,7 @@ def _put_revisions(connection: WriteTransaction, key: int, bundle: Bundle, owner
 
 
 def _same(row: Row, rev: Rev, id: str, owner: str) -> bool:
-    return _rev(row) == rev and (row["base"], row["author"]) == (rev.base, rev.author) and _owner(row) == (id, owner)
+    return rev_of(row) == rev and (row["base"], row["author"]) == (rev.base, rev.author) and _owner(row) == (id, owner)
 
 
 def _owner(row: Row) -> tuple[str, str]:
@@ -196,7 +196,7 @@ def _put_branches(
     for one in bundle.branches:
         waiting = UNSENT if one.rev in unsent else WAITING if one.rev in bundle.waiting else SETTLED
         row = known.get(one.rev)
-        if row is None or row["waiting"] != waiting or _rev(row).fields != one.fields:
+        if row is None or row["waiting"] != waiting or rev_of(row).fields != one.fields:
             terms = index(memory_of(bundle.id, owner, one))
             values = {"key": key, "rev": one.rev, "base": one.base, "author": one.author, "changed_at": one.at}
             words = " ".join((*terms.content, *terms.title))
@@ -214,7 +214,7 @@ def _snapshot(id: str, owner: str, rev: Rev) -> str:
     return msgspec.json.encode(whole).decode()
 
 
-def _rev(row: Row) -> Rev:
+def rev_of(row: Row) -> Rev:
     snapshot: Fields = msgspec.json.decode(row["snapshot"])
     return Rev(
         rev=row["rev"],

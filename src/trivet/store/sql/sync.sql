@@ -30,6 +30,14 @@ SELECT EXISTS (SELECT 1 FROM branch WHERE waiting = 1);
 SELECT m.id, b.rev FROM branch AS b JOIN memory AS m ON m.key = b.memory
 WHERE m.id {in_texts:ids} AND b.waiting = 1 ORDER BY m.id, b.changed_at, b.rev;
 
+-- name: clashing
+SELECT m.id, 0 AS revision, b.rev, b.base, b.author, b.changed_at, b.action, b.snapshot
+FROM branch AS b JOIN memory AS m ON m.key = b.memory
+WHERE b.waiting = 1 AND (:id = '' OR m.id = :id) AND {readable} ORDER BY m.id, b.changed_at, b.rev LIMIT :limit;
+
+-- name: settle_branch
+UPDATE branch SET waiting = :waiting WHERE memory = :key AND rev = :rev;
+
 -- name: revisions_of
 SELECT memory, revision, changed_at, action, snapshot, rev, base, author FROM revision
 WHERE memory {in_keys:keys} ORDER BY memory, revision;

@@ -1,10 +1,11 @@
 // How the memory is: counts, work that waits, budgets, and what the doctor finds, with the button that mends it. Whoever
-// is no admin sees their own counts.
+// is no admin sees their own counts. Of a store that follows a server: how far it is from it, and what is to be decided.
 
 import { address } from '../address.js';
 import { api } from '../api.js';
 import { h, refill } from '../dom.js';
 import { useStyle } from '../parts/styles.js';
+import { drawStanding } from '../parts/sync-standing.js';
 import { complain, say } from '../say.js';
 import { may, me } from '../session.js';
 import { heading } from '../view.js';
@@ -16,11 +17,11 @@ const MENDING = { 'reindex lexical': 'Rebuild the index of words', 'reindex vect
 
 /** @param {import('../view.js').Place} place */
 export async function show(place) {
-  const parts = { figures: h('div'), work: h('div', { class: 'stack' }), findings: h('div', { class: 'stack' }), budgets: h('div', { class: 'stack' }) };
+  const parts = { figures: h('div'), work: h('div', { class: 'stack' }), sync: h('div', { class: 'stack' }), findings: h('div', { class: 'stack' }), budgets: h('div', { class: 'stack' }) };
   const look = looker(place, parts);
   const again = h('button', { type: 'button', on: { click: () => look.all() } }, 'Check again');
   const top = h('div', { class: 'row apart' }, heading('Health'), h('div', { class: 'row' }, again));
-  refill(place.main, h('div', { class: 'stack' }, top, parts.figures, parts.work, parts.findings, parts.budgets));
+  refill(place.main, h('div', { class: 'stack' }, top, parts.figures, parts.work, parts.sync, parts.findings, parts.budgets));
   await Promise.all([useStyle('tools'), me(api)]);
   if (may('admin')) again.before(h('a', { href: address('people') }, 'Users and keys'));
   await look.all();
@@ -47,6 +48,7 @@ const looker = (place, parts) => {
   const all = async () => {
     try {
       await counts();
+      await drawStanding(parts.sync, place.signal, all);
       if (may('admin')) await Promise.all([findings(), budgets()]);
     } catch (error) {
       complain(error);

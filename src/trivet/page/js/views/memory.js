@@ -2,6 +2,7 @@
 
 import { api, isAbort } from '../api.js';
 import { h, refill } from '../dom.js';
+import { clashes, conflictPart } from '../parts/conflicts.js';
 import { confirm } from '../parts/dialog.js';
 import { about, masked, titleOf } from '../parts/memory.js';
 import { editForm } from '../parts/memory-edit.js';
@@ -42,13 +43,13 @@ const load = async (mine) => {
   if (signal.aborted) return;
   const path = `/v1/memories/${encodeURIComponent(mine.id)}`;
   try {
-    const [who, memory, links, history, usage, shares, categories] = await Promise.all([
-      me(api), ...[path, `${path}/links`, `${path}/history`, `${path}/usage`, '/v1/shares', '/v1/categories'].map((one) => api.get(one, {}, { signal })),
+    const [who, beside, memory, links, history, usage, shares, categories] = await Promise.all([
+      me(api), clashes(mine.id, signal), ...[path, `${path}/links`, `${path}/history`, `${path}/usage`, '/v1/shares', '/v1/categories'].map((one) => api.get(one, {}, { signal })),
     ]);
     Object.assign(mine, { id: memory.id, memory, revealed: false, may: rights(memory, who, shares), categories: categories.map((one) => one.name) });
     place.title(titleOf(memory));
     const linked = await linksPart(mine, links);
-    draw(mine, { linked, history, usage, shares });
+    draw(mine, { beside, linked, history, usage, shares });
   } catch (error) {
     if (!isAbort(error)) notThere(place, error);
   }
@@ -64,7 +65,7 @@ const rights = (memory, who, shares) => {
 const notThere = (place, error) =>
   refill(place.main, h('div', { class: 'card empty' }, heading('No such memory'), h('p', { class: 'stored' }, error.message)));
 
-const draw = (mine, { linked, history, usage, shares }) => {
+const draw = (mine, { beside, linked, history, usage, shares }) => {
   const { memory, place } = mine;
   const isHeading = !memory.title && memory.content.trim().length <= WHOLE_IN_HEADING && !memory.content.trim().includes('\n');
   mine.text = h('div', { class: 'stack' });
@@ -73,7 +74,7 @@ const draw = (mine, { linked, history, usage, shares }) => {
   refill(place.main, h('article', { class: 'stack' },
     h('header', { class: 'stack tight' }, mine.heading, about(memory), actions(mine)),
     h('div', { class: 'columns two' },
-      h('div', { class: 'stack' }, mine.text, linked, historyPart(mine, history)),
+      h('div', { class: 'stack' }, mine.text, conflictPart(mine, beside), linked, historyPart(mine, history)),
       h('div', { class: 'stack' }, detailsPart(memory), usagePart(mine, usage), sharePart(mine, shares)))));
   drawText(mine, !isHeading);
   if (hadFocus) mine.heading.focus({ preventScroll: true });

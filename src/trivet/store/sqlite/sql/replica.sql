@@ -228,8 +228,7 @@ SELECT count(*) FROM memory AS m
 WHERE m.sensitive AND NOT EXISTS (SELECT 1 FROM replica AS r WHERE r.memory = m.key);
 
 -- name: conflicts
-SELECT m.id, b.rev, b.author, b.changed_at, b.snapshot FROM branch AS b JOIN memory AS m ON m.key = b.memory
-WHERE b.waiting = 1 ORDER BY m.id, b.changed_at, b.rev;
+SELECT count(*) FROM branch WHERE waiting = 1;
 
 -- name: rename
 UPDATE memory SET id = :new WHERE id = :old;
@@ -304,6 +303,3 @@ FROM meta WHERE name = 'sync';
 -- name: beside
 -- What clashed and nobody has settled, or was not sent yet.
 SELECT memory, rev FROM branch WHERE waiting != 0 ORDER BY memory, rev;
-
--- name: settle_branch
-UPDATE branch SET waiting = :waiting WHERE memory = :key AND rev = :rev;

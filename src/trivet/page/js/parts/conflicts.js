@@ -1,0 +1,68 @@
+// Edits that clashed with a memory and lie beside it: each with what differs, and the decision, which settles them all.
+
+import { api } from '../api.js';
+import { h, refill, stored } from '../dom.js';
+import { complain, say } from '../say.js';
+import { may } from '../session.js';
+import { diffLines } from './diff.js';
+import { ask } from './dialog.js';
+import { when } from './when.js';
+
+const PATH = '/v1/sync/conflicts';
+
+/** Those of one memory; without an id, of all that the person may read. */
+export const clashes = (id, signal, reveal = false) => api.get(PATH, { id, ...(reveal ? { reveal } : {}) }, { signal });
+
+/**
+ * @param {{memory: object, may: {edit: boolean}, place: object, again: () => Promise<void>}} view
+ * @param {object[]} found
+ */
+export const conflictPart = (view, found) => {
+  if (!found.length) return null;
+  const part = h('section', { class: 'card stack conflicts', 'aria-labelledby': 'conflicts' });
+  drawConflicts(view, part, found, !view.memory.sensitive);
+  return part;
+};
+
+const drawConflicts = (view, part, found, open) =>
+  refill(part,
+    h('h2', { id: 'conflicts' }, found.length === 1 ? 'Another edit waits beside it' : `${found.length} other edits wait beside it`),
+    h('p', { class: 'help' }, 'Both changed the same words. The memory stays as it is until somebody decides; all texts stay in the history.'),
+    !open && h('p', { class: 'masked' }, h('span', { class: 'state sensitive' }, 'masked'),
+      may('reveal') && h('button', { type: 'button', on: { click: () => reveal(view, part) } }, 'Reveal')),
+    found.map((one) => conflict(view, one, open)),
+    view.may.edit && open && h('div', { class: 'row' },
+      h('button', { type: 'button', on: { click: () => settle(view, {}, 'The memory stays as it is.') } }, 'Keep the memory as it is'),
+      h('button', { type: 'button', on: { click: () => write(view, found) } }, 'Write another text')));
+
+const conflict = (view, one, open) =>
+  h('article', { class: 'stack tight' },
+    h('h3', {}, 'From the memory to the edit of ', stored(one.author), ', ', when(one.at)),
+    open && diffLines(one.diff),
+    view.may.edit && open && h('div', {}, h('button', { type: 'button', class: 'main', 'data-take': one.rev, on: { click: () => settle(view, { take: one.rev }, `The edit of ${one.author} is taken.`) } }, 'Take this edit')));
+
+const reveal = async (view, part) => {
+  try {
+    drawConflicts(view, part, await clashes(view.memory.id, view.place.signal, true), true);
+    say('Shown. The audit record notes that you looked.');
+  } catch (error) {
+    complain(error);
+  }
+};
+
+/** From the text that the person sees last: the edit's, which the memory has not. */
+const write = async (view, found) => {
+  const value = found.at(-1).branch.content ?? view.memory.content;
+  const content = await ask('Write another text', { label: 'What the memory is to say', value, action: 'Save it', long: true });
+  if (content !== null) await settle(view, { content }, 'Your text is the memory’s now.');
+};
+
+const settle = async (view, decision, said) => {
+  try {
+    await api.post(`${PATH}/${view.memory.id}`, decision);
+    say(said);
+    await view.again();
+  } catch (error) {
+    complain(error);
+  }
+};

@@ -1,0 +1,62 @@
+"""A laptop that follows a server, on its page: how far it is from the server, what clashed and what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.browser import Browser
+from support.http_server import Served, served, settings_for
+from trivet import Trivet
+from trivet.sync import verbs
+
+
+@pytest.fixture
+def laptop(town: Served, stranger: Browser, tmp_path: Path) -> Iterator[Trivet]:
+    """Of wim, who edited two memories offline: one was changed meanwhile, one is only his to read now."""
+    owner, wim = town.client("local"), town.client("wim", "writer")
+    settings = settings_for(tmp_path / "laptop.db", key=town.key("wim", "writer"))
+    lent = owner.done("POST", "/v1/memories", json={"content": "The key hangs on a nail."})["id"]
+    owner.done("POST", "/v1/shares", json={"user": "wim", "id": lent, "permission": "write"})
+    with Trivet.open(settings=settings) as before:
+        verbs.join(before.engine, town.address)
+    with Trivet.open(settings=settings, background=False) as store:
+        own = store.remember("The office is in Rostock.").id
+        verbs.synced_now(store.engine)
+        wim.done("PATCH", f"/v1/memories/{own}", json={"content": "The office is in Bremen."})
+        owner.done("POST", "/v1/shares", json={"user": "wim", "id": lent, "permission": "read"})
+        store.edit(own, content="The office is in Kiel.")
+        store.edit(lent, content="The key is <b>gone</b>.")
+        verbs.synced_now(store.engine)
+        store.remember("This waits.")
+        with served(settings) as running:
+            stranger.address = running.address
+            stranger.sign_in(running.key("local"))
+            yield store
+        stranger.address = town.address
+        for client, id in ((owner, lent), (wim, own)):
+            client.done("POST", f"/v1/memories/{id}/purge")
+
+
+def test_what_clashed_and_what_was_refused_is_decided_on_the_page(laptop: Trivet, stranger: Browser) -> None:
+    browser = stranger
+    browser.go("#/health")
+    browser.see(".sync", "as wim")
+    browser.see(".sync", "1, the oldest since just now")
+    browser.picture("health-of-a-laptop")
+    assert "The key hangs on a nail." in browser.see("main .refused", "The key is <b>gone</b>.").text
+    browser.see("main .finding button", "Let go of it").click()
+    browser.see("dialog button", "Let go of it").click()
+    browser.gone("main .refused")
+    assert laptop.sync_refused() == ()
+    browser.see("main .finding a", "The office is in Bremen.").click()
+    browser.see(".conflicts del", "The office is in Bremen.")
+    browser.see(".conflicts ins", "The office is in Kiel.")
+    browser.picture("conflict")
+    browser.see(".conflicts button", "Take this edit").click()
+    browser.see("main h1", "The office is in Kiel.")
+    browser.gone(".conflicts")
+    assert laptop.sync_conflicts() == ()
+    assert [line for line in browser.complaints() if "SEVERE" in line and "favicon" not in line] == []
