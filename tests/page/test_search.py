@@ -78,6 +78,21 @@ def test_why_opens_by_keyboard_with_the_whole_path(browser: Browser) -> None:
     browser.until(lambda: not panel.is_displayed(), "why stays open")
 
 
+def test_what_it_supersedes_is_named_by_its_title(town: Served, browser: Browser) -> None:
+    client = town.client("local")
+    told = [
+        {"content": "Ferrets sleep in the shed.", "title": "Ferrets of old"},
+        {"content": "They moved to the attic."},
+    ]
+    old, new = (one["id"] for one in client.done("POST", "/v1/memories/batch", json={"memories": told}))
+    client.done("PUT", f"/v1/memories/{new}/links/supersedes/{old}")
+    browser.go("#/search?query=ferrets+shed")
+    browser.see("main li.hit", "They moved to the attic.")
+    browser.see("main .relations a", "Ferrets of old")
+    for id in (old, new):
+        client.done("POST", f"/v1/memories/{id}/purge")
+
+
 def test_why_not_is_asked_by_picking_or_by_id(town: Served, browser: Browser) -> None:
     browser.go("#/search?query=port+of+staging&tags=staging")
     browser.see("main li.hit")

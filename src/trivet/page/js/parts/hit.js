@@ -3,7 +3,8 @@
 
 import { h, refill, unseen } from '../dom.js';
 import { bars, percent } from './bars.js';
-import { cut, memoryItem, memoryLink, titleOf } from './memory.js';
+import { cut, memoryItem, titleOf } from './memory.js';
+import { namedLink } from './named-link.js';
 import { whyPath } from './why.js';
 
 /** @param {object} hit @param {object} answer that it belongs to */
@@ -46,5 +47,5 @@ const relations = (hit, names) => {
     why.conflicts.length && ['Clashes with an edit that waits for a decision.', [], 'warn'],
   ].filter(Boolean);
   const known = { ...names, ...Object.fromEntries(hit.resolved_by.map((one) => [one.id, cut(one.content, 120)])) };
-  return rows.length > 0 && h('ul', { class: 'relations' }, rows.map(([text, ids, kind]) => h('li', { class: kind ?? '' }, text, ids.map((id) => [' ', memoryLink(id, known)]))));
+  return rows.length > 0 && h('ul', { class: 'relations' }, rows.map(([text, ids, kind]) => h('li', { class: kind ?? '' }, text, ids.map((id) => [' ', namedLink(id, known)]))));
 };

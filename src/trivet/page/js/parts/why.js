@@ -2,7 +2,7 @@
 
 import { h, stored } from '../dom.js';
 import { legName, LEGS, percent } from './bars.js';
-import { memoryLink } from './memory.js';
+import { namedLink } from './named-link.js';
 
 /** @param {object} hit @param {Record<string, string>} names of the other hits, by id */
 export const whyPath = (hit, names) => [legTable(hit.why.legs), stepList(hit), graphPath(hit, names), others(hit.why, names)];
@@ -46,7 +46,7 @@ const stepList = (hit) => {
 /** The query, then concepts and memories, then this one. */
 const graphPath = ({ why }, names) => {
   if (!why.path.length) return null;
-  const steps = why.path.map((step) => (step.kind === 'memory' ? memoryLink(step.name, names) : h('strong', {}, stored(step.name))));
+  const steps = why.path.map((step) => (step.kind === 'memory' ? namedLink(step.name, names) : h('strong', {}, stored(step.name))));
   return h('p', { class: 'path' }, 'Through the graph: your words ', steps.map((step) => ['→ ', step, ' ']), '→ this memory');
 };
 
@@ -59,4 +59,4 @@ const others = (why, names) => {
   return rows.length > 0 && h('ul', { class: 'relations' }, rows.map((row) => h('li', {}, row)));
 };
 
-const links = (ids, names) => ids.map((id, at) => [at > 0 && ', ', memoryLink(id, names)]);
+const links = (ids, names) => ids.map((id, at) => [at > 0 && ', ', namedLink(id, names)]);
