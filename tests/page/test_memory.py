@@ -126,6 +126,32 @@ def test_it_is_linked_by_search_judged_and_shared(browser: Browser, town: Served
     reader.refused(404, "GET", f"/v1/memories/{middle}")
 
 
+def test_a_tag_is_shared_and_who_shares_what_is_listed(browser: Browser, town: Served, make: Make) -> None:
+    reader = town.client("rea", "reader")
+    tagged, other = make("Heron four.", tags=["birds"]), make("Heron five.", tags=["birds"])
+    browser.go(f"#/memory/{tagged}")
+    browser.see("select[aria-label='What']").send_keys("all with")
+    browser.see("input[aria-label='Share with']").send_keys("rea", Keys.ENTER)
+    browser.see("button[aria-label='Stop sharing the tag birds with rea']")
+    assert reader.done("GET", f"/v1/memories/{other}")["content"] == "Heron five."
+    browser.go("#/people")
+    row = browser.see(".shares li", "rea may read all with the tag birds")
+    row.find_element("css selector", "button").click()
+    browser.see("#status", "Taken back.")
+    reader.refused(404, "GET", f"/v1/memories/{other}")
+    browser.see("form[aria-label='Share a tag'] input[name=tag]").send_keys("birds")
+    browser.see("form[aria-label='Share a tag'] input[name=user]").send_keys("rea", Keys.ENTER)
+    browser.see(".shares li", "rea may read all with the tag birds")
+    town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": tagged, "permission": "write"})
+    browser.sign_in(town.key("rea", "reader"))
+    browser.go("#/people")
+    browser.see(".shares li", "local lets you read all with the tag birds")
+    browser.see(".shares li", "local lets everyone read and edit Heron four.")
+    browser.picture("shares")
+    assert browser.all(".shares button, form") == []
+    town.client("local").done("DELETE", "/v1/shares?user=rea&tag=birds")
+
+
 def test_a_reader_is_offered_nothing_that_they_may_not_do(browser: Browser, town: Served, make: Make) -> None:
     id = make("Heron one.")
     town.client("local").done("POST", "/v1/shares", json={"user": "*", "id": id})

@@ -59,20 +59,21 @@ export const sharePart = (view, shares) => {
 
 const shareRow = (view, share) =>
   h('li', { class: 'row' }, h('span', { class: 'grow' }, stored(share.user === EVERYONE ? 'everyone' : share.user), ` (${share.permission})`, share.tag && [', by the tag ', stored(share.tag)]),
-    view.may.share && h('button', { type: 'button', class: 'small quiet', 'aria-label': `Stop sharing with ${share.user}`, on: { click: () => unshare(view, share) } }, 'Stop'));
+    view.may.share && h('button', { type: 'button', class: 'small quiet', 'aria-label': `Stop sharing ${share.tag ? `the tag ${share.tag} ` : ''}with ${share.user}`, on: { click: () => unshare(view, share) } }, 'Stop'));
 
 const shareForm = (view) => {
   const user = h('input', { required: true, placeholder: 'a user, or * for everyone', 'aria-label': 'Share with', autocomplete: 'off' });
+  const what = h('select', { 'aria-label': 'What' }, h('option', { value: '' }, 'this memory'), view.memory.tags.map((tag) => h('option', { value: tag }, `all with the tag ${tag}`)));
   const permission = h('select', { 'aria-label': 'May' }, h('option', { value: 'read' }, 'read'), h('option', { value: 'write' }, 'edit'));
   const submit = (event) => {
     event.preventDefault();
-    share(view, { user: user.value.trim(), id: view.memory.id, permission: permission.value });
+    share(view, { user: user.value.trim(), ...(what.value ? { tag: what.value } : { id: view.memory.id }), permission: permission.value });
   };
-  return h('form', { class: 'row share', on: { submit } }, user, permission, h('button', { type: 'submit', class: 'small' }, 'Share'));
+  return h('form', { class: 'row share', on: { submit } }, view.memory.tags.length > 0 && what, user, permission, h('button', { type: 'submit', class: 'small' }, 'Share'));
 };
 
 const share = (view, asked) =>
-  acted(view, () => api.post('/v1/shares', asked), () => say('Shared.', { undo: async () => { await api.delete('/v1/shares', { user: asked.user, id: asked.id }); await view.again(); } }));
+  acted(view, () => api.post('/v1/shares', asked), () => say('Shared.', { undo: async () => { await api.delete('/v1/shares', { user: asked.user, id: asked.id, tag: asked.tag }); await view.again(); } }));
 
 const unshare = (view, { user, id, tag, permission }) =>
   acted(view, () => api.delete('/v1/shares', id ? { user, id } : { user, tag }), () => say('It is not shared any longer.', { undo: async () => { await api.post('/v1/shares', { user, permission, ...(id ? { id } : { tag }) }); await view.again(); } }));

@@ -23,7 +23,7 @@ export async function show(place) {
   const top = h('div', { class: 'row apart' }, heading('Health'), h('div', { class: 'row' }, again));
   refill(place.main, h('div', { class: 'stack' }, top, parts.figures, parts.work, parts.sync, parts.findings, parts.budgets));
   await Promise.all([useStyle('tools'), me(api)]);
-  if (may('admin')) again.before(h('a', { href: address('people') }, 'Users and keys'));
+  again.before(h('a', { href: address('people') }, may('admin') ? 'Users, keys and shares' : 'Shares'));
   await look.all();
 }
 

@@ -1,10 +1,10 @@
-// Users, keys and shares. An admin manages the users and keys of the tenant; everybody sees what they share.
+// Users, keys and shares. An admin manages the users and keys of the tenant; everybody sees and ends what they share.
 
 import { api } from '../api.js';
 import { h, refill, stored } from '../dom.js';
 import { keyForm, keyTable } from '../parts/people-keys.js';
 import { confirm } from '../parts/dialog.js';
-import { memoryLink } from '../parts/memory.js';
+import { shareLists } from '../parts/share-lists.js';
 import { useStyle } from '../parts/styles.js';
 import { when } from '../parts/when.js';
 import { complain, say } from '../say.js';
@@ -24,7 +24,7 @@ export async function show(place) {
 
 const drawAll = async ({ signal }, parts, own, draw) => {
   const act = acting(draw);
-  refill(parts.shares, shareList(await api.get('/v1/shares', {}, { signal }), own.user, act));
+  refill(parts.shares, shareLists(await api.get('/v1/shares', {}, { signal }), own.user, act));
   if (!may('admin')) {
     refill(parts.users, h('p', { class: 'note' }, 'Users and keys are for an admin to manage. This is what you share, and what is shared with you.'));
     return;
@@ -34,11 +34,11 @@ const drawAll = async ({ signal }, parts, own, draw) => {
   refill(parts.keys, keyTable(keys, own, act), keyForm(users, keys, own, draw));
 };
 
-/** Does it, says it, and shows everything anew. */
-const acting = (draw) => async (does, said) => {
+/** Does it, says it, with how it is undone if it can be, and shows everything anew. */
+const acting = (draw) => async (does, said, undo) => {
   try {
     await does();
-    say(said);
+    say(said, { undo: undo && (async () => { await undo(); await draw(); }) });
   } catch (error) {
     complain(error);
   }
@@ -81,16 +81,3 @@ const userForm = (act) => {
     h('label', { class: 'field' }, h('span', {}, 'New user'), name), h('label', { class: 'field' }, h('span', {}, 'Role'), role),
     h('button', { type: 'submit' }, 'Add'));
 };
-
-const shareList = (shares, own, act) => [
-  h('h2', {}, 'Shares'),
-  shares.length === 0
-    ? h('p', { class: 'help' }, 'Nothing is shared by you or with you.')
-    : h('ul', { class: 'list' }, shares.map((share) => h('li', { class: 'row apart', 'data-item': true, tabindex: '-1' },
-      h('span', {}, stored(share.owner === own ? 'You' : share.owner), ' → ', stored(share.user === '*' ? 'everyone' : share.user), ': ',
-        share.tag ? ['all with the tag ', h('span', { class: 'tag' }, stored(share.tag))] : ['the memory ', memoryLink(share.id)], `, to ${share.permission}`),
-      share.owner === own && may('share') && h('button', { type: 'button', class: 'small', on: { click: () => takeBack(share, act) } }, 'Take back')))),
-];
-
-const takeBack = (share, act) =>
-  act(() => api.delete('/v1/shares', { user: share.user, id: share.id, tag: share.tag }), 'Taken back.');
