@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import dist
 from typing import Any
 
 import pytest
@@ -107,6 +108,45 @@ def test_shapes_tell_memories_from_concepts_and_kinds_of_links(ferries: dict[str
     assert browser.all(".edges line.link.see-also[marker-end]")
     assert browser.all(".edges line.mention:not([marker-end])")
     browser.see(".legend", "statement")
+
+
+def test_fingers_move_and_enlarge_the_picture(ferries: dict[str, str], browser: Browser) -> None:
+    shown(browser, "#/graph?start=Clara%20Nordlicht&depth=1&scope=sea")
+    cdp = browser.driver.execute_cdp_cmd
+    frame = browser.script("return document.querySelector('.picture').getBoundingClientRect().toJSON()")
+    x, y = frame["x"] + 200, frame["y"] + 100
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        told = [{"x": one[0], "y": one[1], "id": number} for number, one in enumerate(points)]
+        cdp("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+
+    def places() -> list[tuple[float, float]]:
+        told = browser.script(
+            "return [...document.querySelectorAll('.node')].slice(0, 2).map(one => one.getAttribute('transform'))"
+        )
+        return [(float(one[0]), float(one[1])) for one in (text[10:-1].split(" ") for text in told)]
+
+    def moved(before: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(round(b[0] - a[0]), round(b[1] - a[1])) for a, b in zip(before, places(), strict=True)]
+
+    cdp("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+    try:
+        before = places()
+        touch("touchStart", (x, y))
+        touch("touchMove", (x + 60, y + 30))
+        touch("touchEnd")
+        browser.until(lambda: moved(before) == [(60, 30)] * 2, "a finger does not move it")
+        before = places()
+        touch("touchStart", (x, y), (x + 80, y))
+        touch("touchMove", (x - 40, y), (x + 120, y))
+        touch("touchEnd")
+        browser.until(
+            lambda: abs(dist(*places()) - 2 * dist(*before)) < 0.5, "two fingers do not make it twice as large"
+        )
+    finally:
+        cdp("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    assert start_of(browser) == "Clara Nordlicht", "nobody walked"
+    assert browser.script("return [visualViewport.scale, scrollY]") == [1, 0], "the page stays as it is"
 
 
 def test_three_hundred_nodes_and_hostile_names(ferries: dict[str, str], browser: Browser) -> None:

@@ -4,11 +4,13 @@
 
 import { h, refill, s } from '../dom.js';
 import { CALM, HOT, placed, settle, step } from './graph-forces.js';
-import { arrowHead, boundsOf, edgeLine, importance, LABEL_CHARACTERS, markOf, scaled, withRoom } from './graph-shapes.js';
+import { gestures } from './graph-gestures.js';
+import { arrowHead, boundsOf, edgeLine, importance, LABEL_CHARACTERS, markOf, middleOf, scaled, withRoom } from './graph-shapes.js';
 import { cut } from './memory.js';
 
 const STEPS_A_FRAME = 3;
 const ZOOM = 1.35;
+const [SMALLEST, LARGEST] = [0.4, 8];
 
 // Whoever walks on, or goes back in time and forth, finds what they know in its place.
 const MOST_PLACES = 5_000;
@@ -31,8 +33,16 @@ class Picture {
     this.svg = s('svg', { 'aria-hidden': 'true', focusable: 'false' }, arrowHead(), this.lines, this.shapes);
     this.element = h('div', {
       class: 'picture', tabindex: '0', role: 'application', 'aria-roledescription': 'graph', 'aria-label': 'Graph', 'data-state': 'calm',
-      on: { keydown: (event) => this.keyed(event), pointerdown: (event) => this.drag(event) },
+      on: { keydown: (event) => this.keyed(event) },
     }, this.svg, this.buttons());
+    this.hand = gestures(this.element, {
+      signal,
+      pan: (x, y) => {
+        this.shift = { x: this.shift.x + x, y: this.shift.y + y };
+        this.moved();
+      },
+      enlarge: (factor, at) => this.enlarge(factor, at),
+    });
     const resized = new ResizeObserver(() => {
       this.draw();
       if (this.graph && this.heat <= CALM) this.label();
@@ -71,7 +81,7 @@ class Picture {
     const { size, mark } = markOf(node);
     const group = s('g', {
       class: `node ${node.kind} ${node.distance === 0 ? 'start' : ''} ${node.sensitive ? 'sensitive' : ''}`,
-      on: { pointerenter: () => this.select(node), click: () => this.dragged || this.walkTo(node) },
+      on: { pointerenter: () => this.select(node), click: () => this.hand.moved || this.walkTo(node) },
     }, mark, s('text', { x: size + 5, y: 4, direction: 'auto' }, cut(node.label, LABEL_CHARACTERS)));
     return { node, group, size, letters: Math.min(node.label.length, LABEL_CHARACTERS) };
   }
@@ -174,30 +184,28 @@ class Picture {
     return ahead.filter(({ along, node }) => along > 1 && node !== from).sort((one, other) => one.cost - other.cost)[0]?.node;
   }
 
-  drag(event) {
-    this.dragged = false;
-    if (event.pointerType === 'touch' || event.button !== 0 || event.target.closest('button')) return;
-    const begin = { x: event.clientX - this.shift.x, y: event.clientY - this.shift.y };
-    const moved = (now) => {
-      if (!this.dragged && Math.hypot(now.clientX - event.clientX, now.clientY - event.clientY) < 4) return;
-      this.dragged = true;
-      this.shift = { x: now.clientX - begin.x, y: now.clientY - begin.y };
-      this.draw();
-      this.label();
-    };
-    addEventListener('pointermove', moved, { signal: this.signal });
-    addEventListener('pointerup', () => removeEventListener('pointermove', moved), { once: true, signal: this.signal });
+  moved() {
+    this.draw();
+    this.label();
+  }
+
+  /** By a factor; what is at this point of the frame stays there. */
+  enlarge(factor, at) {
+    const zoom = Math.min(LARGEST, Math.max(SMALLEST, this.zoom * factor));
+    const middle = middleOf(this.element);
+    for (const axis of ['x', 'y']) this.shift[axis] = at[axis] - middle[axis] - (at[axis] - middle[axis] - this.shift[axis]) * (zoom / this.zoom);
+    this.zoom = zoom;
+    this.moved();
+  }
+
+  fit() {
+    Object.assign(this, { zoom: 1, shift: { x: 0, y: 0 }, keptBounds: null });
+    this.moved();
   }
 
   buttons() {
-    const zoomed = (factor) => () => {
-      this.shift = factor ? { x: this.shift.x * factor, y: this.shift.y * factor } : { x: 0, y: 0 };
-      if (!factor) this.keptBounds = null;
-      this.zoom = factor ? Math.min(8, Math.max(0.4, this.zoom * factor)) : 1;
-      this.draw();
-      this.label();
-    };
     const button = (text, label, act) => h('button', { type: 'button', class: 'small', 'aria-label': label, title: label, on: { click: act } }, text);
-    return h('div', { class: 'zoom' }, button('+', 'Larger', zoomed(ZOOM)), button('−', 'Smaller', zoomed(1 / ZOOM)), button('Fit', 'Fit all into the frame', zoomed(0)));
+    const zoomed = (factor) => () => this.enlarge(factor, middleOf(this.element));
+    return h('div', { class: 'zoom' }, button('+', 'Larger', zoomed(ZOOM)), button('−', 'Smaller', zoomed(1 / ZOOM)), button('Fit', 'Fit all into the frame', () => this.fit()));
   }
 }

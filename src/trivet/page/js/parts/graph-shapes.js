@@ -47,6 +47,12 @@ export const boundsOf = (bodies) => {
   return [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
 };
 
+/** What stays in its place when a frame is enlarged. Labels stand to the right, so there is more room there. */
+export const middleOf = (frame) => {
+  const { width, height } = frame.getBoundingClientRect();
+  return { x: (width - 50) / 2, y: height / 2 };
+};
+
 /** From the places of bodies to points in the frame. */
 export const scaled = ([left, right, top, bottom], width, height, zoom, shift) => {
   const room = { x: Math.max(40, width - 2 * EDGE - 60), y: Math.max(40, height - 2 * EDGE) }; // labels stand to the right
