@@ -548,6 +548,7 @@ class EditConflict(Value, frozen=True, kw_only=True):
     """An edit that clashed with a memory and lies beside it: the fields in which both differ, and the edit's author.
 
     `name` is the memory's title or the beginning of its text; `diff` leads from the memory to the edit.
+    `masked`: one of them is sensitive, and the words of both are left out.
     """
 
     id: str
@@ -558,12 +559,14 @@ class EditConflict(Value, frozen=True, kw_only=True):
     head: Mapping[str, Any]
     branch: Mapping[str, Any]
     diff: str
+    masked: bool = False
 
 
 class RefusedOperation(Value, frozen=True, kw_only=True):
     """What a server refused to take from the store that follows it: the reason, and what was to be said.
 
     `name` is the memory's title or the beginning of its text; None where the memory is not here any longer.
+    `masked`: its words are or were sensitive, and are left out.
     """
 
     op: str
@@ -573,6 +576,7 @@ class RefusedOperation(Value, frozen=True, kw_only=True):
     at: str
     reason: str
     said: Mapping[str, Any]
+    masked: bool = False
 
 
 class Proposal(Value, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from trivet.ids import check_id
 from trivet.memory.engine import Engine
 from trivet.memory.lifecycle import difference
 from trivet.memory.remember import document_of, rewrite
-from trivet.secrets import masked
+from trivet.secrets import MASK, masked
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.bundles import SETTLED, memory_of, name_revisions, read_bundles
 from trivet.store.relational.database import WriteTransaction
@@ -56,6 +56,7 @@ def _told(engine: Engine, memory: Memory, rev: Rev, reveal: bool) -> EditConflic
         head=_fields(head, names),
         branch=_fields(branch, names),
         diff=difference(head, branch, "the memory", "the edit"),
+        masked=sensitive and branch.content == MASK,
     )
 
 

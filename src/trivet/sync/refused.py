@@ -36,7 +36,8 @@ def _told(row: Row, memory: Memory | None, reveal: bool) -> RefusedOperation:
     op = msgspec.json.decode(row["body"], type=Op)
     said: Mapping[str, Any] = op.fields or {one.query or "it was": one.verdict for one in op.feedback}
     sensitive = said.get("sensitive") or row["reason"] == WRITTEN_WHILE_SENSITIVE or (memory and memory.sensitive)
-    if sensitive and not reveal:
+    hides = bool(sensitive) and not reveal
+    if hides:
         said = {name: MASK if name in _WORDS and value else value for name, value in said.items()}
     return RefusedOperation(
         op=row["op"],
@@ -46,6 +47,7 @@ def _told(row: Row, memory: Memory | None, reveal: bool) -> RefusedOperation:
         at=row["at"],
         reason=row["reason"],
         said=said,
+        masked=hides,
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from soak.syncing.check import words_on_server
-from soak.syncing.machines import LaptopMachine
+from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.people import SENSITIVE, SHARED_IDS
 from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
@@ -59,6 +59,23 @@ def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Pa
         world.come_to_rest()
         memory = world.server.trivet.get(id)
         assert (memory.content, memory.tags) == ("second says", ("private",))
+
+
+def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        first.trivet.edit(id, content="first says")
+        world.exchange(first)
+        second.trivet.edit(id, content="second says")
+        world.come_to_rest()
+        first.trivet.edit(id, sensitive=True)
+        [kept], [shown] = first.trivet.sync_conflicts(), first.trivet.sync_conflicts(reveal=True)
+        assert (kept.masked, shown.masked) == (True, False)
+        assert "says" not in str(kept)
+        assert shown.branch["content"] == "second says"
+        assert first.trivet.acting_as(caller("eve")).sync_conflicts() == ()
 
 
 def test_what_is_let_go_is_not_taken_for_purged(folder: Path, team: dict[str, Path]) -> None:

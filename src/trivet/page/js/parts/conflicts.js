@@ -20,11 +20,12 @@ export const clashes = (id, signal, reveal = false) => api.get(PATH, { id, ...(r
 export const conflictPart = (view, found) => {
   if (!found.length) return null;
   const part = h('section', { class: 'card stack conflicts', 'aria-labelledby': 'conflicts' });
-  drawConflicts(view, part, found, !view.memory.sensitive);
+  drawConflicts(view, part, found);
   return part;
 };
 
-const drawConflicts = (view, part, found, open) =>
+const drawConflicts = (view, part, found) => {
+  const open = !found.some((one) => one.masked);
   refill(part,
     h('h2', { id: 'conflicts' }, found.length === 1 ? 'Another edit waits beside it' : `${found.length} other edits wait beside it`),
     h('p', { class: 'help' }, 'Both changed the same words. The memory stays as it is until somebody decides; all texts stay in the history.'),
@@ -33,7 +34,8 @@ const drawConflicts = (view, part, found, open) =>
     found.map((one) => conflict(view, one, open)),
     view.may.edit && open && h('div', { class: 'row' },
       h('button', { type: 'button', on: { click: () => settle(view, {}, 'The memory stays as it is.') } }, 'Keep the memory as it is'),
-      h('button', { type: 'button', on: { click: () => write(view, found) } }, 'Write another text')));
+      texts(found).length > 0 && h('button', { type: 'button', on: { click: () => write(view, texts(found)) } }, 'Write another text')));
+};
 
 const conflict = (view, one, open) =>
   h('article', { class: 'stack tight' },
@@ -43,17 +45,18 @@ const conflict = (view, one, open) =>
 
 const reveal = async (view, part) => {
   try {
-    drawConflicts(view, part, await clashes(view.memory.id, view.place.signal, true), true);
+    drawConflicts(view, part, await clashes(view.memory.id, view.place.signal, true));
     say('Shown. The audit record notes that you looked.');
   } catch (error) {
     complain(error);
   }
 };
 
-/** From the text that the person sees last: the edit's, which the memory has not. */
-const write = async (view, found) => {
-  const value = found.at(-1).branch.content ?? view.memory.content;
-  const content = await ask('Write another text', { label: 'What the memory is to say', value, action: 'Save it', long: true });
+const texts = (found) => found.map((one) => one.branch.content).filter(Boolean);
+
+/** From the text that the person sees last, which the memory has not. */
+const write = async (view, others) => {
+  const content = await ask('Write another text', { label: 'What the memory is to say', value: others.at(-1), action: 'Save it', long: true });
   if (content !== null) await settle(view, { content }, 'Your text is the memory’s now.');
 };
 

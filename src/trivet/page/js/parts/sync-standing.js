@@ -14,11 +14,12 @@ const SHOWN_CHARACTERS = 300;
 const ACTS = { create: 'New:', edit: 'Edit of', feedback: 'What was said of', share: 'Share of', unshare: 'End of a share of', share_tag: 'Share of a tag', unshare_tag: 'End of a share of a tag', link: 'Link of', unlink: 'End of a link of', purge: 'Removal of', resolve: 'Decision on', heal: 'Healing of' };
 
 /** @param {HTMLElement} part that it is drawn in @param {AbortSignal} signal @param {() => Promise<void>} again after a decision */
-export const drawStanding = async (part, signal, again) => {
+export const drawStanding = async (part, signal, again, reveal = false) => {
   const [standing, conflicts, refused] = await Promise.all([
-    api.get('/v1/sync/status', {}, { signal }), clashes(null, signal), api.get('/v1/sync/refused', {}, { signal }),
+    api.get('/v1/sync/status', {}, { signal }), clashes(null, signal), api.get('/v1/sync/refused', reveal ? { reveal } : {}, { signal }),
   ]);
-  refill(part, standing && standingPart(standing), conflicts.length > 0 && conflictList(conflicts), refused.length > 0 && refusedList(refused, again));
+  const shown = () => drawStanding(part, signal, again, true).then(() => say('Shown. The audit record notes that you looked.'), complain);
+  refill(part, standing && standingPart(standing), conflicts.length > 0 && conflictList(conflicts), refused.length > 0 && refusedList(refused, again, shown));
 };
 
 const standingPart = (standing) => {
@@ -49,9 +50,11 @@ const opened = (link) => {
   return link;
 };
 
-const refusedList = (found, again) => [
+const refusedList = (found, again, shown) => [
   h('h2', {}, 'What the server refused'),
   h('p', { class: 'help' }, 'It is kept with its words until you let go of it.'),
+  found.some((one) => one.masked) && h('p', { class: 'masked' }, h('span', { class: 'state sensitive' }, 'masked'),
+    may('reveal') && h('button', { type: 'button', on: { click: shown } }, 'Reveal')),
   h('ul', { class: 'list' }, found.map((one) => h('li', { class: 'finding refused', 'data-item': one.op, tabindex: '-1' },
     h('h3', { class: 'name' }, h('span', { class: 'state possible' }, 'refused'), ACTS[one.kind] ?? one.kind, one.id && (one.name ? memoryLink(one.id, { [one.id]: cut(one.name, 120) }) : h('code', {}, one.id))),
     h('p', { class: 'stored' }, one.reason, ' ', h('span', { class: 'help' }, 'It was noted ', when(one.at), '.')),
