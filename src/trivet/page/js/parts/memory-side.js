@@ -4,7 +4,7 @@ import { address } from '../address.js';
 import { api } from '../api.js';
 import { h, stored } from '../dom.js';
 import { complain, say } from '../say.js';
-import { sourceText } from './memory.js';
+import { cut, sourceText } from './memory.js';
 import { when } from './when.js';
 
 const EVERYONE = '*';
@@ -63,7 +63,7 @@ const shareRow = (view, share) =>
 
 const shareForm = (view) => {
   const user = h('input', { required: true, placeholder: 'a user, or * for everyone', 'aria-label': 'Share with', autocomplete: 'off' });
-  const what = h('select', { 'aria-label': 'What' }, h('option', { value: '' }, 'this memory'), view.memory.tags.map((tag) => h('option', { value: tag }, `all with the tag ${tag}`)));
+  const what = h('select', { 'aria-label': 'What' }, h('option', { value: '' }, 'this memory'), view.memory.tags.map((tag) => h('option', { value: tag }, `all with the tag ${cut(tag, 30)}`)));
   const permission = h('select', { 'aria-label': 'May' }, h('option', { value: 'read' }, 'read'), h('option', { value: 'write' }, 'edit'));
   const submit = (event) => {
     event.preventDefault();
