@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -64,6 +65,23 @@ def instructions() -> list[tuple[str, str]]:
 
 def instruction(name: str) -> str:
     return [rest for found, rest in instructions() if found == name][-1]
+
+
+def test_the_dockerfile_can_be_tried_without_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """scripts/try_image.py knows every instruction. Only commands and the whole source are left out here."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    script = importlib.import_module("try_image")
+    stage = script.Stage(tmp_path)
+    told = [(name, rest) for name, rest in script.instructions() if name not in ("FROM", "RUN")]
+    for name, rest in told:
+        if rest != "src src" and "--from" not in rest:
+            script.perform(stage, name, rest, {})
+    assert "src" in script.context()[0]
+    assert (tmp_path / "build" / "pyproject.toml").exists()
+    assert stage.environment["PATH"].startswith("/opt/trivet/bin:/usr/local/sbin")
+    assert stage.declared["USER"] == "10001:10001"
+    with pytest.raises(SystemExit, match="ONBUILD"):
+        script.perform(stage, "ONBUILD", "RUN true", {})
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
