@@ -51,8 +51,10 @@ adapters: install
 
 # Those of the smallest, beside this environment, in the versions of constraints.txt: 11 s of processor time, which CI can spare.
 # OpenAI's would take 12 more, LlamaIndex has 38 packages of its own. langsmith would load its plugin of pytest, which nobody uses.
+SMALL := .adapters/small langgraph pydantic-ai-slim
 adapters-small: install
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --target .adapters/small langgraph pydantic-ai-slim
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --target $(SMALL) 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade --target $(SMALL)
 	PYTHONPATH=.adapters/small $(ROOM) $(BIN)/python -m pytest -q -p no:langsmith_plugin tests/adapters
 
 # The wheel, installed by pip, uv and pipx without the repository, and used as the README says. Minutes, from PyPI.
