@@ -89,9 +89,8 @@ class People(Team):
             self.asked[query] = memory.id
         elif kind == "redact":
             self.redact(trivet, user, memories)
-        elif kind == "resolve" and trivet.engine.follows:
-            branches = [one.rev for one in trivet.sync_conflicts(id=memory.id)]
-            trivet.sync_resolve(memory.id, take=random.choice(["head", *branches]))
+        elif kind == "resolve":
+            self.resolve(trivet)
         elif kind == "link":
             self.link(trivet, memory, memories)
         elif kind == "hide" and trivet.engine.follows and memory.owner == LOCAL:
@@ -109,6 +108,17 @@ class People(Team):
         if not memory.sensitive:
             self.words.pop(word)
             self.hidden[word] = (self.name_of(trivet), memory.id)
+
+    def resolve(self, trivet: Any) -> None:
+        """Somebody settles the clashes of a memory that has some."""
+        found = sorted(trivet.sync_conflicts(), key=lambda one: (one.id, one.rev))
+        if not found:
+            return
+        chosen = self.random.choice(found)
+        trivet.sync_resolve(chosen.id, take=self.random.choice(["head", chosen.rev]))
+        self.counts["a clash settled"] += 1
+        if not trivet.engine.follows:  # a laptop's decision is told in its request
+            self.settled.update(one.rev for one in found if one.id == chosen.id)
 
     def name_of(self, trivet: Any) -> str:
         return next(one.name for one in self.laptops if one.trivet is trivet)

@@ -19,7 +19,6 @@ from trivet.store.sync_records import ShareRecord
 from trivet.sync import server as server_side
 from trivet.sync.join import join, leave
 from trivet.sync.messages import Acks, Op, Page, Place
-from trivet.sync.verbs import resolve
 from trivet.types import Caller
 
 
@@ -201,7 +200,7 @@ def test_who_joins_again_keeps_the_loser_of_a_clash_that_the_server_has_lost(
             laptop.trivet.remember(words, id=SHARED_IDS[0])
             for _ in range(3):
                 world.exchange(laptop)
-        resolve(first.trivet.engine, SHARED_IDS[0], "head")
+        first.trivet.sync_resolve(SHARED_IDS[0], take="head")
         world.exchange(first)
         world.put_server_back(0)
         world.leave_and_join(first)
