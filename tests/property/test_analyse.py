@@ -18,6 +18,7 @@ from trivet.analyse import (
     holds_phrase,
     is_identifier,
     language_of_text,
+    terms_within,
 )
 
 texts = st.text(max_size=200)
@@ -148,3 +149,16 @@ def test_a_phrase_is_found_without_folding_where_folding_finds_it(text: str, dat
         assert holds_phrase(text.encode("ascii", "ignore").decode(), phrase) == contains_phrase(
             fold(text.encode("ascii", "ignore").decode()), phrase
         )
+
+
+@given(
+    st.lists(words | st.sampled_from(["café", "GitHub", "don't", "the", "a.b", "—"]), min_size=4, max_size=9), st.data()
+)
+def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(said: list[str], data: st.DataObject) -> None:
+    """So that a text without them need not be looked at."""
+    text, folded = f"It was {' '.join(said)}.", fold(" ".join(said))
+    start = data.draw(st.integers(0, len(folded) // 2))
+    phrase = folded[start:].strip()
+    if phrase and holds_phrase(text, phrase):
+        assert terms_within(phrase) <= set(analyse(text, ENGLISH))
+    assert terms_within("what the github actions cache keeps") == {"github", "action", "cach"}

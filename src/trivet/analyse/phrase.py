@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 
+from trivet.analyse.languages import ENGLISH
+from trivet.analyse.terms import LONGEST_TERM, terms_in
 from trivet.analyse.text import contains_phrase, fold
 
 # What is not ASCII, in the view of a text below.
@@ -25,32 +29,86 @@ _view = bytes(
 
 def holds_phrase(text: str, folded: str) -> bool:
     """What `contains_phrase(fold(text), folded)` says."""
-    raw = text.encode(errors="surrogatepass")
-    view = raw.translate(_view)  # small letters, every white space a space, one mark for all that is not ASCII
-    if text.isascii():
-        return _holds(view, folded) and contains_phrase(_squeezed(view).decode(), folded)
-    if view.count(STRANGE) * MOSTLY_ASCII < len(view) and not _may_hold(raw, view, folded):
-        return False
-    return contains_phrase(fold(text), folded)
+    return PhraseSearch(text).holds(folded)
 
 
-def _may_hold(raw: bytes, view: bytes, folded: str) -> bool:
-    """A phrase stands where the text is ASCII, or reaches into a word that is not."""
-    if folded.isascii() and _holds(view, folded):
-        return True
-    apart = BETWEEN.join(("", *_not_ascii(raw, view), ""))
-    apart = fold(_never_ascii.sub("\u4e00", apart) if folded.isascii() else apart)
-    return _may_reach_into(apart.replace(f" {BETWEEN}", BETWEEN).replace(f"{BETWEEN} ", BETWEEN), folded)
+def terms_within(folded: str) -> frozenset[str]:
+    """Terms that every English text has which holds the phrase: whoever lacks one need not be read.
+
+    Those of its plain words, but for the first and the last: these may be parts of longer ones there, as `don` is of
+    `don't`.
+    """
+    words = [
+        word for word in folded.split(" ")[1:-1] if word.isascii() and word.isalpha() and len(word) <= LONGEST_TERM
+    ]
+    return frozenset(term for word in words for term in terms_in(ENGLISH)(word))
 
 
-def _holds(view: bytes, folded: str) -> bool:
-    longest = max(folded.split(" "), key=len).encode()  # most texts lack it, and need not be squeezed
-    return longest in view and folded.encode() in _squeezed(view)
+class PhraseSearch:
+    """One text, in which phrases are looked for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._raw = text.encode(errors="surrogatepass")
+        # Small letters, every white space a space, one mark for all that is not ASCII.
+        self._view = self._raw.translate(_view)
+
+    def holds(self, folded: str) -> bool:
+        """What `contains_phrase(fold(text), folded)` says."""
+        if self._text.isascii():
+            return self._is_in_view(folded) and contains_phrase(self._squeezed.decode(), folded)
+        mostly_ascii = self._view.count(STRANGE) * MOSTLY_ASCII < len(self._view)
+        if mostly_ascii and not self._may_hold(folded):
+            return False
+        return contains_phrase(fold(self._text), folded)
+
+    def _may_hold(self, folded: str) -> bool:
+        """A phrase stands where the text is ASCII, or reaches into a word that is not."""
+        if folded.isascii() and self._is_in_view(folded):
+            return True
+        apart = self._never_ascii_apart if folded.isascii() else self._apart
+        if BETWEEN + BETWEEN in apart:  # a part of which nothing is left joins its neighbours
+            return True
+        return self._may_go_through(apart, folded.split(" ")) and _may_reach_into(apart, folded)
+
+    def _may_go_through(self, apart: str, words: Sequence[str]) -> bool:
+        """Words within a phrase stand side by side where the text is ASCII, or one of them is not ASCII there."""
+        strange = set(apart.replace(BETWEEN, " ").split(" "))
+        plain = [pair for pair in pairwise(words[1:-1]) if strange.isdisjoint(pair)]
+        return all(f" {one} {other} ".encode() in self._squeezed for one, other in plain)
+
+    def _is_in_view(self, folded: str) -> bool:
+        longest = max(folded.split(" "), key=len).encode()  # most texts lack it, and need not be squeezed
+        return longest in self._view and folded.encode() in self._squeezed
+
+    @cached_property
+    def _squeezed(self) -> bytes:
+        view = self._view
+        while b"  " in view:
+            view = view.replace(b"  ", b" ")
+        return view
+
+    @cached_property
+    def _strange(self) -> str:
+        """The parts between spaces that are not ASCII throughout."""
+        return BETWEEN.join(("", *_not_ascii(self._raw, self._view), ""))
+
+    @cached_property
+    def _apart(self) -> str:
+        return _folded_parts(self._strange)
+
+    @cached_property
+    def _never_ascii_apart(self) -> str:
+        return _folded_parts(_never_ascii.sub("\u4e00", self._strange))
+
+
+def _folded_parts(parts: str) -> str:
+    return fold(parts).replace(f" {BETWEEN}", BETWEEN).replace(f"{BETWEEN} ", BETWEEN)
 
 
 def _may_reach_into(parts: str, folded: str) -> bool:
     """Whether a phrase could be inside one of these folded parts of a text, begin or end in it, or go through it."""
-    if folded in parts or BETWEEN + BETWEEN in parts:  # a part of which nothing is left joins its neighbours
+    if folded in parts:
         return True
     words = folded.split(" ")
     if words[0] + BETWEEN in parts or BETWEEN + words[-1] in parts:
@@ -68,9 +126,3 @@ def _not_ascii(raw: bytes, view: bytes) -> Iterator[str]:
         stop = len(view) if stop < 0 else stop
         yield raw[view.rfind(b" ", 0, at) + 1 : stop].decode(errors="surrogatepass")
         at = view.find(STRANGE, stop)
-
-
-def _squeezed(view: bytes) -> bytes:
-    while b"  " in view:
-        view = view.replace(b"  ", b" ")
-    return view

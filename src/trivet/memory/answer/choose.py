@@ -56,6 +56,7 @@ def weigh(
 
 def _read(store: Store, wording: Wording, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
     memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
+    wording.look_up(list(memories.values()))
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
     return [
         _scored(wording, candidate, memories[candidate.id], recipe, complete)

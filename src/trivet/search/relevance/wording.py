@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trivet.analyse import Question, Word
 from trivet.search.indexed_texts import IndexedTexts
-from trivet.search.prior import exactness
+from trivet.search.prior import Exactness
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -42,25 +42,44 @@ class Wording:
         self._length = math.log1p(len(question.words))
         self._terms = question.every_term
         self._held: dict[str, frozenset[str]] = {}
-        self._exactness: dict[str, float] = {}
+        self._words: dict[str, list[str]] = {}
+        every_word_told = not question.languages and bool(bm25.content and bm25.title)
+        self._exactness = Exactness(question, every_word_told)
+        self._exact: dict[str, float] = {}
 
-    def read(self, memories: Sequence[Memory]) -> None:
-        """Looks at those that are going to be asked for, all at once."""
+    def look_up(self, memories: Sequence[Memory]) -> None:
+        """Which of the query's terms they hold, of all at once that are going to be asked for."""
         missing = [memory.id for memory in memories if memory.id not in self._held]
         if missing:
             self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
+
+    def read(self, memories: Sequence[Memory]) -> None:
+        """The same, and the terms in their order of those in which some may stand side by side."""
+        self.look_up(memories)
         if self._pairs:
-            self._texts.read(memories)
+            self._texts.read(memory for memory in memories if self._pairs_held(memory))
 
     def words_held(self, memory: Memory) -> list[str]:
         """Those of the query's words that the memory has."""
-        self.read((memory,))
-        return self._question.words_held(self._held[memory.id])
+        found = self._words.get(memory.id)
+        if found is None:
+            found = self._words[memory.id] = self._question.words_held(self._terms_held(memory))
+        return found
 
     def exactness(self, memory: Memory) -> float:
-        if memory.id not in self._exactness:
-            self._exactness[memory.id] = exactness(self._question, memory)
-        return self._exactness[memory.id]
+        found = self._exact.get(memory.id)
+        if found is None:
+            found = self._exact[memory.id] = self._exactness.of(memory, self._terms_held(memory))
+        return found
+
+    def _terms_held(self, memory: Memory) -> frozenset[str]:
+        if memory.id not in self._held:
+            self.look_up((memory,))
+        return self._held[memory.id]
+
+    def _pairs_held(self, memory: Memory) -> list[tuple[str, str]]:
+        held = self._terms_held(memory)
+        return [pair for pair in self._pairs if pair[0] in held and pair[1] in held]
 
     def of(self, memory: Memory) -> dict[str, float]:
         covered = [self._rarity[word] for word in self.words_held(memory)]
@@ -74,8 +93,7 @@ class Wording:
         }
 
     def _side_by_side(self, memory: Memory) -> int:
-        held = self._held[memory.id]
-        pairs = [pair for pair in self._pairs if pair[0] in held and pair[1] in held]
+        pairs = self._pairs_held(memory)
         if not pairs:
             return 0
         content, title = self._texts.of(memory)
