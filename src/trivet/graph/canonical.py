@@ -28,15 +28,27 @@ _ENDS_IN_S = frozenset("postgres kubernetes jenkins rails nats https sales expre
 _SPELLED = {"+": "plus", "#": "sharp"}
 
 
-@cached(NAMES_BYTES)
 def form(text: str) -> str:
     """The writing, folded: separate words, without possessive, punctuation and a leading article."""
+    if text.isascii() and text.replace(" ", "").isalnum():  # as most: it has nothing that the patterns look for
+        return " ".join(text.lower().split()).removeprefix("the ")
+    return _form(text)
+
+
+@cached(NAMES_BYTES)
+def _form(text: str) -> str:
     return _between_words.sub(" ", _plain(text)).strip()
 
 
-@cached(NAMES_BYTES)
 def canonical(text: str) -> str:
     """The name that all its forms share: letters and digits only. Empty if that is too long for a name."""
+    if text.isascii() and text.isalnum():
+        return text.lower() if len(text) <= LONGEST_NAME else ""
+    return _canonical(text)
+
+
+@cached(NAMES_BYTES)
+def _canonical(text: str) -> str:
     name = _dropped.sub("", _plain(text))
     return name if len(name) <= LONGEST_NAME else ""
 

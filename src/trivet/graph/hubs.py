@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.bounded_cache import KIB, MIB, BoundedCache
-from trivet.graph.network import Keys, Network, distinct, visible_among
+from trivet.graph.network import Keys, Network, visible_among
 from trivet.types import Filter
 
 # A concept that more visible memories mention passes on next to nothing to each (docs/decisions/0010).
@@ -29,11 +29,12 @@ class Hubs:
 
     def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
         found = network.of_concept.counts(concepts) > HUB
-        if found.any():
-            large = distinct(concepts[found]).tolist()
+        places = np.flatnonzero(found)
+        if len(places):
+            large = concepts[places].tolist()
             counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
-            counts |= self._count(network, visible, [key for key in large if key not in counts])
-            found &= np.isin(concepts, [key for key in large if counts[key] > HUB])
+            counts |= self._count(network, visible, [key for key in dict.fromkeys(large) if key not in counts])
+            found[places] = [counts[key] > HUB for key in large]
         return found
 
     def _still_known(self, network: Network, concept: int) -> int | None:

@@ -61,9 +61,8 @@ class Adjacency:
         return self._others[start:stop], self._roles[start:stop]
 
     def counts(self, nodes: Keys) -> NDArray[np.int64]:
-        known = np.minimum(nodes, max(self._size - 1, 0))
-        counts = np.where(nodes < self._size, self._starts[known + 1] - self._starts[known], 0) if self._size else 0
-        counts = np.broadcast_to(np.asarray(counts, np.int64), nodes.shape).copy()
+        starts, ends = self._bounds(nodes)
+        counts = (ends - starts).astype(np.int64)
         for place, node in self._changed_among(nodes):
             counts[place] = len(self.changed[node][0])
         return counts
@@ -88,14 +87,17 @@ class Adjacency:
             return []
         return [(place, node) for place, node in enumerate(nodes.tolist()) if node in self.changed]
 
+    def _bounds(self, nodes: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Where the edges of each begin and end; a node beyond the arrays has none, at their end."""
+        return self._starts.take(nodes, mode="clip"), self._starts.take(nodes + 1, mode="clip")
+
     def _from_arrays(self, nodes: Keys) -> Neighbours:
-        places = np.flatnonzero(nodes < self._size)
-        inside = nodes[places]
-        starts = self._starts[inside]
-        counts = (self._starts[inside + 1] - starts).astype(np.int64) if len(inside) else np.zeros(0, np.int64)
-        ends = np.cumsum(counts)
-        rows = np.repeat(starts - (ends - counts), counts) + np.arange(int(ends[-1]) if len(ends) else 0)
-        return Neighbours(np.repeat(places, counts), self._others[rows], self._roles[rows])
+        starts, stops = self._bounds(nodes)
+        counts = stops - starts
+        ends = np.cumsum(counts)  # in the arrays that are made here
+        rows = np.repeat(stops - ends, counts)
+        rows += np.arange(len(rows))
+        return Neighbours(np.repeat(np.arange(len(nodes)), counts), self._others[rows], self._roles[rows])
 
     @property
     def bytes(self) -> int:
@@ -175,6 +177,17 @@ def distinct(keys: Keys) -> Keys:
     """Each key once, rising. numpy's `unique` would load its module of masked arrays: tens of milliseconds."""
     rising = np.sort(keys)
     return rising[np.diff(rising, prepend=-1) > 0]
+
+
+def numbered(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """Each key once, rising, and at which place there each of these stands. By a table, which needs no sorting."""
+    size = int(keys.max()) + 1 if len(keys) else 0
+    is_there = np.zeros(size, bool)
+    is_there[keys] = True
+    found = np.flatnonzero(is_there)
+    places = np.empty(size, np.int64)  # its memory is only touched where keys are
+    places[found] = np.arange(len(found))
+    return found.astype(np.int32), places[keys]
 
 
 def visible_among(visible: NDArray[np.bool_], keys: Keys) -> NDArray[np.bool_]:

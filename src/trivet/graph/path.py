@@ -37,6 +37,7 @@ class Paths:
         self._hits = hits
         self._named = set(concepts)
         self._weights = self._weigh([*hits, *ends], how, hubs or Hubs())
+        self._found: dict[int, tuple[Step, ...]] = {}
         self._mentioned_by: dict[int, list[int]] = {}
         for hit in hits:
             for concept in self._concepts_of(hit):
@@ -76,12 +77,14 @@ class Paths:
 
     def _named_in(self, memory: int) -> tuple[Step, ...]:
         """The rarest of the query's concepts that a memory mentions; empty if it mentions none."""
-        keys, _ = self._network.of_memory.of(memory)
-        named = [key for key in keys.tolist() if key in self._named]
-        if not named:
-            return ()
-        counts = self._network.of_concept.counts(np.array(named, np.int32))
-        return (("concept", named[int(counts.argmin())]),)
+        if memory not in self._found:  # many paths lead over the same few hits
+            keys, _ = self._network.of_memory.of(memory)
+            named = [key for key in keys.tolist() if key in self._named]
+            self._found[memory] = (("concept", min(named, key=self._mentions)),) if named else ()
+        return self._found[memory]
+
+    def _mentions(self, concept: int) -> int:
+        return len(self._network.of_concept.of(concept)[0])
 
     def _concepts_of(self, memory: int) -> list[int]:
         """The concepts of a memory that the walk would follow, the rarest first."""

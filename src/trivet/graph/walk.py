@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trivet.graph.hubs import Hubs
 from trivet.graph.mentions import ROLES
-from trivet.graph.network import Keys, Neighbours, Network, Roles, visible_among
+from trivet.graph.network import Keys, Neighbours, Network, Roles, numbered, visible_among
 
 Mass = NDArray[np.float64]
 
@@ -87,30 +87,42 @@ def walk(
 
 def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys, how: Walk) -> Spread:
     """Weighs concepts by the visible memories alone: how many mention them, and how surely."""
-    found = network.of_concept.gather(concepts)
-    shown = np.flatnonzero(visible_among(visible, found.keys))
-    memories = Neighbours(found.origins[shown], found.keys[shown], found.roles[shown])
+    memories = _shown(visible, network.of_concept.gather(concepts))
     count = len(concepts)
     mentions = np.bincount(memories.origins, minlength=count)
     maybe = np.bincount(memories.origins[memories.roles == _MAYBE], minlength=count)
     sure = mentions - maybe
     is_name = (sure > 0) & (sure > SURE_PER_MAYBE * maybe)
-    weights = np.where(is_name, np.maximum(mentions, 1) ** -how.rare, 0.0)
+    weights = np.where(is_name, _powers(mentions, -how.rare), 0.0)
     pulls = _pulls(network, memories.keys, memories.roles, how)
     pull = np.maximum(_sums(memories.origins, pulls, count), LEAST_PULL)
     return Spread(weights, mentions, pull, memories, pulls / pull[memories.origins])
 
 
+def _shown(visible: NDArray[np.bool_], found: Neighbours) -> Neighbours:
+    shown = visible_among(visible, found.keys)
+    return found if shown.all() else _some(found, np.flatnonzero(shown))
+
+
+def _some(found: Neighbours, places: NDArray[np.int64]) -> Neighbours:
+    return Neighbours(found.origins[places], found.keys[places], found.roles[places])
+
+
 def _pulls(network: Network, memories: Keys, roles: Roles, how: Walk) -> Mass:
     """How strongly each memory draws from a concept: one that mentions much would else be reached by every walk."""
     pulls = np.where(roles == _ABOUT, how.about, 1.0)
-    return pulls * np.maximum(network.of_memory.counts(memories), 1) ** -how.even if how.even else pulls
+    return pulls * _powers(network.of_memory.counts(memories), -how.even) if how.even else pulls
+
+
+def _powers(counts: NDArray[np.int64], exponent: float) -> Mass:
+    """Of each count, and of 1 for none. Most are small and alike, so each is raised once."""
+    table: Mass = np.maximum(np.arange(int(counts.max(initial=0)) + 1), 1) ** exponent
+    return table[counts]
 
 
 def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
     """The mass that memories pass on through concepts and links, and how much of it returns to each directly."""
-    mentioned = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
-    concepts, place = np.unique(mentioned.keys, return_inverse=True)
+    mentioned, concepts, place = _shared(network, visible, network.of_memory.gather(at.keys), hubs)
     spread = weigh_concepts(network, visible, concepts, how)
     weights = np.where(spread.mentions > 1, spread.weights, 0.0)[place]
     origins, linked = _links(network, visible, at.keys)
@@ -139,12 +151,15 @@ def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tupl
 
 
 def _added(parts: list[Masses]) -> Masses:
+    parts = [part for part in parts if len(part.keys)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
     return _masses(np.concatenate([part.keys for part in parts]), np.concatenate([part.values for part in parts]))
 
 
 def _masses(keys: Keys, values: Mass) -> Masses:
     """One entry a key, in the order of keys, so that equal parts always add up to exactly the same sum."""
-    found, place = np.unique(keys, return_inverse=True)
+    found, place = numbered(keys)
     return Masses(found, _sums(place, values, len(found)))
 
 
@@ -153,11 +168,15 @@ def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
     return np.bincount(places, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _shared(network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs) -> Neighbours:
-    """Without concepts that only one memory mentions, and without hubs."""
-    others = network.of_concept.counts(mentioned.keys) > 1
-    kept = np.flatnonzero(others & ~hubs.among(network, visible, mentioned.keys))
-    return Neighbours(mentioned.origins[kept], mentioned.keys[kept], mentioned.roles[kept])
+def _shared(
+    network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs
+) -> tuple[Neighbours, Keys, NDArray[np.int64]]:
+    """Without concepts that only one memory mentions, and without hubs; each concept, and where those stand there."""
+    concepts, place = numbered(mentioned.keys)
+    followed = network.of_concept.counts(concepts) > 1
+    followed &= ~hubs.among(network, visible, concepts)
+    kept = np.flatnonzero(followed[place])
+    return _some(mentioned, kept), concepts[followed], (np.cumsum(followed) - 1)[place[kept]]
 
 
 def _heaviest(reached: Masses, least: float) -> Masses:
