@@ -88,7 +88,7 @@ def _estimated(
         for candidate in ranking.candidates[:MOST_ESTIMATED]
         if candidate.id not in seen
     ]
-    embedded = query.store.vectors.spans_at(serving, dict.fromkeys(unseen, 0)) if unseen else {}
+    embedded = query.store.vectors.embedded(serving, unseen) if unseen else ()
     unknown = [id for id in dict.fromkeys(unseen) if id not in embedded]
     if not unknown:
         return

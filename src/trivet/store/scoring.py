@@ -83,10 +83,16 @@ def _weights(postings: Postings, visible: Visible, bm25: Bm25, holders: int | No
 
 
 def prefer_all_words(scores: NDArray[np.float64], required: list[Postings], enough: int) -> NDArray[np.float64]:
-    held = np.zeros(len(scores), np.int32)
-    for postings in required:
-        held[postings.keys] += 1
-    complete = (held == len(required)) & (scores > 0)
-    if int(complete.sum()) < enough:
+    """Those of memories that hold every required term alone, if there are enough of them."""
+    rarest, *others = sorted((postings.keys for postings in required), key=len)
+    holding = rarest[scores[rarest] > 0]
+    for keys in others:
+        if len(holding) < enough:
+            return scores
+        places = np.minimum(np.searchsorted(keys, holding), len(keys) - 1)
+        holding = holding[keys[places] == holding]
+    if len(holding) < enough:
         return scores
-    return np.where(complete, scores, 0.0)
+    kept = np.zeros_like(scores)
+    kept[holding] = scores[holding]
+    return kept

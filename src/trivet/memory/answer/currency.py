@@ -89,7 +89,8 @@ def _asked_words(text: str) -> int:
 
     What is quoted is looked for as it stands.
     """
-    return max(len(_quoted.sub(" ", text).split()), len(analyse_query(text).words))
+    spaced = len(_quoted.sub(" ", text).split())
+    return spaced if spaced >= ASKED_WORDS else max(spaced, len(analyse_query(text).words))
 
 
 def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from trivet.types import Candidate, Filter
 
 # One changed word of a short text changes most of its few pairs.
 SHORT_FINGERPRINT = 8
+NOTHING: frozenset[str] = frozenset()
 NO_OTHERS: Mapping[str, Sequence[Reading]] = {}
 # The marks of languages stand among the keywords, whatever weight a search gives those.
 MARKED: Weights = (0.0, 0.0, 1.0, 0.0, 0.0)
@@ -103,14 +105,11 @@ class LexicalIndex(Part):
         """Which of the terms each of these memories holds, in any field that has a weight."""
         keys = self._ids.keys(ids)
         wanted = np.fromiter(keys.values(), np.int64, len(keys))
-        holding: dict[str, list[str]] = {id: [] for id in ids}
-        for term, postings in self._postings.of(terms, bm25.field_weights).items():
-            if len(postings.keys):
-                places = np.minimum(np.searchsorted(postings.keys, wanted), len(postings.keys) - 1)
-                for id, is_held in zip(keys, (postings.keys[places] == wanted).tolist(), strict=True):
-                    if is_held:
-                        holding[id].append(term)
-        return {id: frozenset(held) for id, held in holding.items()}
+        lists = self._postings.of(terms, bm25.field_weights)
+        some = {term: _among(wanted, postings.keys) for term, postings in lists.items() if len(postings.keys)}
+        held = zip(*some.values(), strict=True) if some else [()] * len(keys)
+        found = {id: frozenset(compress(some, is_held)) for id, is_held in zip(keys, held, strict=True)}
+        return {id: found.get(id, NOTHING) for id in ids}
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
         found = np.flatnonzero(scores)
@@ -125,3 +124,10 @@ class LexicalIndex(Part):
         ]
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return ranked[:depth]
+
+
+def _among(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> list[bool]:
+    """Which of those wanted are among the keys, of which there is at least one."""
+    places = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
+    held: list[bool] = (keys[places] == wanted).tolist()
+    return held

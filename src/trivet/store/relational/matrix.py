@@ -134,6 +134,9 @@ class Matrix:
         self._arrays.keys[rows] = -1
         self.removed += len(rows)
 
+    def holds(self, key: int) -> bool:
+        return bool(self._rows_of(key))
+
     def _rows_of(self, key: int) -> list[int]:
         added = self._added.get(key, [])
         if not 0 <= key < len(self._starts) - 1:

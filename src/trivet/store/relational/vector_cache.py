@@ -90,7 +90,7 @@ class VectorCache:
     def search(
         self, model: Model, vector: NDArray[np.float32], mask: NDArray[np.bool_], depth: int, chance: float = 0.0
     ) -> list[Candidate]:
-        found = self._fresh(model).search(vector.astype(np.float32), mask, depth, chance)
+        found = self.matrix(model).search(vector.astype(np.float32), mask, depth, chance)
         ids = self._ids.of(found.keys.tolist())
         ranked = [
             Candidate(id=ids[key], score=max(-1.0, min(1.0, score)), passage=ordinal)
@@ -113,7 +113,8 @@ class VectorCache:
         if self._limit:
             self._limit.give_back(id(self))
 
-    def _fresh(self, model: Model) -> Matrix:
+    def matrix(self, model: Model) -> Matrix:
+        """The model's vectors, up to date."""
         with self._lock:
             loaded = self._loaded.get(model.model)
             changed = self._changes.since(loaded.sequence) if loaded else None

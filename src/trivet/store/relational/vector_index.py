@@ -127,6 +127,10 @@ class VectorIndex(Part, ABC):
         rows = self._rows("spans_at", model=model.model, **places)
         return {row[0]: Passage(row[1], row[2], row[3]) for row in rows}
 
+    def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
+        """Those of these memories that the model has made vectors of."""
+        return set(self.spans_at(model, dict.fromkeys(ids, 0)))
+
     def stored(self, connection: Connection) -> tuple[Model, ...]:
         rows = connection.execute(self._sql["models"]).fetchall()
         return tuple(Model(row[0], row[1], row[2], row[3], bool(row[4])) for row in rows)

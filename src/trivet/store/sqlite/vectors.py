@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class SqliteVectorIndex(VectorIndex):
     def __init__(self, database: Database, visibility: Visibility, changes: Changes, ids: Ids) -> None:
         super().__init__(database, changes)
-        self._visibility = visibility
+        self._visibility, self._ids = visibility, ids
         self._cache = VectorCache(changes, ids, self._read, index_file=database.mapped_index)
 
     def search(
@@ -32,6 +32,11 @@ class SqliteVectorIndex(VectorIndex):
     ) -> list[Candidate]:
         check_dimension(model, vector)
         return self._cache.search(model, vector, self._visibility.of(filter).mask, depth, chance)
+
+    def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
+        """Without a look into the database: a search has read them all."""
+        matrix = self._cache.matrix(model)
+        return {id for id, key in self._ids.keys(ids).items() if matrix.holds(key)}
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
         name, parameters = "all_vectors" if keys is None else "vectors_of", {"keys": as_json(keys or ())}

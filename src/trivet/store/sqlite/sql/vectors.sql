@@ -23,6 +23,6 @@ ORDER BY p.ordinal;
 -- name: spans_at
 SELECT m.id, p.ordinal, p.start, p.stop
 FROM json_each(:ids) AS wanted
-CROSS JOIN json_each(:ordinals) AS place ON place.key = wanted.key
 CROSS JOIN memory AS m ON m.id = wanted.value
-CROSS JOIN passage AS p ON p.memory = m.key AND p.model = :model AND p.ordinal = place.value;
+CROSS JOIN passage AS p ON p.memory = m.key AND p.model = :model
+    AND p.ordinal = json_extract(:ordinals, '$[' || wanted.key || ']');
