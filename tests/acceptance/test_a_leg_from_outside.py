@@ -125,28 +125,6 @@ def test_the_lab_takes_it_out_in_turn(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {"without lexical", "without toy"} <= {one["name"] for one in rest}
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_what_a_later_leg_prepares_is_there_when_it_searches_and_may_fail_alone(memory: Trivet, fails: bool) -> None:
-    def prepare(query: LegQuery) -> str:
-        if fails:
-            raise LegFailed("it could not prepare")
-        return query.question.text
-
-    def search_later(query: LegQuery) -> Ranking:
-        assert query.prepared["late"].result() == query.question.text
-        return Ranking(leg="late", floor=0.0, candidates=query.rankings[0].candidates)
-
-    register(Leg(name="late", search=search_later, floor=0.0, after_others=True, prepare=prepare))
-    try:
-        answer = memory.recall("relay", recipe="rrf | legs(lexical, late)")
-    finally:
-        unregister("late")
-    lexical, late = answer.health.legs
-    assert len(answer.hits) == lexical.candidates == 2
-    assert late.answered is not fails
-    assert late.reason == ("LegFailed: it could not prepare" if fails else None)
-
-
 def test_a_name_is_given_once(toy: Leg) -> None:
     with pytest.raises(InvalidInput, match="there is a leg 'toy' already"):
         register(toy)

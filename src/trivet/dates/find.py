@@ -106,7 +106,9 @@ def expressions_in(text: str, now: datetime, nearest: bool = False) -> list[Expr
 
 def _small_letters(text: str) -> str:
     """One for one, so that places stay: a few letters become two when they are made small, and are left as they are."""
-    small = text.lower() if text.isascii() else "".join(map(_small_letter, text))
+    small = text.lower()
+    if len(small) != len(text) or "Σ" in text:  # which is another small letter at the end of a word
+        small = "".join(map(_small_letter, text))
     return small.translate(_BLANKS)
 
 

@@ -57,9 +57,8 @@ class WatchedLegs(ParallelLegs):
         time_limit_ms: int,
         here: str | None,
         late: Callable[[str], None] = lambda name: None,
-        meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
-        rankings, health = self._legs.run(legs, time_limit_ms, here, late, meanwhile)
+        rankings, health = self._legs.run(legs, time_limit_ms, here, late)
         demand_answers(health)
         return rankings, health
 

@@ -192,8 +192,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     the memory that answers need not hold the title. Narrowing there cost 0.013 nDCG@10 on HotpotQA.
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
-    later = [] if question.quoted_only else _legs_that_follow(recipe)
-    found = search_with(engine, query, _legs_that_start(recipe), later)
+    found = search_with(engine, query, _legs_that_start(recipe))
     found = with_unembedded(engine, query, found)
     if not question.quoted_only:
         return search_on(engine, query, found)
@@ -223,11 +222,8 @@ def search_on(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
     )
 
 
-def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg], later: Sequence[Leg] = ()) -> Retrieved:
-    """The rankings of these legs, run side by side. One that is known not to answer is not waited for.
-
-    Those that come `later` prepare meanwhile: while the query is embedded, this thread has nothing else to do.
-    """
+def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retrieved:
+    """The rankings of these legs, run side by side. One that is known not to answer is not waited for."""
     able = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
     resting = {leg.name: reason for leg in able if (reason := leg.resting(query))}
     ready = {leg.name: leg for leg in able if leg.name not in resting}
@@ -238,15 +234,9 @@ def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg], later: S
         engine.settings.leg_time_limit_ms,
         here,
         late=lambda name: ready[name].late(query),
-        meanwhile=partial(_prepare, later, query),
     )
     left_out = [LegHealth(leg=name, answered=False, reason=reason) for name, reason in resting.items()]
     return Retrieved(rankings, [*health, *left_out])
-
-
-def _prepare(later: Sequence[Leg], query: LegQuery) -> None:
-    for leg in later:
-        leg.prepare_for(query)
 
 
 class Stopwatch:

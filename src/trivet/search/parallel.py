@@ -75,13 +75,12 @@ class ParallelLegs:
         time_limit_ms: int,
         here: str | None,
         late: Callable[[str], None] = lambda name: None,
-        meanwhile: Callable[[], None] = lambda: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
         """The rankings of the legs that answered in time, and the health of all.
 
         `here` names the leg that runs in the caller's thread while the others run in theirs: it should be one that
-        cannot hang, and the others ones that mostly wait or compute outside the interpreter. `meanwhile` runs in the
-        caller's thread after it. `late` is told each that did not answer in time.
+        cannot hang, and the others ones that mostly wait or compute outside the interpreter. `late` is told
+        each that did not answer in time.
         """
         started = time.perf_counter()
         # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
@@ -89,7 +88,6 @@ class ParallelLegs:
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
         if here is not None and here in legs:
             futures[here] = _done(legs[here])
-        meanwhile()
         outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
         return rankings, [health for _, health in outcomes.values()]

@@ -37,8 +37,7 @@ def _named(query: LegQuery) -> dict[int, float]:
 def _search(query: LegQuery) -> Ranking:
     from trivet.search.legs.seeds import seeds_of
 
-    prepared = query.prepared.get(NAME)
-    seeds = seeds_of(query, prepared.result() if prepared else _named(query))
+    seeds = seeds_of(query, _named(query))
     if seeds is None:
         return Walked(leg=NAME, floor=FLOOR)
     found = query.store.graph.walk(seeds, query.filter, query.recipe.walk, query.recipe.depth)
@@ -79,7 +78,6 @@ GRAPH = Leg(
     search=_search,
     floor=FLOOR,
     after_others=True,
-    prepare=_named,
     in_callers_thread=True,  # there is nobody to run beside
     reads_text=False,
     steps=("walk", "bm25"),  # how sure a name is depends on how many memories hold its words

@@ -7,9 +7,8 @@ lab and tune ask the registry and name no leg themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from trivet.types import Contribution, PathStep, Ranking, Why
 
@@ -26,10 +25,7 @@ Measure = Literal["score", "log_score", "normalised", "place", "gap", "silent", 
 
 @dataclass(frozen=True, slots=True)
 class LegQuery:
-    """What a leg gets to search with. `rankings` are those of the legs that ran before it.
-
-    `prepared` is what legs that start after others have found out meanwhile, by their names.
-    """
+    """What a leg gets to search with. `rankings` are those of the legs that ran before it."""
 
     store: Store
     embedding: Embedding
@@ -37,7 +33,6 @@ class LegQuery:
     filter: Filter
     recipe: Recipe
     rankings: Sequence[Ranking] = ()
-    prepared: dict[str, Future[Any]] = field(default_factory=dict)
 
 
 def _no_paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str, tuple[PathStep, ...]]:
@@ -58,9 +53,6 @@ class Leg:
     floor: float
     # It starts from what the other legs found, so it runs when they have answered.
     after_others: bool = False
-    # What such a leg can find out before the others have answered. It is asked for while they search, and gets it
-    # with the query; if that fails, it meets the same error there.
-    prepare: Callable[[LegQuery], object] | None = None
     # It runs in the caller's thread while the others run in theirs: for a leg that cannot hang. One of them at most.
     in_callers_thread: bool = False
     # It compares vectors, so it does not run without an embedder.
@@ -92,16 +84,6 @@ class Leg:
     resting: Callable[[LegQuery], str | None] = lambda query: None
     # Told when it did not answer in time, so that the next recall need not wait as well.
     late: Callable[[LegQuery], None] = lambda query: None
-
-    def prepare_for(self, query: LegQuery) -> None:
-        if self.prepare is None:
-            return
-        outcome: Future[object] = Future()
-        try:
-            outcome.set_result(self.prepare(query))
-        except Exception as error:  # noqa: BLE001 - raised again when the leg searches, and reported as its health
-            outcome.set_exception(error)
-        query.prepared[self.name] = outcome
 
     def cache_key(self, recipe: Recipe) -> tuple[object, ...]:
         """Recipes with equal keys get the same ranking from this leg, the depth aside."""

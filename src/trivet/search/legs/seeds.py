@@ -37,10 +37,11 @@ def seeds_of(query: LegQuery, concepts: Mapping[int, float]) -> Seeds | None:
 
     The start has the size of what it rests on: how far the best hit stands out, times how specific the names are.
     """
-    how = query.recipe.walk
+    how, total = query.recipe.walk, sum(concepts.values())
+    if not total:
+        return None
     hits, standing_out = _hits(query.rankings, how)
-    total = sum(concepts.values())
-    strength = standing_out * total / (total + how.named) if total else 0.0
+    strength = standing_out * total / (total + how.named)
     if not strength:
         return None
     return Seeds(

@@ -6,7 +6,7 @@ Three kinds: where a candidate stands in the fused list, what each leg says of i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -71,9 +71,10 @@ class Evidence:
         return self._known[id, memory.id]
 
     def _measured(self, id: str, memory: Memory, place: int) -> dict[str, float]:
-        by_legs = {name: value for leg in self._legs for name, value in leg.features(id)}
-        fused = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
-        return {**fused, **by_legs, **self.wording.of(memory)}
+        known = {"fixed": self._deviations[place], "first": 1.0 / (place + 1), "legs_agree": self._agreement}
+        for leg in self._legs:
+            known |= leg.features(id)
+        return known | self.wording.of(memory)
 
     @cached_property
     def _legs(self) -> list[RankedLeg]:
@@ -107,33 +108,38 @@ class RankedLeg:
     """What one leg's ranking says of a memory. A leg that returned nothing at all says 0, but that it is silent."""
 
     def __init__(self, leg: Leg, ranking: Ranking | None) -> None:
-        self._features = tuple(leg.features.items())
         candidates = ranking.candidates if ranking is not None else ()
         self._places = {candidate.id: place for place, candidate in enumerate(candidates)}
         self._scores = [candidate.score for candidate in candidates]
         norm = NORMALISERS[leg.norm](ranking) if ranking is not None and candidates else None
         self._norms, self._missing = (norm.scores, norm.missing) if norm else ((), 0.0)
+        self._silent = {name: float(measure == "silent") for name, measure in leg.features.items()}
+        measures: dict[Measure, Callable[[int | None], float]] = {
+            "silent": lambda place: 0.0,
+            # Of the query rather than of the memory: whether anything is near it at all.
+            "best": lambda place: self._scores[0],
+            "score": self._score,
+            # BM25 has no upper end, and twice the score is not twice as likely.
+            "log_score": lambda place: math.log1p(self._score(place)),
+            "normalised": lambda place: self._missing if place is None else self._norms[place],
+            "place": lambda place: 0.0 if place is None else PLACE_CONSTANT / (PLACE_CONSTANT + place + 1),
+            "gap": self._gap,
+        }
+        self._measures = [(name, measures[measure]) for name, measure in leg.features.items()]
 
-    def features(self, id: str) -> list[tuple[str, float]]:
-        place = self._places.get(id)
-        return [(name, self._measured(measure, place)) for name, measure in self._features]
-
-    def _measured(self, measure: Measure, place: int | None) -> float:
-        if measure == "silent":
-            return float(not self._scores)
+    def features(self, id: str) -> dict[str, float]:
         if not self._scores:
-            return 0.0
-        if measure == "best":  # of the query rather than of the memory: whether anything is near it at all
-            return self._scores[0]
-        if measure == "score":  # that of the last hit for what the leg did not return
-            return self._scores[-1 if place is None else place]
-        if measure == "log_score":  # BM25 has no upper end, and twice the score is not twice as likely
-            return math.log1p(self._scores[-1 if place is None else place])
-        if measure == "normalised":
-            return self._missing if place is None else self._norms[place]
+            return self._silent
+        place = self._places.get(id)
+        return {name: measure(place) for name, measure in self._measures}
+
+    def _score(self, place: int | None) -> float:
+        """That of the last hit for what the leg did not return."""
+        return self._scores[-1 if place is None else place]
+
+    def _gap(self, place: int | None) -> float:
+        """How far ahead of the next."""
         if place is None:
             return 0.0
-        if measure == "place":
-            return PLACE_CONSTANT / (PLACE_CONSTANT + place + 1)
-        after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing  # how far ahead of the next
+        after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing
         return self._norms[place] - after

@@ -30,15 +30,9 @@ class Linear(msgspec.Struct, frozen=True):
     bias: float
     features: Mapping[str, Feature]
 
-    def parts(self, values: Mapping[str, float]) -> dict[str, float]:
-        """What each feature adds to the score."""
-        return {
-            name: feature.weight * min(max(values[name], feature.least), feature.most)
-            for name, feature in self.features.items()
-        }
-
     def score(self, values: Mapping[str, float]) -> float:
-        return self.bias + math.fsum(self.parts(values).values())
+        known = self.features.items()
+        return self.bias + math.fsum([one.weight * min(max(values[name], one.least), one.most) for name, one in known])
 
 
 class Calibrated(msgspec.Struct, frozen=True):
