@@ -11,6 +11,7 @@ from trivet.analyse import (
     ENGLISH,
     LANGUAGES,
     LONGEST_TERM,
+    IndexedPhrase,
     analyse,
     analyse_query,
     contains_phrase,
@@ -18,7 +19,6 @@ from trivet.analyse import (
     holds_phrase,
     is_identifier,
     language_of_text,
-    terms_within,
 )
 
 texts = st.text(max_size=200)
@@ -159,6 +159,14 @@ def test_a_text_that_holds_a_phrase_has_the_terms_of_the_words_within_it(said: l
     text, folded = f"It was {' '.join(said)}.", fold(" ".join(said))
     start = data.draw(st.integers(0, len(folded) // 2))
     phrase = folded[start:].strip()
+    indexed, terms = IndexedPhrase(phrase), analyse(text, ENGLISH)
     if phrase and holds_phrase(text, phrase):
-        assert terms_within(phrase) <= set(analyse(text, ENGLISH))
-    assert terms_within("what the github actions cache keeps") == {"github", "action", "cach"}
+        assert indexed.terms <= set(terms)
+        assert indexed.may_stand_among(f" {' '.join(terms)} ")
+
+
+def test_what_the_index_says_of_a_phrase() -> None:
+    phrase = IndexedPhrase("what the github runner caches keep")
+    assert phrase.terms == {"github", "runner", "cach"}
+    assert phrase.may_stand_among(" github git hub runner cach keep ")
+    assert not phrase.may_stand_among(" github cach runner keep ")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
+from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH
-from trivet.analyse.terms import LONGEST_TERM, terms_in
+from trivet.analyse.terms import LONGEST_TERM, english_stem, terms_in
 from trivet.analyse.text import contains_phrase, fold
 
 # What is not ASCII, in the view of a text below.
@@ -17,6 +18,9 @@ STRANGE = b"\x80"
 BETWEEN = "\0"
 # A text with more of that than one byte in so many is folded at once: nearly all of its words would have to be.
 MOSTLY_ASCII = 8
+
+# What may stand before or behind a word without being part of what it is indexed by.
+AROUND_WORDS = '"`*.,:;!?()[]{}'
 
 # Kana, Chinese and Korean, of which folding never makes ASCII: one character stands for many.
 _never_ascii = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -32,16 +36,64 @@ def holds_phrase(text: str, folded: str) -> bool:
     return PhraseSearch(text).holds(folded)
 
 
-def terms_within(folded: str) -> frozenset[str]:
-    """Terms that every English text has which holds the phrase: whoever lacks one need not be read.
+class IndexedPhrase:
+    """What the index says of every English text that holds a phrase: where it does not, the text need not be read.
 
-    Those of its plain words, but for the first and the last: these may be parts of longer ones there, as `don` is of
-    `don't`.
+    It is told by the phrase's plain words. The first and the last may be parts of longer ones in the text, as `don` is
+    of `don't`, and tell nothing. A word with a mark that no accented letter has, such as a caron on a q, is none to the
+    analyser: a text that has one within the phrase counts as one without the phrase.
     """
-    words = [
-        word for word in folded.split(" ")[1:-1] if word.isascii() and word.isalpha() and len(word) <= LONGEST_TERM
-    ]
-    return frozenset(term for word in words for term in terms_in(ENGLISH)(word))
+
+    def __init__(self, folded: str) -> None:
+        self.folded = folded
+        self._words = [word.strip(AROUND_WORDS) for word in folded.split(" ")[1:-1]]
+        self._terms = [_term(word) for word in self._words]
+        self.terms = frozenset(term for term in self._terms if term)
+
+    def may_stand_among(self, terms: str) -> bool:
+        """Whether it may stand in a text with these terms, each between two spaces."""
+        return all(_is_followed(terms, term, by) for term, by in self._followed)
+
+    @cached_property
+    def _followed(self) -> list[tuple[str, frozenset[str]]]:
+        return list(_followed(self._words, self._terms))
+
+
+def _term(word: str) -> str | None:
+    """None of what is no plain word; empty for a stop word, which the index leaves out."""
+    is_plain = word.isascii() and word.isalpha() and len(word) <= LONGEST_TERM
+    return "".join(terms_in(ENGLISH)(word)) if is_plain else None
+
+
+def _followed(words: Sequence[str], terms: Sequence[str | None]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Each term, and those of which one must follow it: the next word's, or one of parts, as in `GitHub` or `oN`."""
+    for at, term in enumerate(terms):
+        rest = list(takewhile(lambda later: later == "", terms[at + 1 :]))
+        then = terms[at + 1 + len(rest)] if at + 1 + len(rest) < len(terms) else None
+        if term and then:
+            between = words[at + 1 : at + 1 + len(rest)]
+            yield term, frozenset((then, *_of_parts(words[at]), *map(english_stem, between)))
+
+
+def _of_parts(word: str) -> Iterator[str]:
+    """What the first part of a word that the index does not leave out may be indexed by, however it is cut."""
+    begins = {0}
+    for start in range(len(word)):
+        if start in begins:
+            parts = [word[start:stop] for stop in range(start + 1, len(word) + 1)]
+            begins |= {start + len(part) for part in parts if part in STOP_WORDS}
+            yield from (english_stem(part) for part in parts)
+
+
+def _is_followed(terms: str, term: str, by: Set[str]) -> bool:
+    sought = f" {term} "
+    at = terms.find(sought)
+    while at >= 0:
+        start = at + len(sought)
+        if terms[start : terms.find(" ", start)] in by:
+            return True
+        at = terms.find(sought, start - 1)
+    return False
 
 
 class PhraseSearch:

@@ -33,7 +33,7 @@ ELIDING = frozenset(("french", "italian"))
 
 Terms = tuple[str, ...]
 Stem = Callable[[str], str]
-_english_stem = Stemmer.Stemmer(ENGLISH, NOTHING_KEPT).stemWord
+english_stem = Stemmer.Stemmer(ENGLISH, NOTHING_KEPT).stemWord
 
 
 @cache
@@ -82,7 +82,7 @@ class _Speech:
 
 def _english_word(part: str) -> Terms:
     folded = fold(part)
-    return () if folded in STOP_WORDS else (_english_stem(folded)[:LONGEST_TERM],)
+    return () if folded in STOP_WORDS else (english_stem(folded)[:LONGEST_TERM],)
 
 
 @cached(TERMS_BYTES)
@@ -139,7 +139,7 @@ def _segment_terms(segment: str, word: Speak) -> list[str]:
         return words
     whole = fold(segment)
     # Stemmed like a word if it looks like one, so that `getusername` finds `getUserName`.
-    return [_english_stem(whole) if whole.isalpha() else whole, *words]
+    return [english_stem(whole) if whole.isalpha() else whole, *words]
 
 
 def _parts(segment: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from trivet.analyse import Question, Word
+from trivet.analyse import NOT_ENGLISH, Question, Word
 from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.prior import Exactness
 from trivet.types import Filter, Memory
@@ -40,11 +40,11 @@ class Wording:
         known = math.fsum(self._rarity[word.text] for word in question.words if holders.get(word.terms[0], 0))
         self._known = known / self._total if self._total else 0.0
         self._length = math.log1p(len(question.words))
-        self._terms = question.every_term
+        # Where there are memories in other languages, each says by a term of its own that it is one of them.
+        self._terms = (*question.every_term, NOT_ENGLISH) if question.languages else question.every_term
         self._held: dict[str, frozenset[str]] = {}
         self._words: dict[str, list[str]] = {}
-        every_word_told = not question.languages and bool(bm25.content and bm25.title)
-        self._exactness = Exactness(question, every_word_told)
+        self._exactness = Exactness(question, bool(bm25.content and bm25.title and bm25.keywords))
         self._exact: dict[str, float] = {}
 
     def look_up(self, memories: Sequence[Memory]) -> None:
@@ -52,6 +52,7 @@ class Wording:
         missing = [memory.id for memory in memories if memory.id not in self._held]
         if missing:
             self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
+            self._texts.read(one for one in memories if self._exactness.needs_terms(one, self._held[one.id]))
 
     def read(self, memories: Sequence[Memory]) -> None:
         """The same, and the terms in their order of those in which some may stand side by side."""
@@ -69,7 +70,8 @@ class Wording:
     def exactness(self, memory: Memory) -> float:
         found = self._exact.get(memory.id)
         if found is None:
-            found = self._exact[memory.id] = self._exactness.of(memory, self._terms_held(memory))
+            held = self._terms_held(memory)
+            found = self._exact[memory.id] = self._exactness.of(memory, held, lambda: self._in_order(memory))
         return found
 
     def _terms_held(self, memory: Memory) -> frozenset[str]:
@@ -96,9 +98,13 @@ class Wording:
         pairs = self._pairs_held(memory)
         if not pairs:
             return 0
-        content, title = self._texts.of(memory)
-        text = f" {title} {content} " if title else f" {content} "
+        text = self._in_order(memory)
         return sum(f" {one} {other} " in text for one, other in pairs)
+
+    def _in_order(self, memory: Memory) -> str:
+        """Its terms as it is read, each between two spaces."""
+        content, title = self._texts.of(memory)
+        return f" {title} {content} " if title else f" {content} "
 
 
 def _rarity(word: Word, holders: Mapping[str, int], memories: int) -> float:
