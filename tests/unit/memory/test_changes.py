@@ -10,7 +10,7 @@ from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
 from trivet.errors import RerankerError, StoreError
-from trivet.memory.changes import compare, verdict
+from trivet.memory.changes import compare, reader, verdict
 from trivet.memory.changes.verdict import Older, change_model, verdicts
 from trivet.models.embed.background import UNMEASURED
 
@@ -204,6 +204,72 @@ def test_a_later_one_that_hardly_answers_takes_the_place_only_where_it_is_sure(
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], probability)])
     found = [hit.id for hit in bundled.recall("who is the treasurer of the choir", relevance_at_least=0.0).hits]
     assert (found.index(new) < found.index(old)) is lifted
+
+
+def note(trivet: Trivet, new: str, old: str, probability: float) -> None:
+    """As if the comparison had found it."""
+    store = trivet.engine.store
+    by_id = store.memories.get_many([old, new])
+    store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], probability)])
+
+
+@pytest.mark.parametrize(("probability", "lifted"), [(0.4, False), (0.46, True)])
+def test_a_later_one_directly_behind_takes_the_place_where_the_update_is_nearly_as_likely_as_not(
+    trivet: Trivet, probability: float, lifted: bool
+) -> None:
+    old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR).id
+    new = trivet.remember("Haddad is treasurer of a club.").id
+    note(trivet, new, old, probability)
+    first, second = trivet.recall("who is the treasurer of the choir").hits
+    assert second.score < 0.7 * first.score or lifted
+    assert (first.id == new) is lifted
+
+
+def test_of_several_that_seem_to_update_a_memory_the_one_that_answers_best_takes_its_place(trivet: Trivet) -> None:
+    old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR).id
+    new = trivet.remember("Haddad is treasurer of the choir, newly elected.", created_at="2026-01-01").id
+    noise = trivet.remember("The choir has a piano.", created_at="2026-02-01").id
+    note(trivet, noise, old, 0.92)
+    note(trivet, new, old, 0.92)
+    hits = trivet.recall("who is the treasurer of the choir", relevance_at_least=0.0).hits
+    assert [hit.id for hit in hits] == [new, old, noise]
+    assert [hit.why.newer_than for hit in hits] == [(old,), (), ()]
+
+
+def test_asked_what_was_before_a_time_the_earlier_stands_first_although_the_later_is_of_that_time(
+    trivet: Trivet,
+) -> None:
+    old = trivet.remember("Card payments go through Adyen.", created_at="2025-02-18").id
+    new = trivet.remember("Card payments go through Nets.", created_at="2025-09-24").id
+    note(trivet, new, old, 0.9)
+    hits = trivet.recall("who handled card payments before the switch in September 2025").hits
+    assert [hit.id for hit in hits] == [old, new]
+
+
+def test_what_names_the_replaced_thing_by_a_rare_word_is_compared_however_far_it_is_otherwise(
+    bundled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def noted(new: str, olds: Sequence[Older], *_: object) -> list[verdict.Verdict]:
+        compared.extend(old.text for old in olds)
+        return verdict.at_first_sight(new, olds)
+
+    monkeypatch.setattr(compare, "verdicts", noted)
+    old = "Orchestration remains on Airflow (MWAA)."
+    bundled.remember_many({"content": text} for text in (old, "The office plants are watered on Mondays."))
+    bundled.drain()
+    bundled.remember("After the vote Hamid set Dagster up, and MWAA was cancelled; thanks to all who brought cake.")
+    assert compared == [old]
+
+
+def test_two_statements_are_read_once() -> None:
+    pair = ("The vault code is 1177 now.", "The vault code is 4090.")
+    found = reader.read(pair[0], [pair[1]])
+    no_time = -1.0
+    assert reader.read(pair[0], [pair[1]], no_time) == found
+    with pytest.raises(RerankerError):
+        reader.read(pair[1], [pair[0]], no_time)
 
 
 def test_a_reader_that_cannot_read_costs_the_save_nothing_and_is_told(

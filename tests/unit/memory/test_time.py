@@ -47,6 +47,14 @@ def test_what_belongs_to_the_time_is_likelier_to_be_relevant(trivet: Trivet) -> 
     assert any_time.relevance < then.relevance < 1
 
 
+def test_the_fewer_belong_to_the_time_the_more_it_says(trivet: Trivet) -> None:
+    id = told(trivet, "We had to decide: tea is bought by Ana.", "2026-11-05T09:00:00Z")
+    for day in range(1, 10):
+        told(trivet, f"We had to decide on item {day}.", f"2026-01-0{day}T09:00:00Z")
+    week, year = (recalled(trivet, f"what did we decide {when}")[id] for when in ("last week", "this year"))
+    assert week.relevance > year.relevance
+
+
 def test_the_same_question_a_month_later_means_another_week(trivet: Trivet) -> None:
     first = told(trivet, "We decide on tea.", "2026-11-05T09:00:00Z")
     second = told(trivet, "We decide on tea and on cake and on biscuits.", "2026-12-03T09:00:00Z")

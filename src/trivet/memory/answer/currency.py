@@ -17,7 +17,7 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.clock import local_now
 from trivet.contract import Recall
-from trivet.dates.past import asks_about_past
+from trivet.dates.past import asks_about_past, says_past
 from trivet.memory.answer.decision import Scored
 from trivet.types import Filter, Memory
 
@@ -30,10 +30,11 @@ COMPARED = 12
 # A lone word or identifier looks for a place, and asks for no fact that could have changed.
 ASKED_WORDS = 2
 # The later takes the earlier's place if it answers nearly as well by itself: it lacks at most so much of the earlier's
-# score, the less the less likely the update is; or it stands directly behind it, since among few memories scores lie
+# score, the less the less likely the update is; or if it stands directly behind it, since among few memories scores lie
 # far apart. In a store most neighbours are no updates: without that every eighth plain question found another memory
-# first (docs/decisions/0029, 0034).
-LACKING_WHERE_SURE = 0.5
+# first (docs/decisions/0029, 0034, 0039).
+LACKING_WHERE_SURE = 0.3
+DIRECTLY_BEHIND = 0.45
 # From this verdict on it takes it in any case, and comes along though no leg found it.
 BROUGHT = 0.9
 
@@ -69,11 +70,12 @@ def later_first(
     if not found:
         return candidates
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
-    pairs = [pair for pair in found if _is_current(pair, candidates, places)]
+    pairs = _best_successors([pair for pair in found if _is_current(pair, candidates, places)], places)
     candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
-    if request.as_of is not None or (past and names_a_time):  # the time was weighed already
+    weighed = past and names_a_time and not says_past(question.text)  # by its time: "what did we decide last week"
+    if request.as_of is not None or weighed:
         return marked
     if past:
         for pair in sorted(pairs, key=lambda pair: pair.earlier.created_at, reverse=True):
@@ -125,9 +127,17 @@ def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -
     # What holds the query's words or identifiers as they stand keeps its place before what does not.
     if hits[upper].exactness > hits[lower].exactness:
         return False
-    if pair.probability >= BROUGHT or (pair.sure and lower == upper + 1):
+    if pair.probability >= (DIRECTLY_BEHIND if lower == upper + 1 else BROUGHT):
         return True
     return hits[lower].score >= (1 - LACKING_WHERE_SURE * pair.probability) * hits[upper].score
+
+
+def _best_successors(pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Pair]:
+    """Of several that seem to update one memory, the one that answers best: a fact has one successor."""
+    best: dict[str, Pair] = {}
+    for pair in sorted(pairs, key=lambda pair: places.get(pair.later.id, len(places))):
+        best.setdefault(pair.earlier.id, pair)
+    return list(best.values())
 
 
 def _with_brought(hits: Sequence[Scored], pairs: Sequence[Pair], places: Mapping[str, int]) -> list[Scored]:

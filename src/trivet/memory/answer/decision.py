@@ -49,6 +49,7 @@ class Scored(Value, frozen=True, kw_only=True):
     score: float
     time: str | None = None  # why it belongs to the time that was asked about
     time_factor: float = 1.0
+    time_evidence: float = 0.0  # what that adds to the logarithm of its odds to be relevant
     relevance: float = 0.0
     redirected_from: tuple[str, ...] = ()
     collapsed: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     likelihood.read([hit.memory for hit in decision.hits])
     apart = as_relevant_as_older(
         tuple(
-            msgspec.structs.replace(hit, relevance=_at_its_time(decision, hit, likelihood.of(hit.fused, hit.memory)))
+            msgspec.structs.replace(hit, relevance=_at_its_time(hit, likelihood.of(hit.fused, hit.memory)))
             for hit in decision.hits
         )
     )
@@ -57,9 +57,9 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     )
 
 
-def _at_its_time(decision: Decision, hit: Scored, likely: float) -> float:
+def _at_its_time(hit: Scored, likely: float) -> float:
     """What is of the time that the question names is likelier than its words tell."""
-    return likely if hit.time is None or decision.time is None else likelier(likely, decision.time)
+    return likely if hit.time is None else likelier(likely, hit.time_evidence)
 
 
 def _leads_on(hit: Scored) -> bool:
