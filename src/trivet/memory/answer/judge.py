@@ -20,6 +20,8 @@ from trivet.types import Fused, Memory
 ALWAYS_SHOWN = 0.05
 # Where even the best is unlikely, the others are shown down to this share of it; behind that is noise.
 FALLS_OFF = 0.2
+# Where nothing is as likely as `ALWAYS_SHOWN`, probabilities of noise lie close together; so many of the first are shown.
+NEAREST = 3
 # So many of the first that the graph leads to, or another system found, are no noise, however unlike the question.
 BRIDGES = 3
 # The likeliest hit is almost always among so many of the first.
@@ -29,8 +31,9 @@ LOOKED_AT = 3
 def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decision:
     """The decision with what is known of its hits, and without those that only pad the answer.
 
-    `at_least` None: the best candidate always stays, and the others down to where the probability falls off. A number
-    keeps what is at least so likely; 0 keeps everything.
+    `at_least` None: the best candidate always stays, and the others down to where the probability falls off; where
+    even the best is hardly likely, no more than the nearest. A number keeps what is at least so likely; 0 keeps
+    everything.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
     likelihood.read([hit.memory for hit in decision.hits])
@@ -46,7 +49,9 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     )
     best = max(likely, default=None)
     least = _least(best or 0.0) if at_least is None else at_least
-    kept = {hit.memory.id for hit in hits if hit.relevance >= least or (at_least is None and _leads_on(hit))}
+    most = NEAREST if at_least is None and (best or 0.0) < ALWAYS_SHOWN else len(hits)
+    kept = {hit.memory.id for hit in hits[:most] if hit.relevance >= least}
+    kept |= {hit.memory.id for hit in hits if at_least is None and _leads_on(hit)}
     dropped = {hit.memory.id: _reason(hit.relevance, at_least, least) for hit in hits if hit.memory.id not in kept}
     return msgspec.structs.replace(
         decision,
@@ -74,6 +79,8 @@ def _least(best: float) -> float:
 
 
 def _reason(relevance: float, demanded: float | None, least: float) -> str:
+    if demanded is None and relevance >= least:
+        return f"is {relevance:g} likely to be relevant, as nothing is; the nearest {NEAREST} are shown"
     if demanded is None:
         return f"is {relevance:g} likely to be relevant, far less than the best hit; relevance_at_least=0 shows it"
     return f"is {relevance:g} likely to be relevant, and {least:g} was demanded"
