@@ -22,7 +22,7 @@ class Vectors:
         assert model is not None
         self._model = model
         cache: Any = engine.store.vectors._cache  # type: ignore[attr-defined]
-        matrix = cache._fresh(model)
+        matrix = cache.matrix(model)
         arrays = matrix._arrays.head(matrix.size)
         self.keys, self.ordinals, self.vectors = arrays.keys, arrays.ordinals, arrays.vectors
         ids = cache._ids.of(sorted({int(key) for key in self.keys}))

@@ -16,7 +16,7 @@ import pytest
 import trivet
 from trivet.analyse import analyse, terms
 from trivet.bounded_cache import KIB, BoundedCache, cached, size_of
-from trivet.graph.canonical import canonical, form
+from trivet.graph.canonical import _canonical, _form
 from trivet.memory.changes.statement import _senses_of, _statement
 from trivet.search.recipe import _parsed, _printed
 
@@ -113,7 +113,7 @@ def test_a_size_counts_everything_within() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [terms._english_terms, terms._other_terms, form, canonical, _statement, _senses_of, _parsed, _printed],
+    [terms._english_terms, terms._other_terms, _form, _canonical, _statement, _senses_of, _parsed, _printed],
 )
 def test_functions_of_texts_have_such_a_cache(function: Any) -> None:
     assert 0 < function.cache.most_bytes <= 16 * 1024 * KIB

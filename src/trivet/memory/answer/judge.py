@@ -20,7 +20,7 @@ from trivet.types import Fused, Memory
 ALWAYS_SHOWN = 0.05
 # Where even the best is unlikely, the others are shown down to this share of it; behind that is noise.
 FALLS_OFF = 0.2
-# Where nothing is as likely as `ALWAYS_SHOWN`, probabilities of noise lie close together; so many of the first are shown.
+# Where nothing is as likely as that, the probabilities of noise lie close together; so many of the first are shown.
 NEAREST = 3
 # So many of the first that the graph leads to, or another system found, are no noise, however unlike the question.
 BRIDGES = 3
