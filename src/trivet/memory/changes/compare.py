@@ -48,6 +48,9 @@ OTHER_SECRET = "another secret on the same matter"
 Judged = tuple[Memory, Verdict]
 How = Literal["read", "words"]
 
+# The model that reads uses every core: of several tenants in a process one compares at a time.
+_turn = threading.Lock()
+
 
 class Comparison:
     """Of one memory with others. `trouble` says why the model that reads could not, where it could not.
@@ -87,7 +90,8 @@ class Comparison:
         while not stop.is_set() and (most is None or done < most):
             waiting = self._store.likely_updates.waiting(serving, AT_ONCE)
             for one in waiting:
-                self._compare(one)
+                with _turn:
+                    self._compare(one)
             done += len(waiting)
             if len(waiting) < AT_ONCE:
                 break
