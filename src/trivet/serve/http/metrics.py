@@ -55,7 +55,7 @@ class Metrics:
             "trivet_http_rate_limited", "Requests refused since their key asked too often.", registry=registry
         )
         if together:
-            MultiProcessCollector(self.registry)
+            MultiProcessCollector(self.registry)  # type: ignore[no-untyped-call]
             return
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)

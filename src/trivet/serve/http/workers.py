@@ -77,7 +77,7 @@ class _Workers:
 
         del self._running[place]
         if one.pid is not None:
-            mark_process_dead(one.pid)
+            mark_process_dead(one.pid)  # type: ignore[no-untyped-call]
         if self._ending:
             return 0 if one.exitcode in ENDED_WELL else KILLED
         young = time.monotonic() - self._began[place] < YOUNG_SECONDS
