@@ -9,15 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import happened
 from trivet import Trivet
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a priority of their own on Linux alone")
 def test_the_worker_gives_way_to_callers(path: Path) -> None:
-    with Trivet.open(path, embedder="none") as trivet:
-        trivet.remember("The worker runs.")
-        trivet.drain()
-        workers = [thread.native_id for thread in threading.enumerate() if thread.name == "trivet-worker"]
-        assert workers
-        own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-        assert all(os.getpriority(os.PRIO_PROCESS, one or 0) > own for one in workers)
+    seen: list[int] = []
+    told = threading.Event()
+
+    def work() -> None:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        told.set()
+
+    with Trivet.open(path, embedder="none", background=False) as trivet:
+        trivet.engine.worker._start("trivet-worker", work, None)
+        happened(told)
+    assert seen[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

@@ -10,9 +10,6 @@ from trivet.contract.fields import ID_LENGTH, Content, HowMany, Id, Reveal
 from trivet.contract.verb import Request, Route, verb
 from trivet.types import EditConflict, Memory, RefusedOperation, SyncStatus
 
-Taken = Annotated[
-    str, Meta(min_length=1, max_length=ID_LENGTH, description="head, or the rev of the edit to take, or its beginning.")
-]
 OperationId = Annotated[str, Meta(min_length=1, max_length=ID_LENGTH, description="As sync_refused names it.")]
 
 
