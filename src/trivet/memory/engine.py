@@ -17,6 +17,7 @@ from trivet.models.embed.registry import DEFAULT, load
 from trivet.models.rerank.registry import Rerankers
 from trivet.models.rerank.spec import RerankSpec
 from trivet.search.embedding import Embedding
+from trivet.search.load import Load
 from trivet.search.parallel import ParallelLegs
 from trivet.search.recipe import Recipe, parse_recipe
 from trivet.search.systems.systems import Systems
@@ -45,6 +46,7 @@ class Shared(msgspec.Struct, frozen=True):
     rerankers: Rerankers
     systems: Systems
     legs: ParallelLegs
+    load: Load
     server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
@@ -53,7 +55,7 @@ class Shared(msgspec.Struct, frozen=True):
         server = open_server(settings, kind) if kind else None
         legs = ParallelLegs(settings.recalls_at_once)
         systems = Systems(settings.federation)
-        return cls(load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, server)
+        return cls(load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, Load(), server)
 
     def close(self) -> None:
         self.systems.close()
@@ -87,6 +89,7 @@ class Engine(msgspec.Struct, frozen=True):
     embedding: Embedding
     worker: Worker
     legs: ParallelLegs
+    load: Load
     recipe: Recipe
     guard: Guard
     rerankers: Rerankers
@@ -159,6 +162,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding,
         worker,
         legs,
+        shared.load if shared else Load(),
         recipe,
         _guard(settings, store),
         rerankers,

@@ -69,7 +69,7 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
 
 def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple[Answer, Decision]:
     """An answer and the decision behind it. `by` is another way to retrieve than from our own legs alone."""
-    with engine.store.moment():
+    with engine.load.recall(), engine.store.moment():
         watch = Stopwatch()
         decision = decide(engine, request, watch, by or retrieve)
         with watch.stage("present"):

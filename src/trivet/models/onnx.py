@@ -1,4 +1,4 @@
-"""What embedders and rerankers over ONNX files share: cores, tokenizer, session, inputs."""
+"""What embedders and rerankers over ONNX files share: tokenizer, session, inputs."""
 
 import os
 from collections.abc import Sequence
@@ -10,17 +10,10 @@ import numpy as np
 from trivet.errors import EmbedderError
 
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-MOST_THREADS = 4
 # The runtime's own log level for errors alone.
 QUIET = 3
 # So much of a file's checksum tells one model from another in an identity.
 HASH_LENGTH = 12
-
-
-def usable_cores() -> int:
-    """Cores this process may run on, bounded so that a background job leaves a large machine to its owner."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(available, MOST_THREADS)
 
 
 def open_tokenizer(path: Path) -> Any:

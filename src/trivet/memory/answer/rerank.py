@@ -1,4 +1,4 @@
-"""The second look: a reranker reads the best candidates beside the query. Out of time, the fused order stands."""
+"""The second look: a reranker reads the best candidates beside the query. Else the fused order stands."""
 
 from __future__ import annotations
 
@@ -30,11 +30,16 @@ HOPELESS, CLEAR = 0.01, 0.85
 
 def is_due(engine: Engine, pool: Pool, step: Rerank) -> bool:
     """Whether the second look is worth its time: always where the caller wants it, else where the first is unsure."""
-    preset = PRESETS.get(step.model)
-    if preset is None or not preset.when_unsure:
+    if not _is_optional(step):
         return True
     # Who does without an embedder wants no model at work.
     return engine.embedding.enabled and HOPELESS <= confidence(engine, pool) < CLEAR
+
+
+def _is_optional(step: Rerank) -> bool:
+    """Whether nobody asked for it: it is taken where it helps and keeps nobody waiting."""
+    preset = PRESETS.get(step.model)
+    return preset is not None and preset.when_unsure
 
 
 class ReadText(msgspec.Struct, frozen=True):
@@ -50,6 +55,8 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     readable = [memory for memory in memories.values() if not memory.sensitive]
     if not readable:
         return pool
+    if _is_optional(step) and (crowded := engine.load.gives_way()):
+        return _unread(pool, LegHealth(leg=RERANK, answered=False, reason=f"{crowded}; the fused order stands"))
     deadline = time.monotonic() + engine.settings.rerank_time_limit_ms / 1000
 
     def read() -> Ranking:
@@ -59,14 +66,18 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     if resting:
         engine.rerankers.note(False)
         silent = LegHealth(leg=RERANK, answered=False, reason=resting)
-        return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, silent)])
+        return _unread(pool, _with_count(engine, silent))
     limit, late = engine.settings.rerank_time_limit_ms, partial(engine.rerankers.late, step.model)
     found, (health,) = engine.legs.run({RERANK: read}, limit, here=None, late=lambda _: late())
     engine.rerankers.note(health.answered)
     if not found:
-        return msgspec.structs.replace(pool, health=[*pool.health, _with_count(engine, health)])
+        return _unread(pool, _with_count(engine, health))
     fused = blended(pool.fused, step.top, found[0], step.blend)
     return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
+
+
+def _unread(pool: Pool, health: LegHealth) -> Pool:
+    return msgspec.structs.replace(pool, health=[*pool.health, health])
 
 
 def reading_of(

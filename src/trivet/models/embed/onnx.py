@@ -21,9 +21,10 @@ import numpy as np
 
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
+from trivet.models.cores import usable_cores
 from trivet.models.embed.background import Background
 from trivet.models.embed.base import Vectors, checked, clean
-from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer, usable_cores
+from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer
 
 Pooling = Literal["mean", "cls", "max", "last"]
 

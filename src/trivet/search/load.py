@@ -1,0 +1,41 @@
+"""How many recalls are at work in this process: where others wait for a core, what is optional is left out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trivet.models.cores import cores
+
+
+class Load:
+    """Counts the recalls of all who share a process. There is room while each of them can have a core."""
+
+    def __init__(self, room: int | None = None) -> None:
+        self.room = cores() if room is None else room
+        self.at_work = 0
+        self.gave_way = 0  # how often something was left out, since the process began
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def recall(self) -> Iterator[None]:
+        """One more for as long as this lasts."""
+        with self._lock:
+            self.at_work += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.at_work -= 1
+
+    def gives_way(self) -> str | None:
+        """Why what is optional must be left out now; None while there is room for it. A refusal is counted."""
+        with self._lock:
+            if self.at_work <= self.room:
+                return None
+            self.gave_way += 1
+            return (
+                f"left out, because {self.at_work} recalls are at work and there is room for {self.room} "
+                f"({self.gave_way} times since the process began)"
+            )

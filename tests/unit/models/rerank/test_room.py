@@ -1,0 +1,67 @@
+"""The look that nobody asked for is taken while there is room, and says so when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from trivet import Trivet
+from trivet.search.load import Load
+
+DOUBTFUL = "name of my pet"
+
+
+@pytest.fixture
+def reading(path: Path) -> Iterator[Trivet]:
+    """A store with the bundled models whose one memory answers in other words."""
+    with Trivet.open(path, background=False, rerank_time_limit_ms=600_000) as trivet:
+        trivet.remember("My dog is called Rex.")
+        trivet.drain()
+        yield trivet
+
+
+def crowd(load: Load, recalls: int) -> ExitStack:
+    """So many recalls at work for as long as this is open."""
+    stack = ExitStack()
+    for _ in range(recalls):
+        stack.enter_context(load.recall())
+    return stack
+
+
+def test_a_doubtful_recall_is_read_while_there_is_room(reading: Trivet) -> None:
+    load = reading.engine.load
+    with crowd(load, load.room - 1):
+        answer = reading.recall(DOUBTFUL)
+    assert answer.hits[0].why.rerank is not None
+    assert not answer.health.degraded
+
+
+def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
+    load = reading.engine.load
+    with crowd(load, load.room):
+        answer = reading.recall(DOUBTFUL)
+    assert [hit.content for hit in answer.hits] == ["My dog is called Rex."]
+    assert answer.hits[0].why.rerank is None
+    leg = answer.health.legs[-1]
+    assert (leg.leg, leg.answered) == ("rerank", False)
+    assert f"{load.room + 1} recalls are at work and there is room for {load.room}" in (leg.reason or "")
+    assert load.gave_way == 1
+    assert load.at_work == 0, "who is done is counted no more"
+    assert reading.recall(DOUBTFUL).hits[0].why.rerank is not None
+
+
+def test_who_asks_for_a_reranker_gets_it_in_any_crowd(reading: Trivet) -> None:
+    with crowd(reading.engine.load, 100):
+        answer = reading.recall(DOUBTFUL, rerank="fast")
+    assert answer.hits[0].why.rerank is not None
+
+
+def test_a_recall_that_fails_is_counted_no_more() -> None:
+    load = Load(room=1)
+    with pytest.raises(RuntimeError), load.recall():
+        raise RuntimeError
+    assert load.at_work == 0
+    assert load.gives_way() is None
