@@ -75,18 +75,22 @@ def life_lists(folder: Path, chance: random.Random) -> Iterator[List]:
 
 
 def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
-    """The memory among others of its file: the answer of some questions, and almost the answer of others."""
+    """The memory among others: the answer of some questions, and almost the answer of others.
+
+    Beside it stand its siblings, on the same matter, which answer neither, and some of its file.
+    """
     for file in sorted(folder.glob("*.jsonl")):
         lines = list(_lines(file))
         for number, line in enumerate(lines):
+            siblings = line.get("siblings", [])
             for label, questions in ((1, line["answered"]), (0, line["near"])):
                 for question in questions:
-                    others = chance.sample([one["memory"] for one in lines if one is not line], OTHERS)
-                    group = f"{file.stem}{number % 2}"
+                    rest = [one["memory"] for one in lines if one is not line]
+                    texts = [line["memory"], *siblings, *chance.sample(rest, OTHERS - len(siblings))]
                     yield {
-                        "group": group,
+                        "group": f"{file.stem}{number % 2}",
                         "query": question,
-                        "texts": [line["memory"], *others],
+                        "texts": texts,
                         "labels": [label] + [0] * OTHERS,
                     }
 

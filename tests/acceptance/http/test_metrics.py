@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,15 @@ def test_requests_are_counted_by_their_address_and_status(server: Served, ana: C
     text = ana("GET", "/metrics").text
     for word in (id, "ana", "pelican", "PELICAN", "nothing"):
         assert word not in text
+
+
+def test_recalls_that_gave_way_are_counted(server: Served, ana: Client) -> None:
+    load = server.house.load
+    with ExitStack() as crowd:
+        for _ in range(load.room + 1):
+            crowd.enter_context(load.recall())
+        assert load.gives_way()
+    assert counted(ana)["trivet_recall_gave_way_total", labelled()] == 1
 
 
 def test_an_endpoint_that_fell_silent_is_counted_without_its_address(server: Served, ana: Client) -> None:
@@ -117,7 +127,7 @@ class Gate:
 
 def test_queries_of_concurrent_requests_are_embedded_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room = {"server_threads": QUERIES, "server_requests_at_once": 4 * QUERIES}
-    settings = for_server(settings_for(path, embedder="bundled", leg_time_limit_ms=60_000, **room))
+    settings = for_server(settings_for(path, embedder="bundled", rerank="off", leg_time_limit_ms=60_000, **room))
     with served(settings) as server:
         clients = [server.client() for _ in range(QUERIES)]
         clients[0].done("POST", "/v1/memories", json={"content": "Lanterns hang over the quay."})

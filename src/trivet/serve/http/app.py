@@ -51,7 +51,7 @@ def build_app(
     `neighbours` are the other processes of the server, if there are any.
     """
     others = neighbours or Neighbours()
-    metrics = Metrics()
+    metrics = Metrics(tenants.load)
     context = ServerContext(tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings)
     streams = Streams()
     agents = McpEndpoint(context)

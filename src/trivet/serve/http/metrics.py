@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from trivet.breaker import Breaker, breakers
 from trivet.models.embed.batching import MOST_AT_ONCE, batch_sizes
+from trivet.search.load import Load
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # Where the processes of one server keep their numbers. The library reads it when it is loaded.
@@ -28,10 +29,11 @@ class Metrics:
     """One registry a server, so that several of them can live in one process.
 
     Where a server is several processes, they count together, and any of them tells the sum. What only a process itself
-    can tell (its memory, its batches, which endpoints are silent for it) is then left out, as it would be one's alone.
+    can tell (its memory, its batches, what gave way, which endpoints are silent for it) is then left out, as it would
+    be one's alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, load: Load) -> None:
         together = COUNTED_IN in os.environ
         registry = CollectorRegistry()
         self.registry = CollectorRegistry() if together else registry
@@ -60,6 +62,7 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         registry.register(_BatchSizes())
+        registry.register(_GaveWay(load))
         registry.register(_Endpoints())
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -83,6 +86,15 @@ class _BatchSizes(Collector):
             buckets=[*buckets, ("+Inf", sizes.total())],
             sum_value=sum(size * count for size, count in sizes.items()),
         )
+
+
+class _GaveWay(Collector):
+    def __init__(self, load: Load) -> None:
+        self._load = load
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        told = "Recalls that were not read again, since others waited for a core."
+        yield CounterMetricFamily("trivet_recall_gave_way", told, value=self._load.gave_way)
 
 
 class _Endpoints(Collector):

@@ -17,6 +17,7 @@ from trivet.errors import Moved, Moving, StoreError
 from trivet.memory.accounts import caller_of, check_still, make_key, tenant_of
 from trivet.memory.engine import Shared, open_engine
 from trivet.memory.tenants import check_tenant, tenant_file
+from trivet.search.load import Load
 from trivet.serve.http.homes import Homes
 from trivet.settings import Settings
 from trivet.store.relational.viewer import MOVING_FOR_USERS
@@ -47,6 +48,11 @@ class Tenants:
         self._turns: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._first()  # a store that cannot be opened stops the server, not a request
+
+    @property
+    def load(self) -> Load:
+        """How many recalls of all tenants are at work."""
+        return self._shared.load
 
     def caller(self, key: str) -> Caller:
         """Who comes with this key. Of a tenant that is not here, as little is told as of a key that is not known."""
