@@ -1,12 +1,13 @@
 """Teach a shipped reranker whether a memory answers a question, and score stores with models that did not see them.
 
     python training/answers.py --model reranker-12.npz --tokenizer tokenizer.json --lists answers.json.xz \
-        --candidates dev.json.xz --output OUT [--relu] [--seconds 60] [--teacher teacher.whole.npz]
+        --candidates dev.json.xz --output OUT [--relu] [--seconds 60] [--seeds 3] [--teacher teacher.whole.npz]
 
 Starts from the weights of rerankers.py, or `unpack_onnx.py`'s; the word table stays as it is. The loss is pointwise
 (a score above 0 means: it answers) and by list; on question and passage sets it is held to what the model thought
-before, or, where a teacher is named, on all lists to what that thinks. Writes the weights without the word table, and
-OUT/scores-NAME.npz with the scores of candidates of stores that it did not see, before and after.
+before, or, where a teacher is named, on all lists to what that thinks. Models of several seeds are averaged. Writes
+the weights without the word table, and OUT/scores-NAME.npz with the scores of candidates of stores that it did not see,
+before and after.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from encoder import Reranker, Shape, State, Texts, load_reranker, ready, save_half, scored, shape_of
+from encoder import Reranker, Shape, State, Texts, averaged, load_reranker, ready, save_half, scored, shape_of
 from optimiser import ClockedAdamW
 
 LONGEST_TOKENS = 300
@@ -72,7 +73,8 @@ def main() -> None:
     shape = shape_of(start, options.relu)
     guide = load_reranker(options.teacher, options.words) if options.teacher else start
     guiding = _scores(guide, shape_of(guide, guide is start and options.relu), texts, lists, device)
-    state = trained(start, shape, texts, lists, guiding, options, device)
+    each = [trained(start, shape, texts, lists, guiding, options, seed, device) for seed in range(options.seeds)]
+    state = averaged(each, [1 / len(each)] * len(each))
     options.output.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in state.items() if key != WORDS}
     save_half(kept, options.output / f"{options.model.stem}.whole.npz")
@@ -91,6 +93,7 @@ def trained(
     lists: list[dict[str, Any]],
     guiding: list[np.ndarray],
     options: argparse.Namespace,
+    seed: int,
     device: str,
 ) -> State:
     reranker = ready(Reranker(shape), start, device, training=True)
@@ -98,7 +101,7 @@ def trained(
     optimiser = ClockedAdamW(reranker, options.rate, options.seconds)
     own = [number for number, one in enumerate(lists) if one["group"] != "general"]
     general = [number for number, one in enumerate(lists) if one["group"] == "general"]
-    chance, steps, told = random.Random(0), 0, time.monotonic()
+    chance, steps, told = random.Random(seed), 0, time.monotonic()
     taught = TAUGHT if options.teacher else 0.0
     few = int(LISTS_A_STEP * OWN_SHARE)
     while optimiser.spent < 1:
@@ -196,6 +199,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seeds", type=int, default=1, help="so many models, each of so many seconds, averaged")
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--teacher", type=Path, help="a reranker, taught the same, that this one learns from")
     return parser.parse_args()
