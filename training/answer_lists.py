@@ -29,6 +29,9 @@ GENERAL = {
 }  # fmt: skip
 # Of the lists of question and passage sets so many lose their answer.
 UNANSWERED = 0.15
+# Of the questions that a memory with siblings answers, so many are also asked without it: most orders and keywords are
+# answered here, and must not be taken for answered by their form.
+FORGOTTEN = 0.5
 
 List = dict[str, Any]
 
@@ -82,17 +85,15 @@ def pair_lists(folder: Path, chance: random.Random) -> Iterator[List]:
     for file in sorted(folder.glob("*.jsonl")):
         lines = list(_lines(file))
         for number, line in enumerate(lines):
-            siblings = line.get("siblings", [])
+            siblings, rest = line.get("siblings", []), [one["memory"] for one in lines if one is not line]
+            group = f"{file.stem}{number % 2}"
             for label, questions in ((1, line["answered"]), (0, line["near"])):
                 for question in questions:
-                    rest = [one["memory"] for one in lines if one is not line]
                     texts = [line["memory"], *siblings, *chance.sample(rest, OTHERS - len(siblings))]
-                    yield {
-                        "group": f"{file.stem}{number % 2}",
-                        "query": question,
-                        "texts": texts,
-                        "labels": [label] + [0] * OTHERS,
-                    }
+                    labels = [label] + [0] * OTHERS
+                    yield {"group": group, "query": question, "texts": texts, "labels": labels}
+                    if label and siblings and chance.random() < FORGOTTEN:
+                        yield {"group": group, "query": question, "texts": texts[1:], "labels": labels[1:]}
 
 
 def written_lists(folder: Path, chance: random.Random) -> Iterator[List]:
