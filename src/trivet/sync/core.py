@@ -120,6 +120,11 @@ def scrub(held: Bundle, op: Op) -> Decision:
     return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
 
 
+def redacted(bundle: Bundle) -> tuple[str, ...]:
+    """The names of the revisions that say a secret by its placeholder."""
+    return tuple(name for name, rev in bundle.revs.items() if _placeholders(rev.fields))
+
+
 def is_redacted(clean: Fields, raw: Fields, values: Mapping[Name, str]) -> bool:
     """Whether these are the same words, but for secrets with these values that were taken out of the first."""
     return _filled_in(clean, values) == _filled_in(raw, values) and _placeholders(clean) > _placeholders(raw)

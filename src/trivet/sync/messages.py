@@ -73,10 +73,11 @@ class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
-    """One's own, and sensitive: its words do not travel."""
+    """One's own, and sensitive: its words do not travel. Out of the revisions named secrets were taken."""
 
     id: str
     seq: Number = 0
+    redacted: tuple[str, ...] = ()
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):

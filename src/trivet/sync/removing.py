@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from trivet.memory.redact import redact_one
 from trivet.memory.remember import document_of
 from trivet.store.relational.bundles import read_bundles
 from trivet.sync import core
@@ -84,6 +85,9 @@ class Removing(Replica):
         if not bundle.head.fields.get("sensitive"):
             memory = msgspec.structs.replace(self._engine.store.all_memories.get(item.id), sensitive=True)
             self._engine.store.all_memories.replace(memory, document_of(memory), "edit")
+        raw = bundle.revs.keys() - set(core.redacted(bundle))
+        if raw & set(item.redacted):  # its owner took a secret out on another machine
+            redact_one(self._engine, self._engine.store.all_memories.get(item.id))
 
     def _park(self, one: Pending, reason: str) -> None:
         """Never dropped: what was refused waits with its words until the user decides."""

@@ -128,3 +128,23 @@ def test_a_secret_that_a_backup_brings_back_is_taken_out_again(folder: Path, tea
         world.come_to_rest()
         for machine in (world.server, *world.laptops):
             assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+
+
+@pytest.mark.parametrize("sensitive_on", [0, 1])
+def test_a_redaction_reaches_one_who_has_the_memory_as_sensitive(
+    sensitive_on: int, folder: Path, team: dict[str, Path]
+) -> None:
+    """Its words travel no more; that a secret was taken out does. The laptop takes it out by itself."""
+    with history(folder, team) as world:
+        world.leave_raw()
+        first, second = world.laptops[:2]
+        id = raw_on(first).id
+        redact_one(second.trivet.engine, raw_on(second))
+        world.laptops[sensitive_on].trivet.edit(id, content="a private matter", sensitive=True)
+        world.come_to_rest()
+        for machine in (world.server, *world.laptops):
+            assert CANARY not in str(machine.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+        assert not holds(first)
+        said = str(first.rows("SELECT snapshot FROM revision"))
+        assert "the token is [secret:slack-token:1]" in said
+        assert ("a private matter" in said) == (sensitive_on == 0)
