@@ -73,7 +73,7 @@ def main() -> None:
     shape = shape_of(start, options.relu)
     guide = load_reranker(options.teacher, options.words) if options.teacher else start
     guiding = _scores(guide, shape_of(guide, guide is start and options.relu), texts, lists, device)
-    each = [trained(start, shape, texts, lists, guiding, options, seed, device) for seed in range(options.seeds)]
+    each = [trained(start, shape, texts, lists, guiding, options, seed, device) for seed in _seeds(options)]
     state = averaged(each, [1 / len(each)] * len(each))
     options.output.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in state.items() if key != WORDS}
@@ -189,6 +189,10 @@ def _candidates(material: Material, path: Path) -> dict[str, Any]:
     return {"query": query, "place": place, "queries": asked, "texts": read}
 
 
+def _seeds(options: argparse.Namespace) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
@@ -200,6 +204,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--relu", action="store_true")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seeds", type=int, default=1, help="so many models, each of so many seconds, averaged")
+    parser.add_argument("--first-seed", type=int, default=0, help="several runs side by side take others")
     parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--teacher", type=Path, help="a reranker, taught the same, that this one learns from")
     return parser.parse_args()
