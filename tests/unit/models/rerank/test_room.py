@@ -65,3 +65,29 @@ def test_a_recall_that_fails_is_counted_no_more() -> None:
         raise RuntimeError
     assert load.at_work == 0
     assert load.gives_way() is None
+
+
+MORE = (
+    "My sister Ana has a cat.",
+    "The vet is on Mill Street.",
+    "Rex is afraid of thunder.",
+    "We walk by the river every morning.",
+    "The lease of the flat ends in May.",
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        pytest.param(DOUBTFUL, 2, id="one of the first two is strong"),
+        pytest.param("when was the dog vaccinated", 4, id="nothing stored is"),
+    ],
+)
+def test_more_are_read_only_where_none_of_the_first_is_strong(reading: Trivet, query: str, read: int) -> None:
+    reading.remember_many({"content": text} for text in MORE)
+    reading.drain()
+    answer = reading.recall(query, relevance_at_least=0)
+    leg = answer.health.legs[-1]
+    assert (leg.leg, leg.answered, leg.candidates) == ("rerank", True, read)
+    assert [hit.why.rerank is not None for hit in answer.hits] == [True] * read + [False] * (len(MORE) + 1 - read)
+    assert (answer.hits[0].strength == "strong") == (read == 2)
