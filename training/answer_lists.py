@@ -1,6 +1,6 @@
 """Gather lists that teach a reranker whether a memory answers: a question, some memories, and which of them do.
 
-    python training/answer_lists.py --lives training/lives --pairs FOLDER --written FOLDER --train SETS \
+    python training/answer_lists.py --lives training/lives --pairs FOLDERS --written FOLDER --train SETS \
         --output answers.json.xz
 
 Four sources: small stores with their questions, memories with questions that they answer or almost answer, long ones
@@ -39,13 +39,14 @@ List = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lives", type=Path, required=True)
-    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, nargs="+", required=True)
     parser.add_argument("--written", type=Path, required=True, help="folder of long-*.jsonl and short-*.jsonl")
     parser.add_argument("--train", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     chance = random.Random(3)
-    lists = [*life_lists(options.lives, chance), *pair_lists(options.pairs, chance)]
+    lists = [*life_lists(options.lives, chance)]
+    lists += [one for folder in options.pairs for one in pair_lists(folder, chance)]
     lists += written_lists(options.written, chance)
     lists += general_lists(options.train, chance)
     numbers: dict[str, int] = {}
