@@ -154,7 +154,8 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     if embedding.local:
         embedding.adopt()  # costs nothing, and lets the first write carry its job
     tally = UsageCounter(store.usage, settings.usage_counts)
-    worker = Worker(store, embedding, _triples(settings, store, chat), tally, settings.changes)
+    at_work = shared.load if shared else Load()
+    worker = Worker(store, embedding, _triples(settings, store, chat), tally, settings.changes, at_work)
     legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
     return Engine(
         settings,
@@ -162,7 +163,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         embedding,
         worker,
         legs,
-        shared.load if shared else Load(),
+        at_work,
         recipe,
         _guard(settings, store),
         rerankers,

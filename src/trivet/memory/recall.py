@@ -52,6 +52,9 @@ from trivet.types import Answer, Filter, LegHealth, Ranking
 if TYPE_CHECKING:
     from trivet.search.when import TimeAsked
 
+# So many times as deep candidates are read again, where those that were read are fewer than is asked for.
+DEEPER = 3
+
 Retrieve = Callable[[Engine, Question, Filter, Recipe], Retrieved]
 
 
@@ -137,13 +140,15 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
         with watch.stage("rerank"):
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
-        scored = weigh(store, evidence.wording, pool.fused, recipe, request.limit, asked)
+        deep = request.limit
+        scored = weigh(store, evidence.wording, pool.fused, recipe, deep, asked)
         if asked is not None:
             pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
         candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        if len(candidates) < request.limit and len(scored) < len(pool.fused):  # duplicates used them up: read the rest
-            scored = weigh(store, evidence.wording, pool.fused, recipe, len(pool.fused), asked)
+        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):  # duplicates used them up
+            deep *= DEEPER
+            scored = weigh(store, evidence.wording, pool.fused, recipe, deep, asked)
             candidates, dropped = choose(store, scored, request, filter, evidence.texts)
         ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)

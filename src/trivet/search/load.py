@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trivet.models.cores import cores
+
+# So often what waits for room looks whether there is some.
+LOOKS_SECONDS = 0.1
 
 
 class Load:
@@ -28,6 +32,12 @@ class Load:
         finally:
             with self._lock:
                 self.at_work -= 1
+
+    def wait_for_room(self, stop: threading.Event, seconds: float) -> None:
+        """For work that nobody waits for: until there is room, it is to stop, or so long."""
+        until = time.monotonic() + seconds
+        while self.at_work > self.room and time.monotonic() < until and not stop.wait(LOOKS_SECONDS):
+            pass
 
     def gives_way(self) -> str | None:
         """Why what is optional must be left out now; None while there is room for it. A refusal is counted."""

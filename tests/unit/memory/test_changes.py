@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import pytest
 
@@ -13,6 +15,7 @@ from trivet.errors import RerankerError, StoreError
 from trivet.memory.changes import compare, reader, verdict
 from trivet.memory.changes.verdict import Older, change_model, verdicts
 from trivet.models.embed.background import UNMEASURED
+from trivet.search.load import Load
 
 OLD = "Unlocking a bike costs CHF 1.00."
 NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
@@ -164,6 +167,50 @@ def trivet(open_trivet: Opened) -> Trivet:
 @pytest.fixture
 def bundled(open_trivet: Opened) -> Trivet:
     return open_trivet(embedder="bundled", rerank="off", changes="read")
+
+
+def test_in_a_crowd_a_save_compares_words_and_the_worker_reads_later(
+    bundled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundled.remember(TREASURER, created_at=LAST_YEAR)
+    bundled.drain()
+    read: list[object] = []
+    monkeypatch.setattr(verdict, "read", lambda *pairs: read.append(pairs))
+    load = bundled.engine.load
+    with ExitStack() as crowd:
+        for _ in range(load.room + 1):
+            crowd.enter_context(load.recall())
+        bundled.remember(ELECTED)
+        assert (load.gave_way, read) == (1, [])
+    assert bundled.engine.store.likely_updates.pending() == 1
+    monkeypatch.undo()
+    bundled.drain()
+    first, second = bundled.recall("who is the treasurer of the choir").hits
+    assert (first.content, second.content, second.why.older_than) == (ELECTED, TREASURER, first.id)
+
+
+def test_the_worker_waits_for_room_and_not_for_ever() -> None:
+    load, stop = Load(room=0), threading.Event()
+    load.wait_for_room(stop, 60)  # nobody is at work
+    with load.recall():
+        load.wait_for_room(stop, 0)
+        stop.set()
+        load.wait_for_room(stop, 60)
+
+
+def test_a_store_that_closes_does_not_wait_for_its_turn_to_compare(bundled: Trivet) -> None:
+    """Of several tenants in a process one compares at a time; another one's turn may last."""
+    bundled.remember_many({"content": text} for text in ("Maria owns the billing.", "Jonas owns the billing."))
+    engine, stop = bundled.engine, threading.Event()
+    engine.worker.drain()
+    comparison = compare.Comparison(engine.store, engine.embedding)
+    with compare._turn:
+        waiting = threading.Thread(target=comparison.drain, args=(stop,), daemon=True)
+        waiting.start()
+        stop.set()
+        waiting.join(60)
+        assert not waiting.is_alive()
+    assert comparison.drain(threading.Event()) == 2
 
 
 def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None:

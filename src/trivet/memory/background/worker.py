@@ -23,6 +23,7 @@ from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.usage_counter import UsageCounter
 from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
+from trivet.search.load import Load
 from trivet.store.records import Job, Model, Passage
 from trivet.types import Mending, Progress
 
@@ -78,7 +79,9 @@ class Worker:
         triples: Triples | None = None,
         usage: UsageCounter | None = None,
         changes: Literal["read", "words", "off"] = "read",
+        load: Load | None = None,
     ) -> None:
+        self._load = load or Load()
         self._changes = changes
         self._usage = usage
         self._store = store
@@ -196,7 +199,7 @@ class Worker:
 
         seconds = math.inf if self._patient else LONGEST_SECONDS
         comparison = Comparison(self._store, self._embedding, self._changes, seconds)
-        comparison.drain(self._stop, most)
+        comparison.drain(self._stop, most, self._load)
         self.note(comparison.trouble)
         return comparison.trouble
 

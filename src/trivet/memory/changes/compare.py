@@ -17,6 +17,7 @@ from trivet.memory.changes.statement import CHARACTERS_READ
 from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
 from trivet.memory.likeness import fingerprint
 from trivet.search.embedding import Embedding
+from trivet.search.load import Load
 from trivet.search.recipe import DEFAULT
 from trivet.secrets.placeholder import renumbered
 from trivet.store.records import Model, Uncompared
@@ -50,6 +51,19 @@ How = Literal["read", "words"]
 
 # The model that reads uses every core: of several tenants in a process one compares at a time.
 _turn = threading.Lock()
+# So often it is looked whether to stop while another tenant compares.
+LOOKS_SECONDS = 0.2
+# On a server that is always busy something is compared all the same.
+LONGEST_WAIT_FOR_ROOM = 10.0
+
+
+def _has_turn(stop: threading.Event, load: Load) -> bool:
+    """Waits for it and for room, and not longer than until the store is closed. Who has it gives it back."""
+    while not stop.is_set():
+        if _turn.acquire(timeout=LOOKS_SECONDS):
+            load.wait_for_room(stop, LONGEST_WAIT_FOR_ROOM)
+            return True
+    return False
 
 
 class Comparison:
@@ -83,16 +97,20 @@ class Comparison:
         self._store.likely_updates.finish(memory, likely, done)
         return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
 
-    def drain(self, stop: threading.Event, most: int | None = None) -> int:
-        """Compares everything that waits and can be compared, or the latest of it."""
-        done = 0
+    def drain(self, stop: threading.Event, most: int | None = None, load: Load | None = None) -> int:
+        """Compares what waits and can be compared, or the latest of it; where recalls need every core, later."""
+        done, load = 0, load or Load()
         serving = self._embedding.serving()
         while not stop.is_set() and (most is None or done < most):
             waiting = self._store.likely_updates.waiting(serving, AT_ONCE)
             for one in waiting:
-                with _turn:
+                if not _has_turn(stop, load):
+                    return done
+                try:
                     self._compare(one)
-            done += len(waiting)
+                finally:
+                    _turn.release()
+                done += 1
             if len(waiting) < AT_ONCE:
                 break
         return done

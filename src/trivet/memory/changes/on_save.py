@@ -21,15 +21,19 @@ SENSITIVE = "on the same matter"
 
 
 def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -> tuple[PossibleUpdate, ...]:
-    """The likeliest first. `known` are those that the caller has named as superseded."""
+    """The likeliest first. `known` are those that the caller has named as superseded.
+
+    Where recalls need every core, words alone are compared now; the worker has the texts read when there is room.
+    """
     how = engine.settings.changes
     near = _near(engine, new) if how != "off" else None
     if near is None or how == "off":
         return ()
-    comparison = Comparison(engine.store, engine.embedding, how)
+    crowded = how == "read" and engine.load.gives_way() is not None
+    comparison = Comparison(engine.store, engine.embedding, "words" if crowded else how)
     serving = engine.embedding.serving()
     alone = serving is None or engine.store.jobs.backlog(serving).waiting <= 1  # none but itself waits for its vector
-    judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone)
+    judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded)
     engine.worker.note(comparison.trouble)
     told = change_model().told
     likely = [one for one in judged if one[1].probability >= told and one[0].id not in known]

@@ -93,7 +93,7 @@ class _GaveWay(Collector):
         self._load = load
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        told = "Recalls that were not read again, since others waited for a core."
+        told = "Recalls and saves whose texts were not read again, since others waited for a core."
         yield CounterMetricFamily("trivet_recall_gave_way", told, value=self._load.gave_way)
 
 
