@@ -50,12 +50,15 @@ class Shared(msgspec.Struct, frozen=True):
     server: DatabaseServer | None  # where one keeps the tenants
 
     @classmethod
-    def of(cls, settings: Settings) -> Shared:
+    def of(cls, settings: Settings, processes: int = 1) -> Shared:
+        """`processes`: so many share the machine's cores, this one among them."""
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
         legs = ParallelLegs(settings.recalls_at_once)
         systems = Systems(settings.federation)
-        return cls(load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, Load(), server)
+        return cls(
+            load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, Load(processes), server
+        )
 
     def close(self) -> None:
         self.systems.close()

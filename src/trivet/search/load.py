@@ -14,10 +14,13 @@ LOOKS_SECONDS = 0.1
 
 
 class Load:
-    """Counts the recalls of all who share a process. There is room while each of them can have a core."""
+    """Counts the recalls of all who share a process. There is room while each of them can have a core.
 
-    def __init__(self, room: int | None = None) -> None:
-        self.room = cores() if room is None else room
+    Where several processes are one server, each has its part of the cores, and room for one at least.
+    """
+
+    def __init__(self, processes: int = 1) -> None:
+        self.room = max(1, cores() // processes)
         self.at_work = 0
         self.gave_way = 0  # how often something was left out, since the process began
         self._lock = threading.Lock()

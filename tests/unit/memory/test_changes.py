@@ -190,9 +190,9 @@ def test_in_a_crowd_a_save_compares_words_and_the_worker_reads_later(
 
 
 def test_the_worker_waits_for_room_and_not_for_ever() -> None:
-    load, stop = Load(room=0), threading.Event()
+    load, stop = Load(processes=1_000), threading.Event()
     load.wait_for_room(stop, 60)  # nobody is at work
-    with load.recall():
+    with load.recall(), load.recall():
         load.wait_for_room(stop, 0)
         stop.set()
         load.wait_for_room(stop, 60)

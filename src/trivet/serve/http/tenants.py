@@ -37,12 +37,15 @@ class _Open(msgspec.Struct):
 
 
 class Tenants:
-    def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
-        """`shared` are models of a process that has them already, and closes them itself."""
+    def __init__(self, settings: Settings, shared: Shared | None = None, processes: int = 1) -> None:
+        """`shared` are models of a process that has them already, and closes them itself.
+
+        `processes`: so many are one server, this one among them.
+        """
         check_tenant(settings.tenant)
         self._settings = settings
         self._lent = shared is not None
-        self._shared = shared or Shared.of(settings)
+        self._shared = shared or Shared.of(settings, processes)
         self._homes = Homes(settings, self._shared.server) if self._shared.server else None
         self._tenants: dict[str, _Open] = {}
         self._turns: dict[str, threading.Lock] = {}

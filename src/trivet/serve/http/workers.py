@@ -108,7 +108,7 @@ def _work(
 
     os.setpgrp()
     threading.Thread(target=_end_with_parent, name="trivet-parent", daemon=True).start()
-    run(Tenants(settings), settings, listener, host, neighbours=Neighbours(own, others))
+    run(Tenants(settings, processes=len(others) + 1), settings, listener, host, neighbours=Neighbours(own, others))
 
 
 def _end_with_parent() -> None:

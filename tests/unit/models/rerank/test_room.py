@@ -60,11 +60,16 @@ def test_who_asks_for_a_reranker_gets_it_in_any_crowd(reading: Trivet) -> None:
 
 
 def test_a_recall_that_fails_is_counted_no_more() -> None:
-    load = Load(room=1)
+    load = Load()
     with pytest.raises(RuntimeError), load.recall():
         raise RuntimeError
     assert load.at_work == 0
     assert load.gives_way() is None
+
+
+def test_processes_of_one_server_share_the_cores() -> None:
+    assert Load(processes=2).room == max(1, Load().room // 2)
+    assert Load(processes=1_000).room == 1
 
 
 MORE = (
