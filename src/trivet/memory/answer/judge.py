@@ -123,11 +123,11 @@ class Likelihood:
         return max(found, default=0.0)
 
 
-def confidence(engine: Engine, pool: Pool, step: Rerank | None = None, looked_at: int = LOOKED_AT) -> float:
-    """The probability of the likeliest of the first candidates; with `step` by what its reranker thought of them."""
-    head = pool.fused[:looked_at]
+def confidence(engine: Engine, pool: Pool) -> float:
+    """The probability of the likeliest of the first candidates, before anything reads them."""
+    head = pool.fused[:LOOKED_AT]
     memories = engine.store.memories.get_many([hit.id for hit in head])
-    likelihood = Likelihood(engine, pool, step)
+    likelihood = Likelihood(engine, pool)
     return max((likelihood.of(hit, memories[hit.id]) for hit in head if hit.id in memories), default=0.0)
 
 

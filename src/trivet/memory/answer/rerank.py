@@ -1,9 +1,9 @@
-"""The second look: a reranker reads the best candidates beside the query. Else the fused order stands."""
+"""The second look: a reranker reads the best candidates beside the query. Out of time or room, it is left out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -15,7 +15,6 @@ from trivet.memory.engine import Engine
 from trivet.memory.passages import best_passages, excerpts
 from trivet.models.rerank.base import Reranker
 from trivet.models.rerank.spec import PRESETS
-from trivet.search.relevance.model import relevance_model
 from trivet.search.rerank.blend import RERANK, blended
 from trivet.search.rerank.step import Rerank
 from trivet.secrets.placeholder import without_placeholders
@@ -27,8 +26,6 @@ MOST_PASSAGES = 2
 
 # Below, not even a reranker finds an answer; above, it only confirms: so said the candidates of training/lives.
 HOPELESS, CLEAR = 0.01, 0.85
-# Where nobody asked for it, so many are read first, side by side on most machines, and the others if none is strong.
-AT_FIRST = 2
 
 
 def is_due(engine: Engine, pool: Pool, step: Rerank) -> bool:
@@ -52,20 +49,18 @@ class ReadText(msgspec.Struct, frozen=True):
 
 def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[Ranking], step: Rerank) -> Pool:
     """Sensitive memories are not read, not even by a local model: a score by meaning would tell what they say."""
-    head = [hit.id for hit in pool.fused[: step.top]]
-    memories = engine.store.memories.get_many(head)
-    readable = [memories[id] for id in head if id in memories and not memories[id].sensitive]
+    assert step.top is not None, "a resolved step says how many"
+    assert step.blend is not None, "and how much they count"
+    memories = engine.store.memories.get_many([hit.id for hit in pool.fused[: step.top]])
+    readable = [memory for memory in memories.values() if not memory.sensitive]
     if not readable:
         return pool
     if _is_optional(step) and (crowded := engine.load.gives_way()):
         return _unread(pool, LegHealth(leg=RERANK, answered=False, reason=f"{crowded}; the fused order stands"))
     deadline = time.monotonic() + engine.settings.rerank_time_limit_ms / 1000
 
-    def read_these(some: Sequence[Memory]) -> Ranking:
-        return reading_of(engine, step.model, question, some, rankings, deadline)
-
     def read() -> Ranking:
-        return _read_until_strong(engine, pool, readable, read_these, step)
+        return reading_of(engine, step.model, question, readable, rankings, deadline)
 
     resting = engine.rerankers.resting(step.model)
     if resting:
@@ -77,32 +72,8 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
     engine.rerankers.note(health.answered)
     if not found:
         return _unread(pool, _with_count(engine, health))
-    read_pool = _blended(pool, found[0], readable, step)
-    return msgspec.structs.replace(read_pool, health=[*pool.health, health])
-
-
-def _read_until_strong(
-    engine: Engine, pool: Pool, readable: Sequence[Memory], read: Callable[[Sequence[Memory]], Ranking], step: Rerank
-) -> Ranking:
-    """All of them. Where nobody asked for it, only the first if one of these is strong: the others would confirm it."""
-    at_first = AT_FIRST if _is_optional(step) else len(readable)
-    found, rest = read(readable[:at_first]), readable[at_first:]
-    if not rest or _is_strong(engine, _blended(pool, found, readable, step), step):
-        return found
-    return _ranked({one.id: one.score for part in (found, read(rest)) for one in part.candidates})
-
-
-def _is_strong(engine: Engine, pool: Pool, step: Rerank) -> bool:
-    return confidence(engine, pool, step, AT_FIRST) >= relevance_model().strong
-
-
-def _blended(pool: Pool, ranking: Ranking, readable: Sequence[Memory], step: Rerank) -> Pool:
-    """What was not read, because reading stopped before it, stays behind."""
-    assert step.top is not None, "a resolved step says how many"
-    assert step.blend is not None, "and how much they count"
-    unread = {memory.id for memory in readable} - {one.id for one in ranking.candidates} if _is_optional(step) else ()
-    top = next((place for place, hit in enumerate(pool.fused[: step.top]) if hit.id in unread), step.top)
-    return msgspec.structs.replace(pool, fused=blended(pool.fused, top, ranking, step.blend))
+    fused = blended(pool.fused, step.top, found[0], step.blend)
+    return msgspec.structs.replace(pool, fused=fused, health=[*pool.health, health])
 
 
 def _unread(pool: Pool, health: LegHealth) -> Pool:
@@ -150,12 +121,8 @@ def _ranking(reranker: Reranker, query: str, texts: list[ReadText], deadline: fl
     best: dict[str, float] = {}
     for one, score in zip(texts, scores, strict=True):
         best[one.id] = max(score, best.get(one.id, score))
-    return _ranked(best)
-
-
-def _ranked(scores: Mapping[str, float]) -> Ranking:
-    order = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-    floor = min(scores.values(), default=0.0)
+    order = sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))
+    floor = min(best.values(), default=0.0)
     return Ranking(leg=RERANK, floor=floor, candidates=tuple(Candidate(id=id, score=score) for id, score in order))
 
 

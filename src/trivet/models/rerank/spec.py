@@ -1,7 +1,7 @@
 """The name of a reranker as one small value: parses from a string and prints back to it.
 
 off                            no second look
-auto                           `best` over the first two to five, where it is not clear whether they answer
+auto                           `best` over the first few, where it is not clear whether they answer
 fast, best                     the models that come with Trivet, see PRESETS
 folder:/path/to/model          a cross-encoder as an ONNX or sentence-transformers folder
 cohere:MODEL[@BASE_URL]        Cohere, or a server that speaks its API
@@ -48,7 +48,6 @@ class Preset:
     when_unsure: bool = False
 
 
-# `auto` reads two, and three more where neither is a strong hit: three quarters of the pairs, for the same answers.
 # An even blend did best on average over seven corpora, none of which lost by it. Twelve layers read the best 20: ten
 # more would be worth .01 on dialogues, for half as much time again. Three narrow ones read as many in a fifth of it.
 PRESETS: dict[str, Preset] = {

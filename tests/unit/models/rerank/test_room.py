@@ -70,29 +70,3 @@ def test_a_recall_that_fails_is_counted_no_more() -> None:
 def test_processes_of_one_server_share_the_cores() -> None:
     assert Load(processes=2).room == max(1, Load().room // 2)
     assert Load(processes=1_000).room == 1
-
-
-MORE = (
-    "My sister Ana has a cat.",
-    "The vet is on Mill Street.",
-    "Rex is afraid of thunder.",
-    "We walk by the river every morning.",
-    "The lease of the flat ends in May.",
-)
-
-
-@pytest.mark.parametrize(
-    ("query", "read"),
-    [
-        pytest.param(DOUBTFUL, 2, id="one of the first two is strong"),
-        pytest.param("when was the dog vaccinated", 5, id="nothing stored is"),
-    ],
-)
-def test_more_are_read_only_where_none_of_the_first_is_strong(reading: Trivet, query: str, read: int) -> None:
-    reading.remember_many({"content": text} for text in MORE)
-    reading.drain()
-    answer = reading.recall(query, relevance_at_least=0)
-    leg = answer.health.legs[-1]
-    assert (leg.leg, leg.answered, leg.candidates) == ("rerank", True, read)
-    assert [hit.why.rerank is not None for hit in answer.hits] == [True] * read + [False] * (len(MORE) + 1 - read)
-    assert (answer.hits[0].strength == "strong") == (read == 2)
