@@ -43,12 +43,12 @@ class Load:
             pass
 
     def gives_way(self) -> str | None:
-        """Why what is optional must be left out now; None while there is room for it. A refusal is counted."""
+        """Why what is optional must be left out now; None while there is room for it. A refusal is counted.
+
+        How many are at work is not said: they may be other tenants'.
+        """
         with self._lock:
             if self.at_work <= self.room:
                 return None
             self.gave_way += 1
-            return (
-                f"left out, because {self.at_work} recalls are at work and there is room for {self.room} "
-                f"({self.gave_way} times since the process began)"
-            )
+            return "left out, because more recalls are at work than there are cores"
