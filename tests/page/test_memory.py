@@ -21,8 +21,8 @@ def client(town: Served) -> Client:
 
 
 @pytest.fixture
-def make(client: Client) -> Iterator[Make]:
-    """Stores a memory that is gone after the test."""
+def make(client: Client, browser: Browser) -> Iterator[Make]:
+    """Stores a memory that is gone after the test. The page leaves it first, and asks for nothing of it any more."""
     made: list[str] = []
 
     def store(content: str, **more: object) -> str:
@@ -30,6 +30,7 @@ def make(client: Client) -> Iterator[Make]:
         return made[-1]
 
     yield store
+    browser.go("#/browse")
     for id in made:
         client("POST", f"/v1/memories/{id}/purge")
 
