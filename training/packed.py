@@ -1,0 +1,75 @@
+"""What pack_pairs.py packed: texts as tokens of the teacher and of the readers, lists, and pairs of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ANSWERS, CHANGES = 0, 1
+TASKS = ("answers", "changes")
+# The teacher reads so much of each of two texts.
+TOKENS_A_TEXT = 200
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Of answers: the memory, then what is asked. Of changes: the earlier, then the later."""
+
+    task: int
+    first: int
+    second: int
+
+
+class Material:
+    """The texts as the teacher's tokens, and the pairs."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.lengths = np.minimum(arrays["teacher_lengths"].astype(int), TOKENS_A_TEXT)
+        self.starts = np.concatenate([[0], np.cumsum(arrays["list_length"])[:-1]])
+        self.own, self.general = (np.flatnonzero(arrays["list_general"] == kind) for kind in (False, True))
+        self.written, self.neighbours = (np.flatnonzero(arrays["train_kind"] > 0 if near else arrays["train_kind"] == 0)
+                                         for near in (False, True))  # fmt: skip
+        self._frames = [
+            [arrays[f"prompt_{task}_{place}"] for place in ("before", "between", "behind")] for task in TASKS
+        ]
+
+    def tokens(self, pair: Pair) -> np.ndarray:
+        before, between, behind = self._frames[pair.task]
+        return np.concatenate([before, self._text(pair.first), between, self._text(pair.second), behind])
+
+    def _text(self, number: int) -> np.ndarray:
+        start = self.arrays["teacher_starts"][number]
+        return self.arrays["teacher_ids"][start : start + self.lengths[number]]
+
+    def batch(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        each = [self.tokens(pair) for pair in pairs]
+        lengths = np.array([len(one) for one in each])
+        ids = np.zeros((len(each), -(-lengths.max() // 16) * 16), np.int64)
+        for row, one in zip(ids, each, strict=True):
+            row[: len(one)] = one
+        tasks = [pair.task for pair in pairs]
+        return tuple(torch.as_tensor(one).to(DEVICE) for one in (ids, lengths - 1, np.array(tasks)))
+
+    def list_of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        inside = slice(self.starts[number], self.starts[number] + self.arrays["list_length"][number])
+        return self.arrays["list_text"][inside], self.arrays["list_label"][inside]
+
+
+def figures(scores: np.ndarray, arrays: Arrays) -> dict[str, float]:
+    """Of written pairs, and of these in their stores: area under the curve, and where recall and precision meet."""
+    truth, found = arrays["check_update"] > 0, {}
+    for name, inside in (("written", arrays["check_kind"] == 0), ("in stores", arrays["check_kind"] < 2)):
+        own, score = truth[inside], scores[inside]
+        ranks, updates = np.argsort(np.argsort(score)) + 1, int(own.sum())
+        area = (ranks[own].sum() - updates * (updates + 1) / 2) / (updates * (len(own) - updates))
+        found[f"area {name}"] = round(float(area), 3)
+        found[f"meet {name}"] = round(float(own[np.argsort(-score)][:updates].mean()), 3)
+    return found

@@ -1,0 +1,204 @@
+"""Teach a shipped reader what a large language model says of pairs that nobody labelled, beside the labels.
+
+    python training/taught_readers.py answers packed --model reranker-12.npz --teacher OUT --output OUT \
+        [--seconds 500] [--seeds 1] [--first-seed 0]
+    python training/taught_readers.py changes packed --model changes-12.npz --teacher OUT --output OUT
+
+`packed` is pack_pairs.py's, `--teacher` the folder that large_teacher.py wrote, the model what unpack_onnx.py made of a
+shipped file (`--words`: the reranker, if the model's file has no word table). Writes the weights without the word
+table in three pieces, and `scores-NAME.npz` with the scores of pairs that neither saw, before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from answers import WORDS
+from encoder import Reranker, State, Texts, averaged, load_half, ready, save_half, scored, shape_of
+from optimiser import ClockedAdamW
+from packed import DEVICE, Arrays, Material, figures
+
+RATE = {"answers": 5e-5, "changes": 1e-4}
+# What the product reads of each of two statements is half of what it reads of a pair.
+LONGEST = {"answers": 300, "changes": 158}
+# Of one step: own lists and general ones; written pairs, neighbours and unlabelled ones.
+OWN, GENERAL = 56, 24
+WRITTEN, NEIGHBOURS, UNLABELLED = 96, 48, 160
+GENERAL_WEIGHT, UNLABELLED_WEIGHT, STORE_WEIGHT, OTHERS_WEIGHT = 0.5, 0.6, 0.5, 0.3
+# An unlabelled memory says more than one by lot: it is near.
+NEAR_WEIGHT = 1.5
+# What a labelled pair of changes takes from the teacher.
+TAUGHT = 0.3
+
+
+class Lessons:
+    """The lists with what the teacher says of further memories, and the pairs of changes."""
+
+    def __init__(self, material: Material, teacher: Path) -> None:
+        self.material, self.arrays = material, material.arrays
+        self._said = _finite(teacher / "answers.npz")
+        order = np.argsort(self._said["list"], kind="stable")
+        self._said = {name: value[order] for name, value in self._said.items()}
+        self._changes = _finite(teacher / "changes.npz")
+        with np.load(teacher / "own.npz") as own:
+            said = own["changes"].astype(np.float32)
+        label = self.arrays["train_update"].astype(np.float32)
+        self._label = np.where(np.isfinite(said), (1 - TAUGHT) * label + TAUGHT * _likely(said), label)
+
+    def answers(self, chance: np.random.Generator) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Lists: the question, memories, how likely each answers, and what each weighs."""
+        material = self.material
+        for number in (*chance.choice(material.own, OWN), *chance.choice(material.general, GENERAL)):
+            texts, labels = material.list_of(number)
+            near = slice(*np.searchsorted(self._said["list"], (number, number + 1)))
+            said = _likely(self._said["score"][near])
+            none = max(1, int((labels == 0).sum()) + len(said))
+            weights = np.concatenate([np.where(labels > 0, 1.0, 1 / none), np.full(len(said), NEAR_WEIGHT / none)])
+            share = GENERAL_WEIGHT if self.arrays["list_general"][number] else 1.0
+            likely = np.concatenate([labels, said])
+            yield (
+                int(self.arrays["list_query"][number]),
+                np.concatenate([texts, self._said["text"][near]]),
+                likely,
+                share * weights,
+            )
+
+    def changes(self, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Pairs: the later ones, the earlier ones, how likely each is an update, and what each weighs."""
+        own = np.concatenate(
+            [chance.choice(self.material.written, WRITTEN), chance.choice(self.material.neighbours, NEIGHBOURS)]
+        )
+        others = chance.integers(0, len(self._changes["new"]), UNLABELLED)
+        kinds = np.array([1.0, STORE_WEIGHT, OTHERS_WEIGHT])[self.arrays["train_kind"][own]]
+        return (
+            np.concatenate([self.arrays["train_new"][own], self._changes["new"][others]]),
+            np.concatenate([self.arrays["train_old"][own], self._changes["old"][others]]),
+            np.concatenate([self._label[own], _likely(self._changes["score"][others])]),
+            np.concatenate([kinds, np.full(UNLABELLED, UNLABELLED_WEIGHT)]),
+        )
+
+
+def _finite(path: Path) -> Arrays:
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    inside = np.isfinite(arrays["score"])
+    return {name: value[inside] for name, value in arrays.items()}
+
+
+def _likely(scores: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-scores.astype(np.float32))))
+
+
+def main() -> None:
+    options = _options()
+    with np.load(options.packed / "pairs.npz") as packed:
+        material = Material({name: packed[name] for name in packed.files})
+    lessons, arrays = Lessons(material, options.teacher), material.arrays
+    lengths = np.minimum(arrays["reader_lengths"].astype(np.int64), LONGEST[options.task])
+    texts = Texts(arrays["reader_ids"], arrays["reader_starts"].astype(np.int64), lengths, DEVICE)
+    start = load_half(options.model)
+    if options.words:
+        start[WORDS] = load_half(options.words)[WORDS]
+    before = checked(start, texts, arrays, options.task)
+    each = [trained(start, texts, lessons, options, seed) for seed in _seeds(options)]
+    state = averaged(each, [1 / len(each)] * len(each))
+    found = {"before": before, "after": checked(state, texts, arrays, options.task)}
+    found["halfway"] = checked(averaged([state, start], [0.5, 0.5]), texts, arrays, options.task)
+    options.output.mkdir(parents=True, exist_ok=True)
+    names = {"query": arrays["candidates"][:, 0], "place": arrays["candidates"][:, 1]}
+    np.savez_compressed(options.output / f"scores-{options.task}.npz", **found, **names)  # type: ignore[arg-type]
+    for name, scores in found.items() if options.task == "changes" else ():
+        print(name, figures(scores, arrays))
+    _save({name: value for name, value in state.items() if name != WORDS}, options.output, options.task)
+
+
+def trained(start: State, texts: Texts, lessons: Lessons, options: argparse.Namespace, seed: int) -> State:
+    reader = ready(Reranker(shape_of(start)), start, DEVICE, training=True)
+    reader.encoder.words.weight.requires_grad_(False)
+    optimiser = ClockedAdamW(reader, options.rate or RATE[options.task], options.seconds)
+    chance, steps, losses = np.random.default_rng(seed), 0, []
+    loss_of = _answers_loss if options.task == "answers" else _changes_loss
+    while optimiser.spent < 1:
+        loss = loss_of(reader, texts, lessons, chance)
+        loss.backward()
+        optimiser.step()
+        steps += 1
+        losses.append(loss.detach())
+        if steps % 500 == 0:
+            print(f"step {steps} loss {torch.stack(losses[-500:]).mean().item():.4f}", flush=True)
+    print(f"seed {seed}: {steps} steps", flush=True)
+    return {**start, **{name: value.detach().float().cpu() for name, value in optimiser.state().items()}}
+
+
+def _answers_loss(reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator) -> Tensor:
+    """Each memory by itself, and the order of each list, as far as anything in it answers."""
+    lists = list(lessons.answers(chance))
+    rows = torch.as_tensor(np.repeat(np.arange(len(lists)), [len(one[1]) for one in lists])).to(DEVICE)
+    queries = np.repeat([one[0] for one in lists], [len(one[1]) for one in lists])
+    read, likely, weights = (np.concatenate([one[place] for one in lists]) for place in (1, 2, 3))
+    scores, label = scored(reader, texts, queries, read).float(), _tensor(likely)
+    pointwise = _tensor(weights) * functional.binary_cross_entropy_with_logits(scores, label, reduction="none")
+    top = scores.max().detach()
+    total = torch.zeros(len(lists), device=DEVICE).index_add(0, rows, (scores - top).exp()).log() + top
+    answered = torch.zeros(len(lists), device=DEVICE).index_add(0, rows, label)
+    listwise = label / answered[rows].clamp(min=1) * (total[rows] - scores)
+    return (pointwise.sum() + listwise.sum()) / len(lists)
+
+
+def _changes_loss(reader: Reranker, texts: Texts, lessons: Lessons, chance: np.random.Generator) -> Tensor:
+    new, old, likely, weights = lessons.changes(chance)
+    scores = scored(reader, texts, new, old).float()
+    losses = functional.binary_cross_entropy_with_logits(scores, _tensor(likely), reduction="none")
+    return (_tensor(weights) * losses).sum() / float(weights.sum())
+
+
+def _tensor(values: np.ndarray) -> Tensor:
+    return torch.as_tensor(values.astype(np.float32)).to(DEVICE)
+
+
+@torch.no_grad()
+def checked(state: State, texts: Texts, arrays: Arrays, task: str) -> np.ndarray:
+    """Scores of pairs that neither reader nor teacher learnt from."""
+    reader = ready(Reranker(shape_of(state)), state, DEVICE)
+    rows = arrays["candidates"]
+    pair = (rows[:, 2], rows[:, 3]) if task == "answers" else (arrays["check_new"], arrays["check_old"])
+    return np.asarray(scored(reader, texts, *pair).float().cpu().numpy())
+
+
+def _save(state: State, output: Path, task: str) -> None:
+    pieces: dict[int, State] = {}
+    for name, value in state.items():
+        number = int(name.split(".")[2]) // 4 if name.startswith("encoder.layers.") else 0
+        pieces.setdefault(number, {})[name] = value
+    for number, piece in pieces.items():
+        save_half(piece, output / f"{task}-{number}.npz")
+
+
+def _seeds(options: argparse.Namespace) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=("answers", "changes"))
+    parser.add_argument("packed", type=Path)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--words", type=Path, help="a reranker with the word table that the model's file lacks")
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=500.0, help="of each seed")
+    parser.add_argument("--seeds", type=int, default=1, help="so many models, averaged")
+    parser.add_argument("--first-seed", type=int, default=0, help="several runs side by side take others")
+    parser.add_argument("--rate", type=float)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
