@@ -27,6 +27,10 @@ class Crash(Exception):
 
 
 class Exchanges(Team):
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        ACTED.clear()  # of an earlier history that failed: ids are drawn by a seed, and may come again
+
     def ask(self, laptop: LaptopMachine) -> None:
         self.ask_for(laptop, self.random.randint(1, 4) if self.random.random() > self.pulls_first else 0)
 

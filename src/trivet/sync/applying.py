@@ -162,6 +162,9 @@ class Applying:
         owner = op.bundle.owner if op.bundle else self.user
         for begun in self._begun_with([_first_rev(op)], owner):
             return begun if begun != id else None
+        if op.kind != "purge" and core.is_made_of_a_name(id):
+            for beside in self._beside([_first_rev(op)], owner):
+                return beside if beside != id else None
         if owner == self.user and self._is_anothers(id, held):
             return core.other_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_buried(id):
@@ -177,6 +180,11 @@ class Applying:
         values = {"revs": as_json(revs), "owner": owner}
         return [row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()]
 
+    def _beside(self, revs: Sequence[str], owner: str) -> list[str]:
+        """Those of an owner's memories beside which some revisions lie, as clashes."""
+        values = {"revs": as_json(revs), "owner": owner}
+        return [row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()]
+
     def _names(self, id: str, owner: str, revs: Sequence[str] | None = None) -> list[str]:
         """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
 
@@ -187,8 +195,7 @@ class Applying:
         if not core.is_made_of_a_name(id):
             return [another]
         if revs is not None:
-            values = {"revs": as_json(revs), "owner": owner}
-            return [another, *(row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall())]
+            return [another, *self._beside(revs, owner)]
         if owner not in self._others:
             rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
             self._others[owner] = {core.other_id(row[0], owner): row[0] for row in rows}

@@ -77,11 +77,14 @@ def told(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
     shares = connection.execute(sql["shares"], {"id": replica["id"]}).fetchall()
     linked = {ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()}
     known = {one.ends for one in bundle.links}
+    # Whoever settled a clash here may never be able to send that: until then nobody has.
+    undecided = {rev for one in pending(connection, replica["id"]) if one.kind == "resolve" for rev in one.detail.revs}
     return msgspec.structs.replace(
         bundle,
         owner=owner_there(state, bundle.owner),
         trunk=tuple(rev for rev in bundle.trunk if rev.number <= replica["revision"]),
         branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent),
+        waiting=tuple(rev.rev for rev in bundle.branches if rev.rev in {*bundle.waiting, *undecided}),
         shares=tuple(ShareRecord(grantee=row["grantee"], permission=row["permission"]) for row in shares),
         links=tuple(one for one in bundle.links if one.ends in linked) + tuple(map(link_of, sorted(linked - known))),
         access=replica["access"],

@@ -61,6 +61,28 @@ def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Pa
         assert (memory.content, memory.tags) == ("second says", ("private",))
 
 
+def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """The laptop that decided may be lost after it brought the memory back, and before it told what it decided."""
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        id = first.trivet.remember("plain was said.").id
+        world.come_to_rest()
+        world.server.back_up()
+        first.trivet.edit(id, content="first says")
+        world.exchange(first)
+        second.trivet.edit(id, content="second says")
+        world.come_to_rest()
+        world.put_server_back()
+        first.trivet.sync_resolve(id, take="head")
+        level(world, first)
+        world.exchange(first, most=1)
+        assert world.server.rows("SELECT waiting FROM branch") == [(1,)]
+        world.exchange(first)
+        assert world.server.rows("SELECT waiting FROM branch") == [(0,)]
+
+
 def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first, second = world.laptops[:2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -233,6 +234,36 @@ def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(folder
             first.revs.keys(),
             second.revs.keys(),
         )
+
+
+@pytest.mark.parametrize("kind", ["create", "heal"])
+def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
+    kind: Literal["create", "heal"], folder: Path, team: dict[str, Path]
+) -> None:
+    """Two machines made a memory of one id; each of the two ids that it had in lives of the server is another's now."""
+    with history(folder, team) as world:
+        id, another = SHARED_IDS[0], other_id(SHARED_IDS[0], "ana")
+        ana = world.server.trivet.acting_as(caller("ana"))
+        ana.remember("first was said.", id=id)
+        ana.remember("second was said.", id=another)
+        world.come_to_rest()
+        said = bundle_of(world, id).head
+        clash = msgspec.structs.replace(
+            said, rev=new_id(), number=0, author="ana", fields={**said.fields, "content": "third was said."}
+        )
+        second = bundle_of(world, another)
+        both = msgspec.structs.replace(second, branches=(clash,), waiting=(clash.rev,))
+        begun = msgspec.structs.replace(second, id=id, trunk=(msgspec.structs.replace(clash, number=1),))
+        again = {
+            "create": Op(op=new_id(), kind="create", id=id, rev=clash.rev, fields=clash.fields),
+            "heal": Op(op=new_id(), kind="heal", id=id, bundle=begun),
+        }
+        answer = server_side.push(
+            ana.engine, Place(), [Op(op=new_id(), kind="heal", id=another, bundle=both), again[kind]]
+        )
+        assert isinstance(answer, Acks)
+        assert [one.id for one in answer.acks] == [another, another]
+        assert world.server.rows(f"SELECT waiting FROM branch WHERE rev = '{clash.rev}'") == [(1,)]
 
 
 def bundle_of(world: World, id: str) -> Bundle:
