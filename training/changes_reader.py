@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from answers import WORDS, Material
 from encoder import Reranker, Shape, State, Texts, averaged, load_reranker, ready, save_half, scored, shape_of
+from packed import area, meet
 
 RATE, WARM_UP, DECAY = 1.3e-4, 0.1, 0.01
 EPOCHS, BATCH = 6, 256
@@ -127,23 +128,12 @@ def figures(scores: np.ndarray, rows: Rows) -> dict[str, float]:
     """Where recall and precision meet, and the area under the curve: of written pairs, and of these in their stores."""
     inside = rows.written | rows.store
     return {
-        "meet": _meet(scores[rows.written], rows.label[rows.written] > 0),
-        "area": _area(scores[rows.written], rows.label[rows.written] > 0),
-        "meet in stores": _meet(scores[inside], rows.label[inside] > 0),
-        "area in stores": _area(scores[inside], rows.label[inside] > 0),
+        "meet": meet(scores[rows.written], rows.label[rows.written] > 0),
+        "area": area(scores[rows.written], rows.label[rows.written] > 0),
+        "meet in stores": meet(scores[inside], rows.label[inside] > 0),
+        "area in stores": area(scores[inside], rows.label[inside] > 0),
         "others above 0": round(float((scores[~inside] > 0).mean()), 4),
     }
-
-
-def _meet(scores: np.ndarray, truth: np.ndarray) -> float:
-    hits = np.cumsum(truth[np.argsort(-scores)])
-    return round(float(hits[truth.sum() - 1] / truth.sum()), 3)
-
-
-def _area(scores: np.ndarray, truth: np.ndarray) -> float:
-    ranks = np.argsort(np.argsort(scores)) + 1
-    updates, others = truth.sum(), (~truth).sum()
-    return round(float((ranks[truth].sum() - updates * (updates + 1) / 2) / (updates * others)), 3)
 
 
 def main() -> None:

@@ -263,31 +263,39 @@ def checked(teacher: Teacher, material: Material) -> dict[str, np.ndarray]:
 def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers of lists with memories near their questions, and pairs of memories that are near each other."""
     arrays = material.arrays
-    labelled = [material.list_of(int(number))[0] for number in material.own]
-    memories = np.unique(np.concatenate(labelled))
+    memories = np.unique(np.concatenate([material.list_of(int(number))[0] for number in material.own]))
     everything = np.union1d(memories, np.concatenate([arrays["train_new"], arrays["train_old"]]))
     table = _counted(arrays, everything)
     rarity = (len(everything) / (1 + table.sum(0, dtype=torch.float32))).log().clamp(min=0).to(table.dtype)
     table = _unit(table * rarity)
     own = table[torch.as_tensor(np.searchsorted(everything, memories)).to(DEVICE)]
+    return *_near_questions(material, memories, own, rarity), _near_each_other(arrays, everything, table)
+
+
+def _near_questions(
+    material: Material, memories: np.ndarray, table: Tensor, rarity: Tensor
+) -> tuple[np.ndarray, np.ndarray]:
     lists, texts = [], []
     for start in range(0, len(material.own), 2048):
         part = material.own[start : start + 2048]
-        queries = _unit(_counted(arrays, arrays["list_query"][part]) * rarity)
-        nearest = memories[(queries @ own.T).topk(NEAR_A_QUESTION + 4, 1).indices.cpu().numpy()]
+        queries = _unit(_counted(material.arrays, material.arrays["list_query"][part]) * rarity)
+        nearest = memories[(queries @ table.T).topk(NEAR_A_QUESTION + 4, 1).indices.cpu().numpy()]
         for number, near in zip(part, nearest, strict=True):
             fresh = near[~np.isin(near, material.list_of(number)[0])][:NEAR_A_QUESTION]
             lists += [number] * len(fresh)
             texts += fresh.tolist()
+    return np.array(lists), np.array(texts)
+
+
+def _near_each_other(arrays: Arrays, memories: np.ndarray, table: Tensor) -> np.ndarray:
     known = {*zip(arrays["train_new"].tolist(), arrays["train_old"].tolist(), strict=True)}
     short, pairs = arrays["teacher_lengths"] < LONGEST_CHANGE, []
-    for start in range(0, len(everything), 2048):
-        nearest = everything[(table[start : start + 2048] @ table.T).topk(NEAR_A_MEMORY + 1, 1).indices.cpu().numpy()]
-        for new, near in zip(everything[start : start + 2048].tolist(), nearest.tolist(), strict=True):
+    for start in range(0, len(memories), 2048):
+        nearest = memories[(table[start : start + 2048] @ table.T).topk(NEAR_A_MEMORY + 1, 1).indices.cpu().numpy()]
+        for new, near in zip(memories[start : start + 2048].tolist(), nearest.tolist(), strict=True):
             fresh = [old for old in near if old != new and not {(new, old), (old, new)} & known]
             pairs += [(new, old) for old in fresh if short[new] and short[old]]
-    chosen = np.random.default_rng(1).permutation(len(pairs))[:MOST_CHANGES]
-    return np.array(lists), np.array(texts), np.array(pairs)[chosen]
+    return np.array(pairs)[np.random.default_rng(1).permutation(len(pairs))[:MOST_CHANGES]]
 
 
 def _counted(arrays: Arrays, numbers: np.ndarray) -> Tensor:

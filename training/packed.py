@@ -35,8 +35,8 @@ class Material:
         self.lengths = np.minimum(arrays["teacher_lengths"].astype(int), TOKENS_A_TEXT)
         self.starts = np.concatenate([[0], np.cumsum(arrays["list_length"])[:-1]])
         self.own, self.general = (np.flatnonzero(arrays["list_general"] == kind) for kind in (False, True))
-        self.written, self.neighbours = (np.flatnonzero(arrays["train_kind"] > 0 if near else arrays["train_kind"] == 0)
-                                         for near in (False, True))  # fmt: skip
+        kinds = arrays["train_kind"]
+        self.written, self.neighbours = np.flatnonzero(kinds == 0), np.flatnonzero(kinds > 0)
         self._frames = [
             [arrays[f"prompt_{task}_{place}"] for place in ("before", "between", "behind")] for task in TASKS
         ]
@@ -67,9 +67,18 @@ def figures(scores: np.ndarray, arrays: Arrays) -> dict[str, float]:
     """Of written pairs, and of these in their stores: area under the curve, and where recall and precision meet."""
     truth, found = arrays["check_update"] > 0, {}
     for name, inside in (("written", arrays["check_kind"] == 0), ("in stores", arrays["check_kind"] < 2)):
-        own, score = truth[inside], scores[inside]
-        ranks, updates = np.argsort(np.argsort(score)) + 1, int(own.sum())
-        area = (ranks[own].sum() - updates * (updates + 1) / 2) / (updates * (len(own) - updates))
-        found[f"area {name}"] = round(float(area), 3)
-        found[f"meet {name}"] = round(float(own[np.argsort(-score)][:updates].mean()), 3)
+        found[f"area {name}"] = area(scores[inside], truth[inside])
+        found[f"meet {name}"] = meet(scores[inside], truth[inside])
     return found
+
+
+def meet(scores: np.ndarray, truth: np.ndarray) -> float:
+    """Recall and precision where as many are named as there are."""
+    hits = np.cumsum(truth[np.argsort(-scores)])
+    return round(float(hits[truth.sum() - 1] / truth.sum()), 3)
+
+
+def area(scores: np.ndarray, truth: np.ndarray) -> float:
+    ranks = np.argsort(np.argsort(scores)) + 1
+    updates, others = truth.sum(), (~truth).sum()
+    return round(float((ranks[truth].sum() - updates * (updates + 1) / 2) / (updates * others)), 3)

@@ -25,3 +25,12 @@ def level(world: World, laptop: LaptopMachine) -> None:
     """It pulls, and what it has to send waits."""
     for _ in range(LEVEL):
         world.exchange(laptop, most=0)
+
+
+def clash(world: World, id: str) -> None:
+    """Two laptops of one user edit a memory without knowing of each other; the second's lies beside."""
+    first, second = world.laptops[:2]
+    first.trivet.edit(id, content="first says")
+    world.exchange(first)
+    second.trivet.edit(id, content="second says")
+    world.come_to_rest()

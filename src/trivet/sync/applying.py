@@ -163,13 +163,13 @@ class Applying:
         for begun in self._begun_with([_first_rev(op)], owner):
             return begun if begun != id else None
         if op.kind != "purge" and core.is_made_of_a_name(id):
-            for beside in self._beside([_first_rev(op)], owner):
+            for beside in self._beside(_first_rev(op), owner):
                 return beside if beside != id else None
         if owner == self.user and self._is_anothers(id, held):
             return core.other_id(id, self.user)
         if (held is not None and held.owner == owner) or self._is_buried(id):
             return None
-        for name in self._names(id, owner, [_first_rev(op)] if op.kind == "create" else None):
+        for name in (core.other_id(id, owner),) if op.kind == "create" else self._names(id, owner):
             other = self._held(name)[1]
             if other is not None and other.owner == owner and _is_same(other, op):
                 return name
@@ -180,22 +180,19 @@ class Applying:
         values = {"revs": as_json(revs), "owner": owner}
         return [row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()]
 
-    def _beside(self, revs: Sequence[str], owner: str) -> list[str]:
-        """Those of an owner's memories beside which some revisions lie, as clashes."""
-        values = {"revs": as_json(revs), "owner": owner}
+    def _beside(self, rev: str, owner: str) -> list[str]:
+        """That of an owner's memories beside which a revision lies, as a clash."""
+        values = {"revs": as_json([rev]), "owner": owner}
         return [row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()]
 
-    def _names(self, id: str, owner: str, revs: Sequence[str] | None = None) -> list[str]:
+    def _names(self, id: str, owner: str) -> list[str]:
         """Other names of what an owner calls by an id: the one it would get, and those that would have become it.
 
-        The latter are all of the owner's ids that must be tried. A first sync creates many memories, so what was just
-        written is looked for beside others by its revisions alone.
+        The latter are all of the owner's ids that must be tried: too many for each memory that a first sync creates.
         """
         another = core.other_id(id, owner)
         if not core.is_made_of_a_name(id):
             return [another]
-        if revs is not None:
-            return [another, *self._beside(revs, owner)]
         if owner not in self._others:
             rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
             self._others[owner] = {core.other_id(row[0], owner): row[0] for row in rows}

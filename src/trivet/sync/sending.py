@@ -78,7 +78,8 @@ def told(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
     linked = {ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()}
     known = {one.ends for one in bundle.links}
     # Whoever settled a clash here may never be able to send that: until then nobody has.
-    undecided = {rev for one in pending(connection, replica["id"]) if one.kind == "resolve" for rev in one.detail.revs}
+    unsaid = pending(connection, replica["id"]) if bundle.branches else ()
+    undecided = {rev for one in unsaid if one.kind == "resolve" for rev in one.detail.revs}
     return msgspec.structs.replace(
         bundle,
         owner=owner_there(state, bundle.owner),

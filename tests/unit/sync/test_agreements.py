@@ -11,7 +11,7 @@ from soak.syncing.check import words_on_server
 from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.people import SENSITIVE, SHARED_IDS
 from soak.syncing.world import LEVEL, World
-from support.told_history import history, level
+from support.told_history import clash, history, level
 from trivet.ids import new_id
 from trivet.settings import Settings
 from trivet.sync.join import join, leave
@@ -46,16 +46,13 @@ def test_sensitive_words_that_wait_are_withdrawn_once_they_may_not_travel(folder
 
 def test_an_edit_that_is_taken_brings_back_no_tag_that_was_taken_away(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
-        first, second = world.laptops[:2]
+        first = world.laptops[0]
         id = first.trivet.remember("plain was said.", tags=["shared"]).id
         world.come_to_rest()
         first.trivet.edit(id, tags=["private"])
-        first.trivet.edit(id, content="first says")
-        world.exchange(first)
-        second.trivet.edit(id, content="second says")
-        world.come_to_rest()
-        [clash] = first.trivet.sync_conflicts()
-        first.trivet.sync_resolve(id, take=clash.rev)
+        clash(world, id)
+        [beside] = first.trivet.sync_conflicts()
+        first.trivet.sync_resolve(id, take=beside.rev)
         world.come_to_rest()
         memory = world.server.trivet.get(id)
         assert (memory.content, memory.tags) == ("second says", ("private",))
@@ -66,14 +63,11 @@ def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
 ) -> None:
     """The laptop that decided may be lost after it brought the memory back, and before it told what it decided."""
     with history(folder, team) as world:
-        first, second = world.laptops[:2]
+        first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
         world.come_to_rest()
         world.server.back_up()
-        first.trivet.edit(id, content="first says")
-        world.exchange(first)
-        second.trivet.edit(id, content="second says")
-        world.come_to_rest()
+        clash(world, id)
         world.put_server_back()
         first.trivet.sync_resolve(id, take="head")
         level(world, first)
@@ -85,13 +79,10 @@ def test_a_clash_is_settled_by_the_decision_and_not_by_what_is_brought_back(
 
 def test_an_edit_beside_a_sensitive_memory_is_masked_until_it_is_revealed(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
-        first, second = world.laptops[:2]
+        first = world.laptops[0]
         id = first.trivet.remember("plain was said.").id
         world.come_to_rest()
-        first.trivet.edit(id, content="first says")
-        world.exchange(first)
-        second.trivet.edit(id, content="second says")
-        world.come_to_rest()
+        clash(world, id)
         first.trivet.edit(id, sensitive=True)
         [kept], [shown] = first.trivet.sync_conflicts(), first.trivet.sync_conflicts(reveal=True)
         assert (kept.masked, shown.masked) == (True, False)

@@ -14,6 +14,7 @@ from soak.syncing.people import SHARED_IDS
 from soak.syncing.team import Request
 from soak.syncing.world import LEVEL, World
 from support.told_history import history, level
+from trivet import Trivet
 from trivet.ids import new_id
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import Bundle
@@ -219,11 +220,7 @@ def known_by_two_names(world: World, id: str) -> str:
 def test_what_is_brought_under_the_name_of_another_memory_goes_to_its_own(folder: Path, team: dict[str, Path]) -> None:
     """In one life of the server the second lay beside the first, which had its name; now each has a name of its own."""
     with history(folder, team) as world:
-        id, another = SHARED_IDS[0], other_id(SHARED_IDS[0], "ana")
-        ana = world.server.trivet.acting_as(caller("ana"))
-        ana.remember("first was said.", id=id)
-        ana.remember("second was said.", id=another)
-        world.come_to_rest()
+        ana, id, another = two_that_were_one(world)
         first, second = (bundle_of(world, name) for name in (id, another))
         beside = msgspec.structs.replace(second.head, number=0)
         both = msgspec.structs.replace(first, id=another, branches=(beside,), waiting=(beside.rev,))
@@ -242,11 +239,7 @@ def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
 ) -> None:
     """Two machines made a memory of one id; each of the two ids that it had in lives of the server is another's now."""
     with history(folder, team) as world:
-        id, another = SHARED_IDS[0], other_id(SHARED_IDS[0], "ana")
-        ana = world.server.trivet.acting_as(caller("ana"))
-        ana.remember("first was said.", id=id)
-        ana.remember("second was said.", id=another)
-        world.come_to_rest()
+        ana, id, another = two_that_were_one(world)
         said = bundle_of(world, id).head
         clash = msgspec.structs.replace(
             said, rev=new_id(), number=0, author="ana", fields={**said.fields, "content": "third was said."}
@@ -264,6 +257,16 @@ def test_what_lies_beside_a_memory_does_not_come_to_lie_beside_another(
         assert isinstance(answer, Acks)
         assert [one.id for one in answer.acks] == [another, another]
         assert world.server.rows(f"SELECT waiting FROM branch WHERE rev = '{clash.rev}'") == [(1,)]
+
+
+def two_that_were_one(world: World) -> tuple[Trivet, str, str]:
+    """Ana's memories of both ids that one of her vault's can have."""
+    ana, id = world.server.trivet.acting_as(caller("ana")), SHARED_IDS[0]
+    another = other_id(id, "ana")
+    ana.remember("first was said.", id=id)
+    ana.remember("second was said.", id=another)
+    world.come_to_rest()
+    return ana, id, another
 
 
 def bundle_of(world: World, id: str) -> Bundle:
