@@ -16,21 +16,16 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import torch
-from gguf.constants import GGMLQuantizationType
-from gguf.quants import dequantize
 from torch import Tensor, nn
 from torch.nn import functional
 
+from large_model import LanguageModel, Weights
 from packed import ANSWERS, CHANGES, DEVICE, TASKS, Arrays, Material, Pair, figures
 
-WIDTH, HEADS, SHARED_HEADS, HEAD_WIDTH, LAYERS = 1536, 12, 2, 128, 28
-EPSILON, ROTATION_BASE, LONGEST = 1e-6, 1e6, 1024
-RANK, STRENGTH = 32, 2.0
 RATE, WARM_UP = 2e-4, 0.05
 # Of one step: own lists, general ones; written pairs, neighbours.
 OWN, GENERAL, WRITTEN, NEIGHBOURS = 20, 3, 32, 12
@@ -39,106 +34,21 @@ WEIGHTS, SWAPPED, SWAPPED_WEIGHT = (1.0, 0.5, 0.3), 0.3, 0.5
 LISTWISE = 0.5
 TOKENS_A_BATCH = 65_536
 # Memories that share most with a question, and with a memory; longer ones no change is looked for in.
-NEAR_A_QUESTION, NEAR_A_MEMORY, LONGEST_CHANGE, MOST_CHANGES = 5, 5, 120, 70_000
+NEAR_A_QUESTION, NEAR_A_WRITTEN, NEAR_A_MEMORY, LONGEST_CHANGE, MOST_CHANGES = 5, 3, 5, 120, 70_000
 READER_WORDS = 30_522
 
-FLOAT = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 
+class Teacher(LanguageModel):
+    """Says of a pair how much rather it would say Yes than No."""
 
-class Product(nn.Module):
-    """A fixed matrix, and a low-rank addition that is learnt."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        super().__init__()
-        self.register_buffer("weight", weight.to(DEVICE, FLOAT))
-        self.register_buffer("bias", None if bias is None else bias.to(DEVICE, FLOAT))
-        inputs, outputs = weight.shape[1], weight.shape[0]
-        self.down = nn.Parameter(torch.randn(RANK, inputs, device=DEVICE) / inputs**0.5)
-        self.up = nn.Parameter(torch.zeros(outputs, RANK, device=DEVICE))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        added = functional.linear(functional.linear(inputs, self.down.to(inputs.dtype)), self.up.to(inputs.dtype))
-        return functional.linear(inputs, self.weight, self.bias) + STRENGTH * added
-
-
-class Layer(nn.Module):
-    def __init__(self, weights: Weights, number: int) -> None:
-        super().__init__()
-
-        def part(*names: str) -> Tensor:
-            return torch.cat([weights.whole(f"blk.{number}.{name}") for name in names])
-
-        heads = ("attn_q", "attn_k", "attn_v")
-        self.attend = Product(part(*(f"{one}.weight" for one in heads)), part(*(f"{one}.bias" for one in heads)))
-        self.attended = Product(part("attn_output.weight"))
-        self.widen, self.narrow = Product(part("ffn_gate.weight", "ffn_up.weight")), Product(part("ffn_down.weight"))
-        self.attend_norm, self.widen_norm = (part(f"{name}_norm.weight").to(DEVICE, FLOAT) for name in ("attn", "ffn"))
-
-    def forward(self, states: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        texts, tokens, _ = states.shape
-        shared = SHARED_HEADS * HEAD_WIDTH
-        query, key, value = self.attend(_normed(states, self.attend_norm)).split((WIDTH, shared, shared), -1)
-        query = _rotated(query.view(texts, tokens, HEADS, HEAD_WIDTH).transpose(1, 2), cosine, sine)
-        key = _rotated(key.view(texts, tokens, SHARED_HEADS, HEAD_WIDTH).transpose(1, 2), cosine, sine)
-        value = value.view(texts, tokens, SHARED_HEADS, HEAD_WIDTH).transpose(1, 2)
-        key, value = (one.repeat_interleave(HEADS // SHARED_HEADS, 1) for one in (key, value))
-        # Padding stands behind, where no token of the text looks.
-        found = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        states = states + self.attended(found.transpose(1, 2).reshape(texts, tokens, WIDTH))
-        gate, wide = self.widen(_normed(states, self.widen_norm)).chunk(2, -1)
-        return states + self.narrow(functional.silu(gate) * wide)
-
-
-class Teacher(nn.Module):
     def __init__(self, weights: Weights) -> None:
-        super().__init__()
-        self.words = weights.words.to(DEVICE, FLOAT)
-        with ThreadPoolExecutor() as pool:
-            self.layers = nn.ModuleList(pool.map(lambda number: Layer(weights, number), range(LAYERS)))
-        self.norm = weights.whole("output_norm.weight").to(DEVICE)
+        super().__init__(weights)
         self.heads = nn.Parameter(weights.yes_against_no.repeat(len(TASKS), 1).to(DEVICE))
         self.biases = nn.Parameter(torch.zeros(len(TASKS), device=DEVICE))
-        angles = torch.outer(torch.arange(LONGEST), ROTATION_BASE ** -(torch.arange(0, HEAD_WIDTH, 2) / HEAD_WIDTH))
-        both = torch.cat((angles, angles), -1).to(DEVICE)
-        self.cosine, self.sine = both.cos().to(FLOAT), both.sin().to(FLOAT)
 
     def forward(self, ids: Tensor, last: Tensor, tasks: Tensor) -> Tensor:
-        states = self.words[ids]
-        for layer in self.layers:
-            states = layer(states, self.cosine[: ids.shape[1]], self.sine[: ids.shape[1]])
-        end = _normed(states[torch.arange(len(ids), device=DEVICE), last].float(), self.norm)
+        end = self.ended(self.states(ids)[torch.arange(len(ids), device=DEVICE), last])
         return (end * self.heads[tasks]).sum(-1) + self.biases[tasks]
-
-
-class Weights:
-    """The quantised weights of all pieces."""
-
-    def __init__(self, folder: Path) -> None:
-        self._raw: dict[str, tuple[np.ndarray, str]] = {}
-        for path in sorted(folder.glob("w[0-9]*.npz")):
-            with np.load(path) as piece:
-                for name in piece.files:
-                    self._raw[name.split("|")[0]] = piece[name], name.split("|")[1]
-        with np.load(folder / "words.npz") as words:
-            self.words = _whole(words["words"], str(words["type"]))
-            self.yes_against_no = torch.from_numpy(words["yes"] - words["no"]).float()
-
-    def whole(self, name: str) -> Tensor:
-        return _whole(*self._raw[name])
-
-
-def _whole(values: np.ndarray, kind: str) -> Tensor:
-    plain = values if kind == "F32" else dequantize(values, GGMLQuantizationType[kind])
-    return torch.tensor(np.ascontiguousarray(plain), dtype=torch.float32)
-
-
-def _normed(states: Tensor, weight: Tensor) -> Tensor:
-    return functional.rms_norm(states, (WIDTH,), weight, EPSILON)
-
-
-def _rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = heads.chunk(2, -1)
-    return heads * cosine + torch.cat((-second, first), -1) * sine
 
 
 def main() -> None:
@@ -159,15 +69,15 @@ def main() -> None:
     say("tuned", figures(after["changes"], material.arrays))
     options.output.mkdir(parents=True, exist_ok=True)
     _keep(options.output / "check.npz", {**after, **{f"{name}_before": value for name, value in before.items()}})
-    asked, answering, changes = unlabelled(material)
+    answers, changes = unlabelled(material)
     scores = scored(teacher, material, CHANGES, changes[:, 1], changes[:, 0], options.scoring)
     _keep(options.output / "changes.npz", {"new": changes[:, 0], "old": changes[:, 1], "score": scores})
-    scores = scored(teacher, material, ANSWERS, answering, material.arrays["list_query"][asked], options.scoring * 1.6)
-    _keep(options.output / "answers.npz", {"list": asked, "text": answering, "score": scores})
+    scores = scored(teacher, material, ANSWERS, answers[:, 1], answers[:, 0], options.scoring * 2)
+    _keep(options.output / "answers.npz", {"query": answers[:, 0], "text": answers[:, 1], "score": scores})
     arrays = material.arrays
     own = scored(teacher, material, CHANGES, arrays["train_old"], arrays["train_new"], options.scoring)
     _keep(options.output / "own.npz", {"changes": own})
-    say("judged", len(changes), "pairs of memories and", len(asked), "of questions and memories")
+    say("judged", len(changes), "pairs of memories and", len(answers), "of questions and memories")
 
 
 def tune(teacher: Teacher, material: Material, seconds: float) -> int:
@@ -209,7 +119,7 @@ def _answers_loss(teacher: Teacher, material: Material, chance: np.random.Genera
 
 def _changes_loss(teacher: Teacher, material: Material, chance: np.random.Generator) -> Tensor:
     arrays = material.arrays
-    chosen = [*chance.choice(material.written, WRITTEN, False), *chance.choice(material.neighbours, NEIGHBOURS, False)]
+    chosen = [*chance.choice(material.pairs, WRITTEN, False), *chance.choice(material.neighbours, NEIGHBOURS, False)]
     pairs, weights = [], []
     for row in chosen:
         old, new, kind = int(arrays["train_old"][row]), int(arrays["train_new"][row]), int(arrays["train_kind"][row])
@@ -260,50 +170,77 @@ def checked(teacher: Teacher, material: Material) -> dict[str, np.ndarray]:
     }
 
 
-def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of lists with memories near their questions, and pairs of memories that are near each other."""
+def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray]:
+    """Questions with memories that are near, and later memories with earlier ones, as numbers of texts."""
     arrays = material.arrays
-    memories = np.unique(np.concatenate([material.list_of(int(number))[0] for number in material.own]))
+    lists = {int(arrays["list_query"][number]): material.list_of(int(number))[0] for number in material.own}
+    memories = np.unique(np.concatenate([*lists.values(), material.written("sibling", "update", "other")[1]]))
     everything = np.union1d(memories, np.concatenate([arrays["train_new"], arrays["train_old"]]))
-    table = _counted(arrays, everything)
-    rarity = (len(everything) / (1 + table.sum(0, dtype=torch.float32))).log().clamp(min=0).to(table.dtype)
-    table = _unit(table * rarity)
-    own = table[torch.as_tensor(np.searchsorted(everything, memories)).to(DEVICE)]
-    return *_near_questions(material, memories, own, rarity), _near_each_other(arrays, everything, table)
+    near = Near(arrays, everything)
+    own = near.of(np.array([*lists]), memories, NEAR_A_QUESTION, lists)
+    notes, asked = material.written("asked", "near")
+    known = {question: np.array([note]) for question, note in zip(asked.tolist(), notes.tolist(), strict=True)}
+    written = near.of(asked, memories, NEAR_A_WRITTEN, known)
+    answers = np.concatenate([own, np.stack([asked, notes], 1), written])
+    return answers, _changes(material, near, everything)
 
 
-def _near_questions(
-    material: Material, memories: np.ndarray, table: Tensor, rarity: Tensor
-) -> tuple[np.ndarray, np.ndarray]:
-    lists, texts = [], []
-    for start in range(0, len(material.own), 2048):
-        part = material.own[start : start + 2048]
-        queries = _unit(_counted(material.arrays, material.arrays["list_query"][part]) * rarity)
-        nearest = memories[(queries @ table.T).topk(NEAR_A_QUESTION + 4, 1).indices.cpu().numpy()]
-        for number, near in zip(part, nearest, strict=True):
-            fresh = near[~np.isin(near, material.list_of(number)[0])][:NEAR_A_QUESTION]
-            lists += [number] * len(fresh)
-            texts += fresh.tolist()
-    return np.array(lists), np.array(texts)
+def _changes(material: Material, near: Near, everything: np.ndarray) -> np.ndarray:
+    arrays = material.arrays
+    notes, later = material.written("update", "other", "sibling")
+    new, old = (np.concatenate([arrays[f"train_{name}"], arrays[f"train_{other}"]]) for name, other in _BOTH)
+    order = np.argsort(new)
+    known = dict(zip(*_grouped(new[order], old[order]), strict=True))
+    own = near.of(everything, everything, NEAR_A_MEMORY, known)
+    updates = material.written("update")
+    known = {new: np.array([new, old]) for old, new in zip(*map(np.ndarray.tolist, updates), strict=True)}
+    beside = near.of(updates[1], everything, 1, known)
+    pairs = np.concatenate([own[np.random.default_rng(1).permutation(len(own))[:MOST_CHANGES]], beside])
+    pairs = np.concatenate([pairs, np.stack([later, notes], 1)])
+    short = arrays["teacher_lengths"] < LONGEST_CHANGE
+    return pairs[short[pairs[:, 0]] & short[pairs[:, 1]]]
 
 
-def _near_each_other(arrays: Arrays, memories: np.ndarray, table: Tensor) -> np.ndarray:
-    known = {*zip(arrays["train_new"].tolist(), arrays["train_old"].tolist(), strict=True)}
-    short, pairs = arrays["teacher_lengths"] < LONGEST_CHANGE, []
-    for start in range(0, len(memories), 2048):
-        nearest = memories[(table[start : start + 2048] @ table.T).topk(NEAR_A_MEMORY + 1, 1).indices.cpu().numpy()]
-        for new, near in zip(memories[start : start + 2048].tolist(), nearest.tolist(), strict=True):
-            fresh = [old for old in near if old != new and not {(new, old), (old, new)} & known]
-            pairs += [(new, old) for old in fresh if short[new] and short[old]]
-    return np.array(pairs)[np.random.default_rng(1).permutation(len(pairs))[:MOST_CHANGES]]
+_BOTH = (("new", "old"), ("old", "new"))
+
+
+def _grouped(keys: np.ndarray, values: np.ndarray) -> tuple[list[int], list[np.ndarray]]:
+    each, starts = np.unique(keys, return_index=True)
+    return each.tolist(), np.split(values, starts[1:])
+
+
+class Near:
+    """Texts by the rare words that they share."""
+
+    def __init__(self, arrays: Arrays, memories: np.ndarray) -> None:
+        self._arrays, self._memories = arrays, memories
+        table = _counted(arrays, memories)
+        self._rarity = (len(memories) / (1 + table.sum(0, dtype=torch.float32))).log().clamp(min=0).to(table.dtype)
+        self._table = _unit(table * self._rarity)
+
+    def of(self, texts: np.ndarray, memories: np.ndarray, most: int, known: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Rows of a text and a memory that is near, without those that are known of it, nor itself."""
+        table = self._table[torch.as_tensor(np.searchsorted(self._memories, memories)).to(DEVICE)]
+        rows: list[tuple[int, int]] = []
+        for start in range(0, len(texts), 2048):
+            part = texts[start : start + 2048]
+            queries = _unit(_counted(self._arrays, part) * self._rarity)
+            nearest = memories[(queries @ table.T).topk(most + 4, 1).indices.cpu().numpy()]
+            for text, found in zip(part.tolist(), nearest, strict=True):
+                fresh = found[~np.isin(found, known.get(text, ())) & (found != text)][:most]
+                rows += [(text, memory) for memory in fresh.tolist()]
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 def _counted(arrays: Arrays, numbers: np.ndarray) -> Tensor:
+    """Which of the reader's words each text has."""
+    lengths, starts = arrays["reader_lengths"][numbers].astype(np.int64), arrays["reader_starts"][numbers]
+    rows = np.repeat(np.arange(len(numbers)), lengths)
+    places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     table = torch.zeros(len(numbers), READER_WORDS, device=DEVICE, dtype=torch.float16)
-    for row, number in enumerate(numbers):
-        start = arrays["reader_starts"][number]
-        words = np.unique(arrays["reader_ids"][start : start + arrays["reader_lengths"][number]])
-        table[row, torch.as_tensor(words.astype(np.int64)).to(DEVICE)] = 1
+    table[
+        torch.as_tensor(rows).to(DEVICE), torch.as_tensor(arrays["reader_ids"][places].astype(np.int64)).to(DEVICE)
+    ] = 1
     return table
 
 

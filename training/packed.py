@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor
 
 ANSWERS, CHANGES = 0, 1
 TASKS = ("answers", "changes")
+# What a model writes of a note, after what people wrote.
+KINDS = ("asked", "near", "update", "other", "sibling")
 # The teacher reads so much of each of two texts.
 TOKENS_A_TEXT = 200
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,24 +31,30 @@ class Pair:
 
 
 class Material:
-    """The texts as the teacher's tokens, and the pairs."""
+    """The pairs, and the texts as the teacher's tokens, where it comes along."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.lengths = np.minimum(arrays["teacher_lengths"].astype(int), TOKENS_A_TEXT)
         self.starts = np.concatenate([[0], np.cumsum(arrays["list_length"])[:-1]])
         self.own, self.general = (np.flatnonzero(arrays["list_general"] == kind) for kind in (False, True))
         kinds = arrays["train_kind"]
-        self.written, self.neighbours = np.flatnonzero(kinds == 0), np.flatnonzero(kinds > 0)
-        self._frames = [
-            [arrays[f"prompt_{task}_{place}"] for place in ("before", "between", "behind")] for task in TASKS
-        ]
+        self.pairs, self.neighbours = np.flatnonzero(kinds == 0), np.flatnonzero(kinds > 0)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        lengths: np.ndarray = np.minimum(self.arrays["teacher_lengths"].astype(int), TOKENS_A_TEXT)
+        return lengths
+
+    @cached_property
+    def _frames(self) -> list[list[np.ndarray]]:
+        places = ("before", "between", "behind")
+        return [[self.arrays[f"prompt_{task}_{place}"] for place in places] for task in TASKS]
 
     def tokens(self, pair: Pair) -> np.ndarray:
         before, between, behind = self._frames[pair.task]
-        return np.concatenate([before, self._text(pair.first), between, self._text(pair.second), behind])
+        return np.concatenate([before, self.text(pair.first), between, self.text(pair.second), behind])
 
-    def _text(self, number: int) -> np.ndarray:
+    def text(self, number: int) -> np.ndarray:
         start = self.arrays["teacher_starts"][number]
         return self.arrays["teacher_ids"][start : start + self.lengths[number]]
 
@@ -57,6 +66,13 @@ class Material:
             row[: len(one)] = one
         tasks = [pair.task for pair in pairs]
         return tuple(torch.as_tensor(one).to(DEVICE) for one in (ids, lengths - 1, np.array(tasks)))
+
+    def written(self, *kinds: str) -> tuple[np.ndarray, np.ndarray]:
+        """Notes, and what the model wrote of them (model_written.py); nothing where it wrote nothing."""
+        if "written_kind" not in self.arrays:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        inside = np.isin(self.arrays["written_kind"], [KINDS.index(kind) for kind in kinds])
+        return self.arrays["written_note"][inside], self.arrays["written_text"][inside]
 
     def list_of(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         inside = slice(self.starts[number], self.starts[number] + self.arrays["list_length"][number])

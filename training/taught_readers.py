@@ -29,9 +29,11 @@ RATE = {"answers": 5e-5, "changes": 1e-4}
 # What the product reads of each of two statements is half of what it reads of a pair.
 LONGEST = {"answers": 300, "changes": 158}
 # Of one step: own lists and general ones; written pairs, neighbours and unlabelled ones.
-OWN, GENERAL = 56, 24
-WRITTEN, NEIGHBOURS, UNLABELLED = 96, 48, 160
+OWN, GENERAL, ASKED = 112, 40, 160
+WRITTEN, NEIGHBOURS, UNLABELLED = 192, 96, 640
 GENERAL_WEIGHT, UNLABELLED_WEIGHT, STORE_WEIGHT, OTHERS_WEIGHT = 0.5, 0.6, 0.5, 0.3
+# A memory that is near a question which a model wrote.
+ASKED_WEIGHT = 0.4
 # An unlabelled memory says more than one by lot: it is near.
 NEAR_WEIGHT = 1.5
 # What a labelled pair of changes takes from the teacher.
@@ -41,39 +43,44 @@ TAUGHT = 0.3
 class Lessons:
     """The lists with what the teacher says of further memories, and the pairs of changes."""
 
-    def __init__(self, material: Material, teacher: Path) -> None:
+    def __init__(self, material: Material, teacher: Path | None) -> None:
         self.material, self.arrays = material, material.arrays
-        self._said = _finite(teacher / "answers.npz")
-        order = np.argsort(self._said["list"], kind="stable")
-        self._said = {name: value[order] for name, value in self._said.items()}
-        self._changes = _finite(teacher / "changes.npz")
-        with np.load(teacher / "own.npz") as own:
-            said = own["changes"].astype(np.float32)
-        label = self.arrays["train_update"].astype(np.float32)
-        self._label = np.where(np.isfinite(said), (1 - TAUGHT) * label + TAUGHT * _likely(said), label)
+        said = {name: _said(self.arrays, teacher, name) for name in ("answers", "changes")}
+        order = np.argsort(said["answers"]["query"], kind="stable")
+        self._said = {name: value[order] for name, value in said["answers"].items()}
+        listed = np.unique(self.arrays["list_query"])
+        self._asked = np.setdiff1d(self._said["query"], listed)  # those that the model wrote
+        self._changes = said["changes"]
+        self._label = self.arrays["train_update"].astype(np.float32)
+        if teacher is not None:
+            with np.load(teacher / "own.npz") as own:
+                taught = own["changes"].astype(np.float32)
+            mixed = (1 - TAUGHT) * self._label + TAUGHT * _likely(taught)
+            self._label = np.where(np.isfinite(taught), mixed, self._label)
 
     def answers(self, chance: np.random.Generator) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
         """Lists: the question, memories, how likely each answers, and what each weighs."""
         material = self.material
         for number in (*chance.choice(material.own, OWN), *chance.choice(material.general, GENERAL)):
             texts, labels = material.list_of(number)
-            near = slice(*np.searchsorted(self._said["list"], (number, number + 1)))
-            said = _likely(self._said["score"][near])
+            query = int(self.arrays["list_query"][number])
+            near, said = self._near(query)
             none = max(1, int((labels == 0).sum()) + len(said))
             weights = np.concatenate([np.where(labels > 0, 1.0, 1 / none), np.full(len(said), NEAR_WEIGHT / none)])
             share = GENERAL_WEIGHT if self.arrays["list_general"][number] else 1.0
-            likely = np.concatenate([labels, said])
-            yield (
-                int(self.arrays["list_query"][number]),
-                np.concatenate([texts, self._said["text"][near]]),
-                likely,
-                share * weights,
-            )
+            yield query, np.concatenate([texts, near]), np.concatenate([labels, said]), share * weights
+        for query in chance.choice(self._asked, ASKED) if len(self._asked) else ():
+            near, said = self._near(int(query))
+            yield int(query), near, said, np.full(len(said), ASKED_WEIGHT)
+
+    def _near(self, query: int) -> tuple[np.ndarray, np.ndarray]:
+        inside = slice(*np.searchsorted(self._said["query"], (query, query + 1)))
+        return self._said["text"][inside], _likely(self._said["score"][inside])
 
     def changes(self, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Pairs: the later ones, the earlier ones, how likely each is an update, and what each weighs."""
         own = np.concatenate(
-            [chance.choice(self.material.written, WRITTEN), chance.choice(self.material.neighbours, NEIGHBOURS)]
+            [chance.choice(self.material.pairs, WRITTEN), chance.choice(self.material.neighbours, NEIGHBOURS)]
         )
         others = chance.integers(0, len(self._changes["new"]), UNLABELLED)
         kinds = np.array([1.0, STORE_WEIGHT, OTHERS_WEIGHT])[self.arrays["train_kind"][own]]
@@ -85,9 +92,12 @@ class Lessons:
         )
 
 
-def _finite(path: Path) -> Arrays:
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
+def _said(packed: Arrays, teacher: Path | None, name: str) -> Arrays:
+    """What the teacher said of pairs: out of its folder, or packed with the rest."""
+    if teacher is None:
+        return {key.removeprefix(f"{name}_"): value for key, value in packed.items() if key.startswith(f"{name}_")}
+    with np.load(teacher / f"{name}.npz") as file:
+        arrays = {key: file[key] for key in file.files}
     inside = np.isfinite(arrays["score"])
     return {name: value[inside] for name, value in arrays.items()}
 
@@ -191,7 +201,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("packed", type=Path)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--words", type=Path, help="a reranker with the word table that the model's file lacks")
-    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument(
+        "--teacher", type=Path, help="the folder of large_teacher.py; default: what pack_pairs.py packed"
+    )
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500.0, help="of each seed")
     parser.add_argument("--seeds", type=int, default=1, help="so many models, averaged")

@@ -1,6 +1,6 @@
 """Facts that change: what is noticed on save, and in which order an answer gives the new and the old.
 
-    python benchmarks/studies/changes.py changes.jsonl --others store/memories.jsonl ... [--output result.json]
+    python benchmarks/studies/changes.py changes.jsonl --others store/corpus.jsonl ... [--output result.json]
 
 A line of changes.jsonl is a pair: {"old", "old_at", "new", "new_at", "update", "kind", "question", "past_question"}.
 Each pair is stored in turn among other memories, so that false alarms about neighbours count; then its
@@ -102,7 +102,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", type=Path)
-    parser.add_argument("--others", nargs="+", type=Path, required=True, help="memories.jsonl to take neighbours from")
+    parser.add_argument("--others", nargs="+", type=Path, required=True, help="corpus.jsonl to take neighbours from")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--misses", action="store_true", help="show each pair that went wrong")
     add_embedder(parser)
@@ -111,7 +111,7 @@ def main() -> None:
     lines = [line for path in sorted(options.others) for line in path.read_text(encoding="utf-8").splitlines()]
     others = random.Random(1).sample([json.loads(line) for line in lines], min(OTHERS, len(lines)))
     with tempfile.TemporaryDirectory() as folder, _opened(folder, options.embedder) as memory:
-        memory.remember_many({"content": one["content"], "created_at": one.get("created_at")} for one in others)
+        memory.remember_many({"content": one["text"], "created_at": one.get("created_at")} for one in others)
         memory.drain()
         outcomes = [outcome_of(memory, pair) for pair in pairs]
     found = summary(outcomes)

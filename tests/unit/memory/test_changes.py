@@ -20,6 +20,12 @@ from trivet.search.load import Load
 OLD = "Unlocking a bike costs CHF 1.00."
 NEW = "Unlocking a bike costs CHF 1.50 from 1 January 2027."
 LAST_YEAR = "2025-03-01"
+PORTS = (
+    "The staging database listens on port 5433.",
+    "The port of the staging database is 5434.",
+    "The staging database was moved to port 5435.",
+    "The staging database of billing listens on port 5436.",
+)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +227,28 @@ def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None
     assert bundled.engine.store.likely_updates.pending() == 0
     first, second = bundled.recall("who is the treasurer of the choir").hits
     assert (first.id, second.id, second.why.older_than) == (new.id, old.id, new.id)
+
+
+def test_what_a_save_has_no_time_to_read_the_worker_reads(bundled: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By first sight alone nothing is kept of what will be read."""
+    olds = [bundled.remember(text, created_at=LAST_YEAR).id for text in PORTS]
+    bundled.drain()
+    readings: list[int] = []
+
+    def counted(new: str, older: Sequence[str], seconds: float) -> list[float]:
+        readings.append(len(older))
+        return reader.read(new, older, seconds)
+
+    monkeypatch.setattr(verdict, "read", counted)
+    bundled.remember("The staging database now listens on port 5440.")
+    updates = bundled.engine.store.likely_updates
+    assert readings == [verdict.READ_ON_SAVE]
+    assert len(updates.of_older(olds)) <= verdict.READ_ON_SAVE
+    assert updates.pending() == 1
+    bundled.drain()
+    assert readings == [verdict.READ_ON_SAVE, len(PORTS)]
+    assert updates.pending() == 0
+    assert {one.older for one in updates.of_older(olds) if one.probability >= change_model().told} >= set(olds[:3])
 
 
 def test_what_updates_a_hit_comes_along_although_no_leg_found_it(bundled: Trivet) -> None:

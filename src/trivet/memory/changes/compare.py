@@ -10,11 +10,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from trivet.analyse import analyse_query
 from trivet.errors import RerankerError
 from trivet.memory.changes.reader import LONGEST_SECONDS
 from trivet.memory.changes.statement import CHARACTERS_READ
-from trivet.memory.changes.verdict import Older, Verdict, at_first_sight, change_model, verdicts
+from trivet.memory.changes.verdict import READ_AT_MOST, Older, Verdict, at_first_sight, change_model, verdicts
 from trivet.memory.likeness import fingerprint
 from trivet.search.embedding import Embedding
 from trivet.search.load import Load
@@ -35,8 +37,8 @@ SHARING_WORDS = 3
 RAREST_WORDS = 8
 # Of so many of the nearest it is known how near they are.
 KNOWN_NEARNESS = 50
-# One of a hundred unrelated memories is as near as this, and four of a hundred updates are not.
-ONE_MATTER = 0.35
+# Of 2,698 written updates 5 in a hundred are not as near as this; at .35 it was 10, and the reader now tells them well.
+ONE_MATTER = 0.3
 # Less likely ones are not worth a row.
 KEPT_FROM = 0.1
 AT_ONCE = 16
@@ -69,32 +71,43 @@ def _has_turn(stop: threading.Event, load: Load) -> bool:
 class Comparison:
     """Of one memory with others. `trouble` says why the model that reads could not, where it could not.
 
-    That model is waited for so many `seconds` for one memory.
+    That model is waited for so many `seconds` for one memory, and reads `most` others.
     """
 
-    def __init__(self, store: Store, embedding: Embedding, how: How = "read", seconds: float = LONGEST_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedding: Embedding,
+        how: How = "read",
+        seconds: float = LONGEST_SECONDS,
+        most: int = READ_AT_MOST,
+    ) -> None:
         self._store = store
         self._embedding = embedding
         self._how = how
         self._seconds = seconds
+        self._most = most
         self.trouble: str | None = None
 
     def keep(self, memory: Memory, near: Sequence[Candidate], by_meaning: bool, done: bool = True) -> list[Judged]:
         """Compares both ways, keeps what is likely, and returns what the memory itself may update.
 
-        Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet.
+        Not `done`: the worker is to look again, since `near` may lack some that have no vectors yet. So it does where
+        there was more to read than is read at once here.
         """
         judged = list(self._judged(memory, near, by_meaning))
+        left = self._most < READ_AT_MOST and any(verdict.unread for _, _, verdict in judged)
         least = KEPT_FROM if self._how == "read" else change_model().told  # by words alone only what is clear
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged
             if verdict.probability >= least
+            and not (left and verdict.unread)  # the worker reads it, and may think less of it
             and newer.created_at > older.created_at  # what was stored in one batch has one time, and none is the later
             and not newer.sensitive
             and not older.sensitive
         ]
-        self._store.likely_updates.finish(memory, likely, done)
+        self._store.likely_updates.finish(memory, likely, done and not left)
         return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
 
     def drain(self, stop: threading.Event, most: int | None = None, load: Load | None = None) -> int:
@@ -175,13 +188,13 @@ class Comparison:
     def _verdicts(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
         read = renumbered(new, OTHER_SECRETS)
         found = self._read(read, olds, identity)
-        return found if read == new else [Verdict(one.probability, OTHER_SECRET) for one in found]
+        return found if read == new else [msgspec.structs.replace(one, why=OTHER_SECRET) for one in found]
 
     def _read(self, new: str, olds: Sequence[Older], identity: str | None) -> list[Verdict]:
         if self._how == "words":
             return at_first_sight(new, olds, identity)
         try:
-            return verdicts(new, olds, identity, self._seconds)
+            return verdicts(new, olds, identity, self._seconds, self._most)
         except RerankerError as error:
             self.trouble = str(error)
             return at_first_sight(new, olds, identity)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from trivet.analyse import analyse_query
 from trivet.memory.changes.compare import Comparison
 from trivet.memory.changes.statement import CHARACTERS_READ
-from trivet.memory.changes.verdict import Verdict, change_model
+from trivet.memory.changes.verdict import READ_ON_SAVE, Verdict, change_model
 from trivet.memory.engine import Engine
 from trivet.memory.recall import search_with
 from trivet.search.legs.dense import DENSE
@@ -30,7 +30,7 @@ def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -
     if near is None or how == "off":
         return ()
     crowded = how == "read" and engine.load.gives_way() is not None
-    comparison = Comparison(engine.store, engine.embedding, "words" if crowded else how)
+    comparison = Comparison(engine.store, engine.embedding, "words" if crowded else how, most=READ_ON_SAVE)
     serving = engine.embedding.serving()
     alone = serving is None or engine.store.jobs.backlog(serving).waiting <= 1  # none but itself waits for its vector
     judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded)

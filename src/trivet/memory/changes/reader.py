@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from trivet.models.rerank.onnx import OnnxReranker
 
 FOLDER = "changes"
-# Raised when another model reads, so that every store compares its memories anew: an hour for 100,000.
+# Raised when another model reads, so that every store compares its memories anew: hours for 100,000.
 # Not when others are compared than before, which is for what is written from then on.
-READER_VERSION = 1
+READER_VERSION = 2
 # Some milliseconds a pair; a machine that needs longer than this for a few is not waited for.
 LONGEST_SECONDS = 5.0
 # Of two memories that wait to be compared each may meet the other: some thousand pairs are not read twice.

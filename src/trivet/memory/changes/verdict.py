@@ -22,8 +22,8 @@ from trivet.search.relevance.model import probability
 DIGITS = 3
 # Words named on each side of a reason.
 NAMED = 3
-# Some 70 milliseconds each, on the time of a save; what a fact replaces is among the likeliest at first sight.
-READ_AT_MOST = 2
+# Some 70 milliseconds each. The likeliest at first sight are read on the time of a save, the others after it.
+READ_ON_SAVE, READ_AT_MOST = 2, 6
 SEEN, READ = "seen", "read"
 
 
@@ -68,6 +68,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     probability: float
     why: str
+    unread: bool = False  # by first sight alone, though it is likely enough to be read
 
 
 class Older(msgspec.Struct, frozen=True):
@@ -98,22 +99,26 @@ def change_model() -> ChangeModel:
 
 
 def verdicts(
-    new: str, olds: Sequence[Older], embedder: str | None = None, seconds: float = LONGEST_SECONDS
+    new: str,
+    olds: Sequence[Older],
+    embedder: str | None = None,
+    seconds: float = LONGEST_SECONDS,
+    most: int = READ_AT_MOST,
 ) -> list[Verdict]:
     """One for each older text. `embedder` is the identity of what made the vectors. Raises RerankerError.
 
-    The model that reads is waited for so many seconds.
+    The model that reads is waited for so many seconds, and reads `most` of them.
     """
     model = change_model()
     looks = [_look(new, old, embedder) for old in olds]
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
-    likely = sorted(likely, key=lambda place: -looks[place].logit)[:READ_AT_MOST]
-    texts = [olds[place].text for place in likely]
-    said = dict(zip(likely, read(new, texts, seconds) if texts else (), strict=True))
+    chosen = sorted(likely, key=lambda place: -looks[place].logit)[:most]
+    texts = [olds[place].text for place in chosen]
+    said = dict(zip(chosen, read(new, texts, seconds) if texts else (), strict=True))
     return [
-        _verdict(
-            look, model.read.probability({SEEN: look.logit, READ: said[place]}) if place in said else look.probability
-        )
+        _verdict(look, model.read.probability({SEEN: look.logit, READ: said[place]}))
+        if place in said
+        else _verdict(look, look.probability, unread=place in likely)
         for place, look in enumerate(looks)
     ]
 
@@ -135,8 +140,8 @@ def _look(new: str, old: Older, embedder: str | None) -> _Look:
     return _Look(found, linear.logit(features))
 
 
-def _verdict(look: _Look, chance: float) -> Verdict:
-    return Verdict(round(chance, DIGITS), _why(look.found))
+def _verdict(look: _Look, chance: float, unread: bool = False) -> Verdict:
+    return Verdict(round(chance, DIGITS), _why(look.found), unread)
 
 
 # Farther apart two texts are hardly on one matter; nearer, more means little: look-alikes are the most alike.
