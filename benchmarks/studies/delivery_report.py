@@ -35,9 +35,10 @@ EARLIER = """With the first embedder the half `test` had: `delivered@3` .893, `d
 .458, `current` .792; .893, .786, .458, .750 with the reader of changes. With the second embedder
 ([0033](../decisions/0033-a-second-embedder.md)) it was run twice: after the first of these runs (.899, .774, .472,
 .667) an update from .85 on was made sure enough again to take the earlier one's place in any case, as it had been,
-since an outdated memory first misleads and a needless one first does not. Before the last change
-([0039](../decisions/0039-the-new-before-the-old.md)) it had .926, .834, .611, .750, and the hook before a prompt kept
-.911; the numbers of that change were chosen on `dev`, where `current` rose from .625, and the run below followed it.
+since an outdated memory first misleads and a needless one first does not. Before the numbers of
+[0039](../decisions/0039-the-new-before-the-old.md), which were chosen on `dev`, it had .926, .834, .611, .750, and the
+hook before a prompt kept .911; after them .926, .831, .611, .750 and .926. The runs below are those of the reader of
+changes that a large model taught ([0040](../decisions/0040-a-reader-of-changes-taught-by-a-large-one.md)).
 
 """
 
