@@ -60,3 +60,47 @@ def test_what_clashed_and_what_was_refused_is_decided_on_the_page(laptop: Trivet
     browser.gone(".conflicts")
     assert laptop.sync_conflicts() == ()
     assert [line for line in browser.complaints() if "SEVERE" in line and "favicon" not in line] == []
+
+
+def _conflict(laptop: Trivet, browser: Browser) -> None:
+    """The page of the memory that clashed."""
+    (clash,) = laptop.sync_conflicts()
+    browser.go(f"#/memory/{clash.id}")
+    browser.see(".conflicts h2", "Another edit waits beside it")
+
+
+def test_a_memory_may_stay_as_it_is_beside_an_edit(laptop: Trivet, stranger: Browser) -> None:
+    _conflict(laptop, stranger)
+    stranger.see(".conflicts button", "Keep the memory as it is").click()
+    stranger.gone(".conflicts")
+    stranger.see("main h1", "The office is in Bremen.")
+    assert laptop.sync_conflicts() == ()
+
+
+def test_another_text_settles_a_clash(laptop: Trivet, stranger: Browser) -> None:
+    """It begins with the words of the edit."""
+    _conflict(laptop, stranger)
+    stranger.see(".conflicts button", "Write another text").click()
+    field = stranger.see("dialog textarea")
+    assert field.get_attribute("value") == "The office is in Kiel."
+    field.clear()
+    field.send_keys("The office moves to <i>Kiel</i> in May.")
+    stranger.see("dialog button", "Save it").click()
+    stranger.gone(".conflicts")
+    stranger.see("main h1", "The office moves to <i>Kiel</i> in May.")
+    assert laptop.sync_conflicts() == ()
+
+
+def test_a_clash_of_a_sensitive_memory_is_masked_until_it_is_revealed(laptop: Trivet, stranger: Browser) -> None:
+    (clash,) = laptop.sync_conflicts()
+    laptop.edit(clash.id, sensitive=True)
+    _conflict(laptop, stranger)
+    stranger.see(".conflicts .masked button", "Reveal")
+    assert "Kiel" not in stranger.text()
+    assert "Bremen" not in stranger.text()
+    assert not [one for one in stranger.all(".conflicts button") if one.text != "Reveal"]
+    stranger.see(".conflicts .masked button", "Reveal").click()
+    stranger.see(".conflicts ins", "The office is in Kiel.")
+    stranger.see(".conflicts button", "Take this edit").click()
+    stranger.gone(".conflicts")
+    assert laptop.get(clash.id, reveal=True).content == "The office is in Kiel."
