@@ -7,7 +7,8 @@ Logistic regression over the first candidates of each query. Evidence can only s
 held at zero or above, so that no lack of shared words outweighs a clear cosine. Small stores as people have them
 (training/lives) weigh three times as much as question and passage sets. What a reranker thinks comes from models that
 did not see the store (answers.py), or the fit would trust it more than it may. `--check` chooses the
-threshold: its stores must be unseen by the rerankers.
+threshold: its stores must be unseen by the rerankers. With `--kept relevance.json` only what the named rerankers say
+is weighed anew, on the stores of `--check`.
 """
 
 from __future__ import annotations
@@ -223,6 +224,9 @@ def main() -> None:
     files = {name: Path(file) for name, file in scores.items()}
     features = (*COSINES, *GRAPH, *WORDS)
     blind = (*GRAPH, *WORDS)
+    if options.kept:
+        _write_read_anew(options, files, {TUNED: features, "other": blind})
+        return
     shipped: dict[str, Any] = {}
     report: dict[str, Any] = {}
     thresholds: dict[str, float] = {}
@@ -248,6 +252,30 @@ def main() -> None:
             if name != STOCK:
                 report[label] = judged(check, model, names, reader, thresholds[label])
     _write(options, shipped, thresholds, strong, report)
+
+
+def _write_read_anew(
+    options: argparse.Namespace, files: Mapping[str, Path], plans: Mapping[str, tuple[str, ...]]
+) -> None:
+    """What was fitted without rerankers stays; what they say is weighed anew, on the stores that they did not see."""
+    text = json.loads(options.kept.read_text(encoding="utf-8"))
+    check = load([options.check], files)
+    manifest = text["manifest"]
+    for name, names in plans.items():
+        models = {reader: fit(check, names, reader) for reader in files}
+        place = text["embedders"][name] if name in text["embedders"] else text[name]
+        place["read"] |= {reader: described(model) for reader, model in models.items()}
+        for reader, model in models.items():
+            label = f"{name} {reader}"
+            threshold = round(_threshold(check, model, names, reader), 4)
+            manifest["keeping_96_of_100"][label] = threshold
+            manifest["four_of_five_relevant_from"][label] = round(_strong(check, model, names, reader), 4)
+            print(label, judged(check, model, names, reader, threshold))
+    chosen = f"{TUNED} {options.reader}"
+    text["threshold"] = manifest["keeping_96_of_100"][chosen]
+    text["strong"] = manifest["four_of_five_relevant_from"][chosen]
+    manifest["sha256"][options.check.name] = hashlib.sha256(options.check.read_bytes()).hexdigest()
+    options.output.write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
 
 
 def _threshold(dump: Dump, model: Fitted, names: tuple[str, ...], reader: str | None) -> float:
@@ -297,10 +325,11 @@ def _write(
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fit", type=Path, nargs="+", required=True, help="files of dump_features.py")
+    parser.add_argument("--fit", type=Path, nargs="+", default=[], help="files of dump_features.py")
     parser.add_argument(
-        "--stock", type=Path, nargs="+", required=True, help="the same with --embedder folder:tests/models/minilm"
+        "--stock", type=Path, nargs="+", default=[], help="the same with --embedder folder:tests/models/minilm"
     )
+    parser.add_argument("--kept", type=Path, help="a relevance.json of which only what rerankers say is fitted anew")
     parser.add_argument(
         "--check",
         type=Path,
