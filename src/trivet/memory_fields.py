@@ -7,7 +7,6 @@ and a migration for each store.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
@@ -57,6 +56,7 @@ FIELDS: tuple[Field, ...] = (
 )
 
 _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
+_encode = msgspec.json.Encoder().encode
 
 
 def texts(text: str) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def texts(text: str) -> tuple[str, ...]:
 
 def as_json(values: Iterable[Any]) -> str:
     """A list as a column or a parameter of a query takes it."""
-    return json.dumps(list(values), ensure_ascii=False)
+    return _encode(list(values)).decode()
 
 
 def _source(uri: str | None, start_line: int | None, end_line: int | None) -> Source | None:
