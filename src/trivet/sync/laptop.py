@@ -134,7 +134,7 @@ class _Taking(Healing):
                 self._remove(item.id, "It is not shared with you any longer.")
         elif isinstance(item, Outside):
             for id in item.ids:
-                self._let_go(id)
+                self._let_go(id, item.redacted)
         else:
             self._withhold(item)
 

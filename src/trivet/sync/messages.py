@@ -81,9 +81,14 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):
-    """These are the user's to read, and in none of the scopes that the laptop holds. Nothing happened to them."""
+    """These are the user's to read, and in none of the scopes that the laptop holds. Nothing happened to them.
+
+    A laptop may keep one, which has a secret's value that nobody else has: out of the revisions named secrets were
+    taken.
+    """
 
     ids: tuple[str, ...]
+    redacted: tuple[str, ...] = ()
 
 
 Item = Bundle | Gone | Purged | Withheld | Outside

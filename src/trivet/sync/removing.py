@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from trivet.memory.redact import redact_one
@@ -42,7 +44,7 @@ class Removing(Replica):
         for row in kept:  # a purge by the user would take these too
             self._connection.execute(self._sql["park"], row)
 
-    def _let_go(self, id: str) -> None:
+    def _let_go(self, id: str, redacted: Sequence[str] = ()) -> None:
         """The server has it, and it is in none of the scopes that this laptop holds. What only this one knows stays."""
         row = self._connection.execute(self._connection.sql("memories")["by_id"], {"id": id}).fetchone()
         replica = self._replica(id)
@@ -53,6 +55,7 @@ class Removing(Replica):
             if replica is not None:
                 values = {"id": id, "epoch": core.outside(self._state.place.epoch), "seq": replica["seq"]}
                 self._connection.execute(self._sql["set_place"], values)
+            self._take_out(id, int(row["key"]), redacted)
             return
         self._park_written_while_sensitive(int(row["key"]))
         parts = [dict(row) for row in self._connection.execute(self._sql["parts_of"], {"id": id}).fetchall()]
@@ -85,9 +88,13 @@ class Removing(Replica):
         if not bundle.head.fields.get("sensitive"):
             memory = msgspec.structs.replace(self._engine.store.all_memories.get(item.id), sensitive=True)
             self._engine.store.all_memories.replace(memory, document_of(memory), "edit")
-        raw = bundle.revs.keys() - set(core.redacted(bundle))
-        if raw & set(item.redacted):  # its owner took a secret out on another machine
-            redact_one(self._engine, self._engine.store.all_memories.get(item.id))
+        self._take_out(item.id, key, item.redacted)
+
+    def _take_out(self, id: str, key: int, redacted: Sequence[str]) -> None:
+        """Secrets, where their owner took them out of these revisions on another machine."""
+        bundle = read_bundles(self._connection, [key])[key] if redacted else None
+        if bundle is not None and (bundle.revs.keys() - set(core.redacted(bundle))) & set(redacted):
+            redact_one(self._engine, self._engine.store.all_memories.get(id))
 
     def _park(self, one: Pending, reason: str) -> None:
         """Never dropped: what was refused waits with its words until the user decides."""

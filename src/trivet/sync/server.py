@@ -7,12 +7,13 @@ Rights are those of the API: what a user may read is decided by the one visibili
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from trivet.errors import StoreError
 from trivet.memory.engine import Engine
+from trivet.memory_fields import as_json
 from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import Connection, WriteTransaction
 from trivet.store.relational.feed import Event, ServerState
@@ -211,7 +212,7 @@ def _told(
     outside = {event.key for event in events if event.key and not core.in_scopes(event.scope, place.scopes)}
     items = _items(engine, connection, state, [event.key for event in events if event.key and event.key not in outside])
     ids = tuple(event.id for event in events if event.key in outside)
-    told: list[Item] = [Outside(ids=ids)] if ids else []
+    told: list[Item] = [Outside(ids=ids, redacted=_redacted(engine, connection, outside))] if ids else []
     for event in events:
         if event.key in outside:
             continue
@@ -222,3 +223,11 @@ def _told(
         elif isinstance(present(engine, connection, state, event.id), Gone | Purged):
             told.append(Gone(id=event.id, seq=event.seq))
     return tuple(told)
+
+
+def _redacted(engine: Engine, connection: Connection, keys: Iterable[int]) -> tuple[str, ...]:
+    """Revisions of the user's own memories that say a secret by its placeholder."""
+    listed = {"keys": as_json(keys), "viewer": engine.viewer, "secret": "%[secret:%", "private": "%[private%"}
+    rows = connection.execute(connection.sql("sync")["with_placeholders"], listed).fetchall()
+    bundles = read_bundles(connection, [row[0] for row in rows]) if rows else {}
+    return tuple(name for bundle in bundles.values() for name in core.redacted(bundle))

@@ -148,3 +148,22 @@ def test_a_redaction_reaches_one_who_has_the_memory_as_sensitive(
         said = str(first.rows("SELECT snapshot FROM revision"))
         assert "the token is [secret:slack-token:1]" in said
         assert ("a private matter" in said) == (sensitive_on == 0)
+
+
+def test_a_secret_is_taken_out_of_what_a_laptop_keeps_outside_of_its_scopes(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """It stays there, since an edit has a secret's value that nobody else has."""
+    with history(folder, team) as world:
+        world.leave_raw()
+        redactor, other = world.laptops[:2]
+        [raw] = [one for one in other.trivet.engine.store.memories.everything() if RAW in one.content]
+        other.trivet.edit(raw.id, title="a title")
+        join(other.trivet.engine, "http://server", "ana", scopes=("work",))
+        world.come_to_rest()
+        assert holds(other)
+        redact_one(redactor.trivet.engine, redactor.trivet.engine.store.memories.get(raw.id))
+        world.come_to_rest()
+        for machine in (redactor, other):
+            assert not holds(machine), machine.name
+        assert other.trivet.get(raw.id).title == "a title"

@@ -98,6 +98,13 @@ WHERE l.source {in_keys:keys} OR l.target {in_keys:keys} ORDER BY s.id, l.kind, 
 -- name: seen_keys
 SELECT m.key FROM memory AS m WHERE m.key {in_keys:keys} AND {readable};
 
+-- name: with_placeholders
+-- Those of a user's memories in which a secret may be said by its placeholder.
+SELECT m.key FROM memory AS m WHERE m.key {in_keys:keys} AND m.owner = :viewer AND EXISTS (
+    SELECT 1 FROM revision AS r WHERE r.memory = m.key AND (r.snapshot LIKE :secret OR r.snapshot LIKE :private)
+    UNION ALL
+    SELECT 1 FROM branch AS b WHERE b.memory = m.key AND (b.snapshot LIKE :secret OR b.snapshot LIKE :private));
+
 -- name: keys
 SELECT key FROM memory UNION SELECT memory FROM feed ORDER BY 1;
 
