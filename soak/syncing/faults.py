@@ -165,13 +165,13 @@ def _lost_numbers_count(world: World) -> list[Patch]:
     return [(healing.Healing, "other_epoch", undoubted), (core, "outside", lambda epoch: epoch or "")]
 
 
-def _let_go_at_once(self: Any, id: str) -> None:
+def _let_go_at_once(self: Any, id: str, _: Any = ()) -> None:
     if self._key(id) is not None:
         self._delete(id)
         outbox.forget(self._connection, id)
 
 
-def _outside_is_deleted(self: Any, id: str) -> None:
+def _outside_is_deleted(self: Any, id: str, _: Any = ()) -> None:
     if self._replica(id) is not None and not self._pending(id):
         self._engine.store.all_memories.purge(id)
 
