@@ -9,6 +9,7 @@ import pytest
 
 from support.code_tree import code_tree
 from support.command_line import CommandLine
+from support.watching import Watching
 
 
 @pytest.fixture
@@ -164,3 +165,22 @@ def test_links_out_of_the_folder_and_keys_are_not_read(trivet: CommandLine, proj
     assert trivet("code", "search", "zyzzyva", "--root", str(project)).status == 1
     reasons = trivet.json("code", "index", "--left-out", "--root", str(project))["left_out"]
     assert {one["path"].rstrip("/") for one in reasons} >= {"linked", "linked.py", ".env"}
+
+
+def test_what_is_saved_while_it_is_watched_is_indexed(trivet: CommandLine, project: Path) -> None:
+    watching = Watching("code", "index", "--root", str(project))
+    try:
+        assert watching.report()["status"]["files"] == 6
+        (project / "shop" / "tides.py").write_text("def height_of_the_tide() -> float:\n    return 3.1\n")
+        status = watching.report()["status"]
+        assert (status["files"], status["indexed"]) == (7, 1)
+        saved = project / "shop" / "tides.py.new"
+        saved.write_text("def depth_of_the_ebb() -> float:\n    return 0.4\n")
+        saved.replace(project / "shop" / "tides.py")
+        assert watching.report()["status"]["indexed"] == 1
+        assert watching.end() == 0
+    finally:
+        watching.kill()
+    answer = trivet.json("code", "search", "depth of the ebb", "--root", str(project))
+    assert answer["status"]["indexed"] == 0
+    assert (answer["hits"][0]["path"], answer["hits"][0]["symbol"]) == ("shop/tides.py", "depth_of_the_ebb")

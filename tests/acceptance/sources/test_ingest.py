@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from support.command_line import CommandLine, process
 from support.notes import Write, everything
-from support.waiting import LIMIT_SECONDS
+from support.watching import Watching
 from trivet import Trivet
 
 
@@ -83,69 +77,39 @@ def test_a_vault_is_found_by_meaning_after_it_was_taken_in(path: Path, write: Wr
     assert answer["health"]["not_embedded"] == 0
 
 
-class Watching:
-    """`trivet ingest --watch` as its own process; each report is one JSON value."""
-
-    def __init__(self, vault: Path, path: Path) -> None:
-        environment = {**os.environ, "TRIVET_PATH": str(path), "TRIVET_EMBEDDER": "none"}
-        command = [sys.executable, "-m", "trivet.cli", "ingest", str(vault), "--watch", "--json"]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-
-    def report(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        text = ""
-        for row in self._process.stdout:
-            text += row
-            if row.rstrip() == "}":
-                found: dict[str, Any] = json.loads(text)
-                return found
-        raise AssertionError(f"it ended: {text}")
-
-    def until(self, **counts: int) -> None:
-        """Reads reports until they add up: a burst may come as one or as several."""
-        totals = dict.fromkeys(counts, 0)
-        while totals != counts:
-            report = self.report()
-            totals = {name: totals[name] + report[name] for name in counts}
-
-    def end(self) -> int:
-        self._process.send_signal(signal.SIGINT)
-        status = self._process.wait(LIMIT_SECONDS)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-        return status
-
-    def kill(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-            self._process.wait(LIMIT_SECONDS)
+def until(watching: Watching, **counts: int) -> None:
+    """Reads reports until they add up: a burst may come as one or as several."""
+    totals = dict.fromkeys(counts, 0)
+    while totals != counts:
+        report = watching.report()
+        totals = {name: totals[name] + report[name] for name in counts}
 
 
 @pytest.fixture
 def watching(vault: Path, path: Path, write: Write) -> Iterator[Watching]:
     write("first.md", "the first note")
-    started = Watching(vault, path)
+    started = Watching("ingest", str(vault), TRIVET_PATH=str(path), TRIVET_EMBEDDER="none")
     yield started
     started.kill()
 
 
 def test_a_vault_edited_while_it_is_watched(watching: Watching, vault: Path, path: Path) -> None:
-    watching.until(stored=1)
+    until(watching, stored=1)
     (vault / "second.md").write_text("the second note")  # perhaps before the watch has begun
-    watching.until(stored=1)
+    until(watching, stored=1)
     replaced = vault / "second.md.tmp"
     replaced.write_text("the second note, edited")
     replaced.replace(vault / "second.md")
-    watching.until(updated=1)
+    until(watching, updated=1)
     (vault / "sub").mkdir()
     (vault / "second.md").rename(vault / "sub" / "moved.md")
-    watching.until(moved=1)
+    until(watching, moved=1)
     (vault / "first.md").unlink()
-    watching.until(forgotten=1)
+    until(watching, forgotten=1)
     (vault / "bad.md").write_text("---\n[\n---\n")
     assert "bad.md" in watching.report()["problems"][0]
     (vault / "bad.md").write_text("good now")
-    watching.until(stored=1)
+    until(watching, stored=1)
     assert watching.end() == 0
     with Trivet.open(path, embedder="none", background=False) as memory:
         assert set(everything(memory)) == {"the second note, edited", "good now"}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,6 @@ import typer
 
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID, report_error
-from trivet.cli.interrupt import noted_interrupt
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.standard_input import read_if_dash
@@ -236,10 +234,12 @@ def _follow(session: Session, index: CodeIndex) -> None:
     """Until interrupted: what was indexed already is kept."""
     from trivet.cli.views import code as views
 
-    with noted_interrupt() as stop, suppress(KeyboardInterrupt):
-        for status in index.follow(stop):
+    try:
+        for status in index.follow():
             if status.indexed:
                 session.show({"status": status}, lambda status=status: views.notes(status))  # type: ignore[misc]
+    except KeyboardInterrupt:
+        return
 
 
 def _memories(session: Session, scope: str | None) -> Iterator[tuple[str, str]]:

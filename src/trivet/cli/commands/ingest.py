@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,6 @@ import typer
 
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID, warn
-from trivet.cli.interrupt import noted_interrupt
 from trivet.cli.output import Line, line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
@@ -120,9 +118,11 @@ def _watch(session: Session, files: Path, options: Options) -> None:
 
     asked = files.expanduser().resolve()
     told: tuple[str, ...] = ()
-    with noted_interrupt() as stop, suppress(KeyboardInterrupt):  # what was under way is whole or not there
-        for _ in changes(asked, stop):
+    try:
+        for _ in changes(asked):
             told = _again(session, asked, options, told)
+    except KeyboardInterrupt:
+        return  # that is how it ends; what was under way is whole or not there
 
 
 def _again(session: Session, asked: Path, options: Options, told: tuple[str, ...]) -> tuple[str, ...]:
