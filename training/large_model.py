@@ -5,7 +5,8 @@ Qwen2.5-Coder-1.5B-Instruct. Needs of the library `gguf` the files quants.py, co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from packed import DEVICE
 WIDTH, HEADS, SHARED_HEADS, HEAD_WIDTH, LAYERS = 1536, 12, 2, 128, 28
 EPSILON, ROTATION_BASE, LONGEST = 1e-6, 1e6, 1024
 RANK, STRENGTH = 32, 2.0
+RATE, WARM_UP = 2e-4, 0.05
 
 FLOAT = torch.bfloat16 if DEVICE == "cuda" else torch.float32
 
@@ -141,3 +143,25 @@ def normed(states: Tensor, weight: Tensor) -> Tensor:
 def _rotated(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     first, second = heads.chunk(2, -1)
     return heads * cosine + torch.cat((-second, first), -1) * sine
+
+
+def tuned(model: LanguageModel, loss_of: Callable[[], Tensor], seconds: float) -> list[float]:
+    """Learns the additions; the loss of each step. The rate falls to zero as the time runs out."""
+    adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0, betas=(0.9, 0.98))
+    began, losses = time.monotonic(), []
+    while (spent := (time.monotonic() - began) / seconds) < 1:
+        for group in adam.param_groups:
+            group["lr"] = RATE * (spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP))
+        loss = loss_of()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        adam.zero_grad()
+        losses.append(loss.detach())
+    return torch.stack(losses).tolist()
+
+
+def said_with_time() -> Callable[..., None]:
+    """Prints, with the seconds since now."""
+    began = time.monotonic()
+    return lambda *what: print(f"{time.monotonic() - began:.0f} s:", *what, flush=True)

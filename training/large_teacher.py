@@ -23,10 +23,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from large_model import LanguageModel, Weights
+from large_model import LanguageModel, Weights, said_with_time, tuned
 from packed import ANSWERS, CHANGES, DEVICE, TASKS, Arrays, Material, Pair, figures
 
-RATE, WARM_UP = 2e-4, 0.05
 # Of one step: own lists, general ones; written pairs, neighbours.
 OWN, GENERAL, WRITTEN, NEIGHBOURS = 20, 3, 32, 12
 # A pair of changes weighs so much: written, of one store, of different stores. With the times swapped it is one too.
@@ -53,11 +52,7 @@ class Teacher(LanguageModel):
 
 def main() -> None:
     options = _options()
-    began = time.monotonic()
-
-    def say(*what: object) -> None:
-        print(f"{time.monotonic() - began:.0f} s:", *what, flush=True)
-
+    say = said_with_time()
     with np.load(options.packed / "pairs.npz") as packed:
         material = Material({name: packed[name] for name in packed.files})
     teacher = Teacher(Weights(options.packed))
@@ -82,18 +77,11 @@ def main() -> None:
 
 def tune(teacher: Teacher, material: Material, seconds: float) -> int:
     chance = np.random.default_rng(0)
-    adam = torch.optim.AdamW(teacher.parameters(), lr=RATE, weight_decay=0.0, betas=(0.9, 0.98))
-    began, steps = time.monotonic(), 0
-    while (spent := (time.monotonic() - began) / seconds) < 1:
-        for group in adam.param_groups:
-            group["lr"] = RATE * (spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP))
-        loss = _answers_loss(teacher, material, chance) + _changes_loss(teacher, material, chance)
-        loss.backward()
-        nn.utils.clip_grad_norm_(teacher.parameters(), 1.0)
-        adam.step()
-        adam.zero_grad()
-        steps += 1
-    return steps
+
+    def loss() -> Tensor:
+        return _answers_loss(teacher, material, chance) + _changes_loss(teacher, material, chance)
+
+    return len(tuned(teacher, loss, seconds))
 
 
 def _answers_loss(teacher: Teacher, material: Material, chance: np.random.Generator) -> Tensor:

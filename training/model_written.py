@@ -21,15 +21,15 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from large_model import Kept, LanguageModel, Weights
+from large_model import Kept, LanguageModel, Weights, said_with_time, tuned
 from packed import DEVICE, KINDS, Arrays, Material
 
 # How often each is written of one note.
 TIMES = {"asked": 3, "near": 1, "update": 1, "other": 1, "sibling": 1}
-RATE, WARM_UP, BATCH = 2e-4, 0.05, 96
+BATCH = 96
 LONGEST_NOTE, MOST_NOTES, MOST_WRITTEN, READER_TOKENS = 120, 14_000, 56, 300
 WRITTEN_AT_ONCE = 768
 WARMTH, CHOICES = 0.9, 60
@@ -53,11 +53,7 @@ class Frames:
 
 def main() -> None:
     options = _options()
-    began = time.monotonic()
-
-    def say(*what: object) -> None:
-        print(f"{time.monotonic() - began:.0f} s:", *what, flush=True)
-
+    say = said_with_time()
     with np.load(options.packed / "pairs.npz") as packed:
         arrays = {name: packed[name] for name in packed.files}
     material = Material(arrays)
@@ -85,23 +81,16 @@ def main() -> None:
 
 
 def tune(model: LanguageModel, frames: Frames, arrays: Arrays, seconds: float) -> tuple[int, str]:
-    chance = np.random.default_rng(0)
-    adam = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.0, betas=(0.9, 0.98))
-    began, losses = time.monotonic(), []
-    kinds = arrays["lesson_kind"]
+    chance, kinds = np.random.default_rng(0), arrays["lesson_kind"]
     by_kind = [np.flatnonzero(kinds == kind) for kind in range(len(KINDS))]
-    while (spent := (time.monotonic() - began) / seconds) < 1:
-        for group in adam.param_groups:
-            group["lr"] = RATE * (spent / WARM_UP if spent < WARM_UP else (1 - spent) / (1 - WARM_UP))
+
+    def loss() -> Tensor:
         rows = np.concatenate([chance.choice(of_kind, BATCH // len(KINDS)) for of_kind in by_kind])
-        loss = _loss(model, frames, arrays, rows)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        adam.step()
-        adam.zero_grad()
-        losses.append(loss.detach())
-    means = [torch.stack(part).mean().item() for part in (losses[:20], losses[-20:])]
-    return len(losses), f"steps, loss {means[0]:.2f} to {means[1]:.2f}"
+        return _loss(model, frames, arrays, rows)
+
+    losses = tuned(model, loss, seconds)
+    first, last = (float(np.mean(part)) for part in (losses[:20], losses[-20:]))
+    return len(losses), f"steps, loss {first:.2f} to {last:.2f}"
 
 
 def _loss(model: LanguageModel, frames: Frames, arrays: Arrays, rows: np.ndarray) -> Tensor:

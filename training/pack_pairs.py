@@ -26,6 +26,8 @@ from gguf import GGUFReader
 from gguf.quants import dequantize
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
+from packed import KINDS
+
 # Question and passage sets keep a reader what it was; of their lists so many will do.
 GENERAL_LISTS = 8_000
 TEACHER_TOKENS, READER_TOKENS = 280, 300
@@ -53,8 +55,6 @@ PROMPTS = {
     "write_sibling": "\nAnother note on the same matter: ",
     "end": "\n",
 }
-# What the teacher learns to write of a note.
-KINDS = ("asked", "near", "update", "other", "sibling")
 
 
 class Numbered(dict[str, int]):

@@ -6,7 +6,7 @@
 
 `packed` is pack_pairs.py's, `--teacher` the folder that large_teacher.py wrote, the model what unpack_onnx.py made of a
 shipped file (`--words`: the reranker, if the model's file has no word table). Writes the weights without the word
-table in three pieces, and `scores-NAME.npz` with the scores of pairs that neither saw, before and after.
+table, NAME.npz, and `scores-NAME.npz` with the scores of pairs that neither saw, before and after.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def main() -> None:
     np.savez_compressed(options.output / f"scores-{options.task}.npz", **found, **names)  # type: ignore[arg-type]
     for name, scores in found.items() if options.task == "changes" else ():
         print(name, figures(scores, arrays))
-    _save({name: value for name, value in state.items() if name != WORDS}, options.output, options.task)
+    without = {name: value for name, value in state.items() if name != WORDS}
+    save_half(without, options.output / f"{options.task}.npz")
 
 
 def trained(start: State, texts: Texts, lessons: Lessons, options: argparse.Namespace, seed: int) -> State:
@@ -180,15 +181,6 @@ def checked(state: State, texts: Texts, arrays: Arrays, task: str) -> np.ndarray
     rows = arrays["candidates"]
     pair = (rows[:, 2], rows[:, 3]) if task == "answers" else (arrays["check_new"], arrays["check_old"])
     return np.asarray(scored(reader, texts, *pair).float().cpu().numpy())
-
-
-def _save(state: State, output: Path, task: str) -> None:
-    pieces: dict[int, State] = {}
-    for name, value in state.items():
-        number = int(name.split(".")[2]) // 4 if name.startswith("encoder.layers.") else 0
-        pieces.setdefault(number, {})[name] = value
-    for number, piece in pieces.items():
-        save_half(piece, output / f"{task}-{number}.npz")
 
 
 def _seeds(options: argparse.Namespace) -> range:
