@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from soak.syncing.faults import FAULTS, planted
+from soak.syncing.machines import memory_disk
 from soak.syncing.manifest import manifest
 from soak.syncing.shrink import shrunk
 from soak.syncing.world import World, make_team
@@ -67,7 +68,7 @@ _place: list[Place] = []
 
 def main() -> int:
     given, began = _given(), time.monotonic()
-    with TemporaryDirectory(dir=_memory_disk()) as folder:
+    with TemporaryDirectory(dir=memory_disk()) as folder:
         templates = {name: str(path) for name, path in make_team(Path(folder)).items()}
         postgres = _postgres() if given.postgres else None
         place = Place(folder, templates, postgres.database() if postgres else "")
@@ -113,10 +114,6 @@ def _given() -> Any:
     parser.add_argument("--shrink", action="store_true", help="make the history of the first seed small, if it fails")
     parser.add_argument("--out", type=Path, help="where the result is written")
     return parser.parse_args()
-
-
-def _memory_disk() -> Path | None:
-    return Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
 def _postgres() -> Any:

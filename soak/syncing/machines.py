@@ -131,6 +131,11 @@ def open_store(path: Path) -> Trivet:
     return Trivet.open(path, background=False, **PLAIN)
 
 
+def memory_disk() -> Path | None:
+    """Histories need no disk that outlives the machine; on one they would wait for it most of the time."""
+    return Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+
 def copy_store(source: Path, target: Path) -> None:
     with sqlite3.connect(source) as one, sqlite3.connect(target) as other:
         one.backup(other)
