@@ -1,11 +1,12 @@
 """Tune a large language model to tell what answers and what updates, and let it judge pairs that nobody labelled.
 
-    python training/large_teacher.py packed --output OUT [--seconds 290] [--scoring 45]
+    python training/large_teacher.py packed --output OUT [--seconds 290] [--scoring 45] [--tasks answers changes]
 
 `packed` is what pack_pairs.py wrote. Needs one GPU of 80 GB and of the library `gguf` the files quants.py,
 constants.py and lazy.py. The weights stay as they are; low-rank additions to every product are learnt, on both tasks at
 once, and the score of a pair is how much rather the model would say Yes than No. Unlabelled pairs are those that share
-rare words: a question and memories that it was not labelled with, two memories of any store.
+rare words: a question and memories that it was not labelled with, two memories of any store. What an earlier teacher
+judged (`pack_pairs.py --judged`) is not judged again.
 
 Writes `check.npz` (scores of pairs that it never saw), `answers.npz` and `changes.npz` (unlabelled pairs with their
 scores, not a number where the time was over) and `own.npz` (what it says of the pairs of changes that it was tuned on).
@@ -59,27 +60,31 @@ def main() -> None:
     say("loaded")
     before = checked(teacher, material)
     say("as it comes", figures(before["changes"], material.arrays))
-    say(tune(teacher, material, options.seconds), "steps")
+    say(tune(teacher, material, options.tasks, options.seconds), "steps")
     after = checked(teacher, material)
     say("tuned", figures(after["changes"], material.arrays))
     options.output.mkdir(parents=True, exist_ok=True)
     _keep(options.output / "check.npz", {**after, **{f"{name}_before": value for name, value in before.items()}})
     answers, changes = unlabelled(material)
-    scores = scored(teacher, material, CHANGES, changes[:, 1], changes[:, 0], options.scoring)
-    _keep(options.output / "changes.npz", {"new": changes[:, 0], "old": changes[:, 1], "score": scores})
-    scores = scored(teacher, material, ANSWERS, answers[:, 1], answers[:, 0], options.scoring * 2)
-    _keep(options.output / "answers.npz", {"query": answers[:, 0], "text": answers[:, 1], "score": scores})
-    arrays = material.arrays
-    own = scored(teacher, material, CHANGES, arrays["train_old"], arrays["train_new"], options.scoring)
-    _keep(options.output / "own.npz", {"changes": own})
-    say("judged", len(changes), "pairs of memories and", len(answers), "of questions and memories")
+    if "changes" in options.tasks:
+        scores = scored(teacher, material, CHANGES, changes[:, 1], changes[:, 0], options.scoring)
+        _keep(options.output / "changes.npz", {"new": changes[:, 0], "old": changes[:, 1], "score": scores})
+        say("judged", int(np.isfinite(scores).sum()), "of", len(changes), "pairs of memories")
+        arrays = material.arrays
+        own = scored(teacher, material, CHANGES, arrays["train_old"], arrays["train_new"], options.scoring)
+        _keep(options.output / "own.npz", {"changes": own})
+    if "answers" in options.tasks:
+        scores = scored(teacher, material, ANSWERS, answers[:, 1], answers[:, 0], options.scoring * 2)
+        _keep(options.output / "answers.npz", {"query": answers[:, 0], "text": answers[:, 1], "score": scores})
+        say("judged", int(np.isfinite(scores).sum()), "of", len(answers), "pairs of a question and a memory")
 
 
-def tune(teacher: Teacher, material: Material, seconds: float) -> int:
+def tune(teacher: Teacher, material: Material, tasks: Sequence[str], seconds: float) -> int:
     chance = np.random.default_rng(0)
+    losses = {"answers": _answers_loss, "changes": _changes_loss}
 
     def loss() -> Tensor:
-        return _answers_loss(teacher, material, chance) + _changes_loss(teacher, material, chance)
+        return torch.stack([losses[task](teacher, material, chance) for task in tasks]).sum()
 
     return len(tuned(teacher, loss, seconds))
 
@@ -162,7 +167,8 @@ def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray]:
     """Questions with memories that are near, and later memories with earlier ones, as numbers of texts."""
     arrays = material.arrays
     lists = {int(arrays["list_query"][number]): material.list_of(int(number))[0] for number in material.own}
-    memories = np.unique(np.concatenate([*lists.values(), material.written("sibling", "update", "other")[1]]))
+    before = [arrays[name] for name in ("changes_new", "changes_old") if name in arrays]
+    memories = np.unique(np.concatenate([*lists.values(), material.written("sibling", "update", "other")[1], *before]))
     everything = np.union1d(memories, np.concatenate([arrays["train_new"], arrays["train_old"]]))
     near = Near(arrays, everything)
     own = near.of(np.array([*lists]), memories, NEAR_A_QUESTION, lists)
@@ -176,7 +182,12 @@ def unlabelled(material: Material) -> tuple[np.ndarray, np.ndarray]:
 def _changes(material: Material, near: Near, everything: np.ndarray) -> np.ndarray:
     arrays = material.arrays
     notes, later = material.written("update", "other", "sibling")
-    new, old = (np.concatenate([arrays[f"train_{name}"], arrays[f"train_{other}"]]) for name, other in _BOTH)
+    new, old = (
+        np.concatenate(
+            [arrays[f"{part}_{side}"] for part in ("train", "changes") if f"{part}_new" in arrays for side in sides]
+        )
+        for sides in _BOTH
+    )
     order = np.argsort(new)
     known = dict(zip(*_grouped(new[order], old[order]), strict=True))
     own = near.of(everything, everything, NEAR_A_MEMORY, known)
@@ -247,6 +258,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=290.0, help="of tuning")
     parser.add_argument("--scoring", type=float, default=45.0, help="the most seconds for pairs of changes")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     return parser.parse_args()
 
 

@@ -1,6 +1,7 @@
 """Tune a large language model to write of notes what people wrote of others, and let it write of all.
 
-    python training/model_written.py packed --tokenizer WORDS/tokenizer.json --output OUT [--seconds 80] [--writing 220]
+    python training/model_written.py packed --tokenizer WORDS/tokenizer.json --output OUT [--seconds 80] \
+        [--writing 220] [--times update=3 other=3 sibling=2] [--seed 0]
 
 `packed` is what pack_pairs.py wrote. Of each note: questions that it answers in other words, one that it almost
 answers, a later note that changes it, one that leaves it true, and another note on the same matter. What is written
@@ -14,7 +15,7 @@ import argparse
 import json
 import lzma
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,11 @@ def main() -> None:
         arrays = {name: packed[name] for name in packed.files}
     material = Material(arrays)
     frames = Frames(material)
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     model = LanguageModel(Weights(options.packed))
     say("loaded")
     say(*tune(model, frames, arrays, options.seconds))
-    rows = _asked_for(material)
+    rows = _asked_for(material, dict(options.times) or TIMES, options.seed)
     kinds, notes, said = written(model, frames, rows, options.writing)
     say(len(said), "of", len(rows), "written")
     options.output.mkdir(parents=True, exist_ok=True)
@@ -113,13 +114,13 @@ def _spoken(model: LanguageModel, states: Tensor) -> Tensor:
     return functional.linear(model.ended(states).to(model.words.dtype), model.words).float()
 
 
-def _asked_for(material: Material) -> np.ndarray:
+def _asked_for(material: Material, often: Mapping[str, int], seed: int) -> np.ndarray:
     """Kinds and notes: every memory of the lists and the pairs of changes that is not too long, in a drawn order."""
-    arrays, chance = material.arrays, np.random.default_rng(2)
+    arrays, chance = material.arrays, np.random.default_rng(2 + seed)
     memories = [material.list_of(int(number))[0] for number in material.own]
     notes = np.unique(np.concatenate([*memories, arrays["train_old"], arrays["train_new"]]))
     notes = chance.permutation(notes[arrays["teacher_lengths"][notes] < LONGEST_NOTE])[:MOST_NOTES]
-    rows = [(KINDS.index(kind), note) for kind, times in TIMES.items() for _ in range(times) for note in notes]
+    rows = [(KINDS.index(kind), note) for kind, times in often.items() for _ in range(times) for note in notes]
     return np.array(rows)[chance.permutation(len(rows))]
 
 
@@ -209,7 +210,18 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=80.0, help="of tuning")
     parser.add_argument("--writing", type=float, default=220.0, help="the most seconds")
+    parser.add_argument(
+        "--times", type=_times, nargs="+", default=[], help="how often each kind is written of one note"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="another one writes other texts")
     return parser.parse_args()
+
+
+def _times(text: str) -> tuple[str, int]:
+    kind, _, times = text.partition("=")
+    if kind not in KINDS or not times.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(KINDS)} with '=' and a number behind it")
+    return kind, int(times)
 
 
 if __name__ == "__main__":

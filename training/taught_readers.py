@@ -93,13 +93,14 @@ class Lessons:
 
 
 def _said(packed: Arrays, teacher: Path | None, name: str) -> Arrays:
-    """What the teacher said of pairs: out of its folder, or packed with the rest."""
-    if teacher is None:
-        return {key.removeprefix(f"{name}_"): value for key, value in packed.items() if key.startswith(f"{name}_")}
+    """What teachers said of pairs: packed with the rest, and out of the folder of one."""
+    before = {key.removeprefix(f"{name}_"): value for key, value in packed.items() if key.startswith(f"{name}_")}
+    if teacher is None or not (teacher / f"{name}.npz").exists():
+        return before
     with np.load(teacher / f"{name}.npz") as file:
-        arrays = {key: file[key] for key in file.files}
-    inside = np.isfinite(arrays["score"])
-    return {name: value[inside] for name, value in arrays.items()}
+        inside = np.isfinite(file["score"])
+        now = {key: file[key][inside] for key in file.files}
+    return {key: np.concatenate([before[key], value]) if before else value for key, value in now.items()}
 
 
 def _likely(scores: np.ndarray) -> np.ndarray:
@@ -193,9 +194,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("packed", type=Path)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--words", type=Path, help="a reranker with the word table that the model's file lacks")
-    parser.add_argument(
-        "--teacher", type=Path, help="the folder of large_teacher.py; default: what pack_pairs.py packed"
-    )
+    parser.add_argument("--teacher", type=Path, help="the folder of large_teacher.py, beside what pack_pairs.py packed")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500.0, help="of each seed")
     parser.add_argument("--seeds", type=int, default=1, help="so many models, averaged")
