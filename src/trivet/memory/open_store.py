@@ -14,6 +14,9 @@ from trivet.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from trivet.store import Store
 
+# What SQLite takes for a database without a file.
+IN_MEMORY = ":memory:"
+
 
 def open_store(settings: Settings, server: DatabaseServer | None = None) -> Store:
     """`server` is one that is open already, shared by many tenants; else the store opens one and closes it."""
@@ -21,6 +24,11 @@ def open_store(settings: Settings, server: DatabaseServer | None = None) -> Stor
         raise InvalidInput(
             "The path of the store looks like an address, and is neither postgresql://USER@HOST/DATABASE nor "
             "https://HOST. For a file of that name, write ./ before it."
+        )
+    if settings.path == IN_MEMORY:
+        raise InvalidInput(
+            f"A store is a file, which several processes share and which outlives them; {IN_MEMORY} is none. "
+            "For one that goes away, name a file in a temporary folder; for a file of that name, write ./ before it."
         )
     kind = database_of(settings.path)
     if kind is None:

@@ -12,6 +12,7 @@ from trivet.cli.demo import lines
 from trivet.cli.demo.scenes import SCENES
 from trivet.cli.demo.store import demo_path, open_demo
 from trivet.cli.session import Session
+from trivet.errors import InvalidInput
 
 
 def ignore(count: int) -> None:
@@ -67,5 +68,6 @@ def test_a_damaged_store_is_rebuilt(tmp_path: Path, damage: str) -> None:
 
 def test_the_demo_has_its_own_place(tmp_path: Path, store: Path) -> None:
     assert demo_path() == tmp_path / "cache" / "trivet" / "demo.db"
-    cli_demo.show_demo(Session(str(store), as_json=True), embedder="none")
+    with pytest.raises(InvalidInput, match="a store of its own"):
+        cli_demo.show_demo(Session(str(store), as_json=True), embedder="none")
     assert not store.exists()

@@ -9,7 +9,7 @@ from shutil import copyfile
 import pytest
 
 from support.command_line import CommandLine
-from trivet import StoreError, Trivet
+from trivet import InvalidInput, StoreError, Trivet
 from trivet.serve.mcp.lazy_store import LazyStore
 from trivet.settings import default_store
 
@@ -40,6 +40,20 @@ def test_what_stores_makes_one(trivet: CommandLine, store: Path) -> None:
     assert trivet("remember", "The port is 6543.").status == 0
     assert store.exists()
     assert trivet.json("recall", "port")["hits"]
+
+
+def test_a_dry_run_says_what_would_be_done_and_makes_none(trivet: CommandLine, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "port.md").write_text("The port is 6543.")
+    told = trivet("ingest", str(tmp_path / "notes"), "--dry-run")
+    assert (told.status, told.out) == (0, "Would have: 1 stored in 1 file read.\n")
+    assert not store.exists()
+
+
+def test_memory_is_no_file() -> None:
+    with pytest.raises(InvalidInput, match="temporary folder"):
+        Trivet.open(":memory:")
+    assert not Path(":memory:").exists()
 
 
 def test_the_default_store_is_not_mistyped(trivet: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trivet import Trivet, load_settings
 from trivet.cli.command import command
 from trivet.cli.failure import INVALID, warn
 from trivet.cli.output import Line, line
 from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.errors import InvalidInput, TrivetError
+from trivet.settings.address import is_file
 
 if TYPE_CHECKING:
     from trivet.sources.files import Ingested, Options
@@ -93,9 +97,9 @@ def _once(session: Session, files: Path, name: str | None, options: Options, dry
     from trivet.sources.files import ingest
 
     total = [0]
-    with LateProgress("reading files", lambda _: total[0]) as progress:
+    with _store(session, dry_run) as memory, LateProgress("reading files", lambda _: total[0]) as progress:
         ingested = ingest(
-            session.memory,
+            memory,
             files,
             name=name,
             options=options,
@@ -104,6 +108,17 @@ def _once(session: Session, files: Path, name: str | None, options: Options, dry
             progress=progress,
         )
     return ingested
+
+
+@contextmanager
+def _store(session: Session, dry_run: bool) -> Iterator[Trivet]:
+    """To say what would be done makes no store: where there is none, all is said of an empty one."""
+    settings = load_settings(path=session.path)
+    if not dry_run or not is_file(settings.path) or session.file.exists():
+        yield session.memory
+        return
+    with TemporaryDirectory() as folder, Trivet.open(Path(folder) / "empty.db", background=False) as empty:
+        yield empty
 
 
 def _show(session: Session, ingested: Ingested) -> None:

@@ -16,12 +16,15 @@ from trivet.cli.progress import LateProgress
 from trivet.cli.session import Session
 from trivet.cli.views import memories as views
 from trivet.cli.views.answer import as_lines
+from trivet.errors import InvalidInput
 
 SHOWN = 3
 
 
 def show_demo(session: Session, embedder: str = "bundled") -> None:
     path = demo_path()
+    if session.path is not None:
+        raise InvalidInput(f"The demo has a store of its own, {path}. Leave --path out.")
     with opened_demo(path, embedder) as memory:
         if session.as_json:
             write_json(_value(memory, str(path)))
