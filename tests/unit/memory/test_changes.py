@@ -300,6 +300,21 @@ def test_a_later_one_directly_behind_takes_the_place_where_the_update_is_nearly_
     assert (first.id == new) is lifted
 
 
+@pytest.mark.parametrize(
+    ("query", "probability", "lifted"),
+    [("api rate limit", 0.95, True), ("api rate limit", 0.8, False), ("rate limit is 100", 0.95, False)],
+)
+def test_a_word_that_the_later_one_leaves_out_keeps_the_earlier_in_front_only_where_the_update_is_doubtful(
+    trivet: Trivet, query: str, probability: float, lifted: bool
+) -> None:
+    """Who names a value looks for where it stands."""
+    old = trivet.remember("The API rate limit is 100 requests a minute.", created_at=LAST_YEAR).id
+    new = trivet.remember("The rate limit was lifted to 250 requests a minute.").id
+    note(trivet, new, old, probability)
+    found = trivet.recall(query).hits
+    assert (found[0].id == new) is lifted
+
+
 def test_of_several_that_seem_to_update_a_memory_the_one_that_answers_best_takes_its_place(trivet: Trivet) -> None:
     old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR).id
     new = trivet.remember("Haddad is treasurer of the choir, newly elected.", created_at="2026-01-01").id

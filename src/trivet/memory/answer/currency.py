@@ -70,7 +70,8 @@ def later_first(
     if not found:
         return candidates
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
-    pairs = _best_successors([pair for pair in found if _is_current(pair, candidates, places)], places)
+    as_it_stands = _names_a_value(question)
+    pairs = _best_successors([pair for pair in found if _is_current(pair, candidates, places, as_it_stands)], places)
     candidates = _with_brought(candidates, pairs, places)
     marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
@@ -117,15 +118,22 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
 
 
-def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int]) -> bool:
+def _names_a_value(question: Question) -> bool:
+    """Whether the query names something that is looked for as it stands: a number, an identifier, quoted words."""
+    numbered = any(character.isdigit() for word in question.words for character in word.text)
+    return numbered or bool(question.identifiers or question.phrases)
+
+
+def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int], as_it_stands: bool) -> bool:
     """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.earlier.id], places.get(pair.later.id)
     if lower is None:
         return pair.probability >= BROUGHT
     if lower < upper:
         return pair.sure
-    # What holds the query's words or identifiers as they stand keeps its place before what does not.
-    if hits[upper].exactness > hits[lower].exactness:
+    # What holds all of the query keeps its place before what does not, if the query names a value ("port 9777") or the
+    # update can be doubted; else the old would win by the one word that the new leaves out.
+    if hits[upper].exactness > hits[lower].exactness and (as_it_stands or pair.probability < BROUGHT):
         return False
     if pair.probability >= (DIRECTLY_BEHIND if lower == upper + 1 else BROUGHT):
         return True
