@@ -1,0 +1,22 @@
+"""Words that the embedder knows, looked up in its file for the first few and in a list of them after that."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from trivet.models import known_words
+from trivet.models.known_words import LOOKED_THROUGH, is_known_word
+
+KNOWN = ("house", "Berlin", "berlin", "NASA", "quota")
+UNKNOWN = ("pgbouncer", "xqzzw", "日本", 'a"b', "a\\b")
+
+
+@pytest.mark.parametrize("asked_before", [0, LOOKED_THROUGH])
+def test_the_first_words_and_the_later_ones_are_judged_alike(
+    asked_before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, known in ((KNOWN, True), (UNKNOWN, False)):
+        monkeypatch.setattr(known_words, "_asked", count(asked_before))
+        assert {word: is_known_word(word) for word in words} == dict.fromkeys(words, known)
