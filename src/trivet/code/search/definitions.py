@@ -35,9 +35,12 @@ def definitions(view: View, query: Query, weights: DefinitionWeights) -> Scores:
     scores: Scores = np.zeros(view.chunks, np.float32)
     for name in query.names:
         found = _found(view, name)
-        crowd = (max(sum(one.defines for one in found), 1)) ** -weights.crowd
+        places = max(sum(one.defines for one in found), 1)
+        exactly = sum(one.defines and one.exact for one in found)
         others = weights.other if any(one.exact for one in found) else 1.0
         for one in found:
+            # Those that only sound alike are no crowd around the one that is written just so.
+            crowd = (exactly if one.exact and exactly else places) ** -weights.crowd
             factor = (1.0 if one.exact else others) * (1.0 if one.defines else weights.exported)
             worth = name.sure * crowd * factor * _worth(one, name, weights)
             scores[one.chunk] = max(scores[one.chunk], worth)

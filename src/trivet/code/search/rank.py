@@ -20,6 +20,8 @@ from trivet.code.search.view import Mask, Scores, View
 from trivet.search.fuse import fuse
 from trivet.types import Candidate, Contribution, Ranking
 
+Chunks = NDArray[np.intp]
+
 # Chunk numbers as ids of a fixed width, so that ties are broken in the order of the tree.
 ID = "{:09d}"
 # A question of a few words takes this share of the depth; a pasted issue, which many chunks of a file answer, all.
@@ -89,26 +91,33 @@ def _legs(view: View, query: Query, recipe: CodeRecipe, vector: Vector | None, a
     ]
     if vector is not None:
         legs.append(("dense", dense(view, vector.numbers), vector.floor))
-    depth = round(recipe.depth * (FEWEST + (1 - FEWEST) * query.length))
-    return [_ranking(leg, scores, floor, depth, allowed) for leg, scores, floor in legs]
-
-
-def _ranking(leg: str, scores: Scores, floor: float, depth: int, allowed: Mask | None) -> Ranking:
     if allowed is not None:
-        scores = np.where(allowed, scores, NOWHERE)
-    best = _best(scores, floor, depth)
-    candidates = tuple(Candidate(id=ID.format(at), score=float(scores[at])) for at in best)
+        legs = [(leg, np.where(allowed, scores, NOWHERE), floor) for leg, scores, floor in legs]
+    depth = round(recipe.depth * (FEWEST + (1 - FEWEST) * query.length))
+    own = [_best(scores, floor, depth) for _, scores, floor in legs]
+    # What one leg brings counts with all: where hundreds of chunks hold a word, the right one need not be among the
+    # first hundred of each leg. Of a pasted issue the legs bring enough, and more would only add to the sums of files.
+    brought = own if query.length == 1 else [np.unique(np.concatenate(own))] * len(own)
+    return [_ranking(leg, scores, floor, these) for (leg, scores, floor), these in zip(legs, brought, strict=True)]
+
+
+def _ranking(leg: str, scores: Scores, floor: float, brought: Chunks) -> Ranking:
+    """Highest first, equal ones in the order of the tree."""
+    found = np.sort(brought[scores[brought] > floor])
+    order = found[np.argsort(-scores[found], kind="stable")]
+    told = zip(order.tolist(), scores[order].tolist(), strict=True)
+    candidates = tuple(Candidate(id=ID.format(at), score=score) for at, score in told)
     return Ranking(leg=leg, floor=floor, candidates=candidates)
 
 
-def _best(scores: Scores, floor: float, depth: int) -> list[int]:
-    """The highest above the floor, highest first, equal ones in the order of the tree."""
-    found = np.flatnonzero(scores > floor)
+def _best(scores: Scores, floor: float, depth: int) -> Chunks:
+    """The highest above the floor; of equal ones those that come first in the tree."""
+    found: Chunks = np.flatnonzero(scores > floor)
     if len(found) > depth:
         threshold = np.partition(scores[found], -depth)[-depth]
         found = found[scores[found] >= threshold]
-    order = np.lexsort((found, -scores[found]))[:depth]
-    return [int(at) for at in found[order]]
+        found = found[np.argsort(-scores[found], kind="stable")[:depth]]
+    return found
 
 
 def _factors(demote: Demote, query: Query) -> NDArray[np.float32]:

@@ -61,6 +61,29 @@ def test_a_name_that_is_written_so_comes_before_one_that_only_sounds_so() -> Non
     assert found(view_of(tree(users | definition)), "from_request")[-1] == "src/z.rs"
 
 
+def test_those_that_only_sound_alike_are_no_crowd_around_the_name_that_is_written_so() -> None:
+    """Alone, with two lookalikes and with two hundred its definition counts the same."""
+
+    def worth(lookalikes: int) -> float:
+        users = {f"src/{n}.rs": parsed(("from_request", "fn from_request(request)")) for n in range(lookalikes)}
+        chosen = view_of(tree({"src/z.rs": parsed(("FromRequest", "trait"))} | users))
+        [best] = [one for one in rank(chosen, read_query("FromRequest"), DEFAULT, None) if one.contributions][:1]
+        return next(part.score for part in best.contributions if part.leg == "definitions")
+
+    assert worth(0) == worth(2) == worth(200)
+
+
+def test_what_one_leg_brings_counts_with_all() -> None:
+    """A hundred chunks hold the word oftener than the one whose file is named so."""
+    many = {f"src/{n:03}.py": parsed((f"run{n}", "queue queue queue queue")) for n in range(150)}
+    others = {f"src/other{n:03}.py": parsed((f"go{n}", "nothing of it")) for n in range(300)}
+    named = {"src/queue.py": parsed(("run", "a queue and much more that has other words"))}
+    chosen = view_of(tree(many | others | named))
+    best = rank(chosen, read_query("the queue"), DEFAULT, None)[0]
+    assert found(chosen, "the queue")[0] == "src/queue.py"
+    assert {part.leg for part in best.contributions if part.rank} == {"lexical", "paths"}
+
+
 def test_tests_come_after_code_unless_they_are_asked_for(view: View) -> None:
     assert found(view, "seconds to wait from the header")[0] == "src/http/retry.py"
     assert found(view, "tests of the seconds to wait from the header")[0] == "tests/test_retry.py"
