@@ -63,11 +63,12 @@ class Uncompared(NamedTuple):
 
 
 class LikelyUpdate(NamedTuple):
-    """The newer memory seems to make the older one outdated."""
+    """The newer memory seems to make the older one outdated; `contested`: it updates another one far more surely."""
 
     newer: str
     older: str
     probability: float
+    contested: bool = False
 
 
 class KnownKey(NamedTuple):

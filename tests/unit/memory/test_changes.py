@@ -315,6 +315,42 @@ def test_a_word_that_the_later_one_leaves_out_keeps_the_earlier_in_front_only_wh
     assert (found[0].id == new) is lifted
 
 
+def test_a_later_one_that_no_leg_found_and_that_is_not_quite_sure_comes_along_behind_what_it_seems_to_update(
+    bundled: Trivet,
+) -> None:
+    old = bundled.remember("We use Jenkins for CI.", created_at=LAST_YEAR).id
+    bundled.remember_many({"content": f"Rehearsal {number} of the CI choir."} for number in range(70))
+    new = bundled.remember("All pipelines went to Buildkite.").id
+    bundled.drain()
+    note(bundled, new, old, 0.67)
+    hits = bundled.recall("we use Jenkins", limit=3).hits
+    assert [hit.id for hit in hits[:2]] == [old, new]
+    assert (hits[0].why.older_than, hits[1].why.newer_than) == (new, (old,))
+
+
+@pytest.mark.parametrize(("surer", "first"), [(0.999, "old"), (0.0, "new")])
+def test_what_surely_updates_another_memory_must_answer_nearly_as_well_to_stand_before_this_one(
+    trivet: Trivet, surer: float, first: str
+) -> None:
+    old = trivet.remember("The car-sharing card is in the drawer.", created_at=LAST_YEAR).id
+    other = trivet.remember("We are going to buy a car.", created_at=LAST_YEAR).id
+    new = trivet.remember("No car for us after all, we keep sharing.").id
+    note(trivet, new, old, 0.95)
+    note(trivet, new, other, surer)
+    found = trivet.recall("where is the card of the drawer").hits
+    assert found[0].id == {"old": old, "new": new}[first]
+
+
+def test_asked_about_the_past_only_what_was_most_likely_replaced_stands_before_the_later(trivet: Trivet) -> None:
+    old = trivet.remember("Daan works in Eindhoven.", created_at=LAST_YEAR).id
+    bystander = trivet.remember("Kuiper looks after the back of Daan.").id
+    new = trivet.remember("Daan works in Amsterdam now.").id
+    note(trivet, new, old, 0.97)
+    note(trivet, new, bystander, 0.6)
+    found = [hit.id for hit in trivet.recall("where did Daan work before Amsterdam").hits]
+    assert found[:2] == [old, new]
+
+
 def test_of_several_that_seem_to_update_a_memory_the_one_that_answers_best_takes_its_place(trivet: Trivet) -> None:
     old = trivet.remember("The treasurer of the choir is Opitz.", created_at=LAST_YEAR).id
     new = trivet.remember("Haddad is treasurer of the choir, newly elected.", created_at="2026-01-01").id

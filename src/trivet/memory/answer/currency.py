@@ -2,7 +2,7 @@
 
 Which memory seems to update which was found out when they were written (memory/changes). Nothing is dropped: the later
 takes the earlier's place, the earlier follows it, and says so where that is sure enough. A later memory that the legs
-did not find at all comes along with the one it surely updates.
+did not find at all comes along with the one that it updates: what was told on save is not hidden by recall.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ ASKED_WORDS = 2
 # first (docs/decisions/0029, 0034, 0039).
 LACKING_WHERE_SURE = 0.3
 DIRECTLY_BEHIND = 0.45
-# From this verdict on it takes it in any case, and comes along though no leg found it.
-BROUGHT = 0.9
+# From this verdict on it takes it in any case, also where no leg found it.
+ANYWHERE = 0.9
+# The first hits are what an agent acts on: what seems to update one of them comes along behind it.
+WITH_ITS_LATER = 3
 
 _quoted = re.compile(r'"[^"]*"')
 
@@ -47,6 +49,7 @@ class Pair(msgspec.Struct, frozen=True):
     later: Memory
     earlier: Memory
     probability: float
+    contested: bool = False  # the later updates another memory far more surely: it must answer nearly as well itself
 
     @property
     def sure(self) -> bool:
@@ -72,14 +75,17 @@ def later_first(
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
     as_it_stands = _names_a_value(question)
     pairs = _best_successors([pair for pair in found if _is_current(pair, candidates, places, as_it_stands)], places)
-    candidates = _with_brought(candidates, pairs, places)
-    marked = [_marked(hit, [pair for pair in pairs if pair.sure]) for hit in candidates]
+    replaced = {pair.earlier.id for pair in pairs}
+    others = [pair for pair in found if pair.earlier.id not in replaced and _is_told(pair, places)]
+    told = [*pairs, *_best_successors(others, places)]
+    candidates = _with_brought(candidates, told, places)
+    marked = [_marked(hit, [pair for pair in told if pair.sure]) for hit in candidates]
     past = asks_about_past(question.text, local_now())
     weighed = past and names_a_time and not says_past(question.text)  # by its time: "what did we decide last week"
     if request.as_of is not None or weighed:
         return marked
     if past:
-        for pair in sorted(pairs, key=lambda pair: pair.earlier.created_at, reverse=True):
+        for pair in sorted(_likeliest_of_later(pairs), key=lambda pair: pair.earlier.created_at, reverse=True):
             marked = _moved(marked, pair.earlier.id, pair.later.id)
     else:
         for pair in sorted(pairs, key=lambda pair: pair.later.created_at):  # the latest has the last word
@@ -112,10 +118,20 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     earlier = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
     rows = store.likely_updates.of_older(sorted(earlier))
     known = {hit.memory.id: hit.memory for hit in hits}
-    absent = [row.newer for row in rows if row.newer not in known and row.probability >= BROUGHT]
+    absent = [row.newer for row in rows if row.newer not in known and row.probability >= DIRECTLY_BEHIND]
     visible = [id for id in dict.fromkeys(absent) if store.memories.is_visible(id, filter)]
     known |= store.memories.get_many(visible) if visible else {}
-    return [Pair(known[row.newer], earlier[row.older], row.probability) for row in rows if row.newer in known]
+    return [
+        Pair(known[row.newer], earlier[row.older], row.probability, bool(row.contested))
+        for row in rows
+        if row.newer in known
+    ]
+
+
+def _is_told(pair: Pair, places: Mapping[str, int]) -> bool:
+    """Whether a hit that keeps its place says that it is older, with the later one behind it."""
+    found = pair.later.id in places or places[pair.earlier.id] < WITH_ITS_LATER
+    return found and pair.sure and not pair.contested
 
 
 def _names_a_value(question: Question) -> bool:
@@ -128,14 +144,14 @@ def _is_current(pair: Pair, hits: Sequence[Scored], places: Mapping[str, int], a
     """Whether the later is to stand before the earlier."""
     upper, lower = places[pair.earlier.id], places.get(pair.later.id)
     if lower is None:
-        return pair.probability >= BROUGHT
+        return pair.probability >= ANYWHERE and not pair.contested
     if lower < upper:
         return pair.sure
     # What holds all of the query keeps its place before what does not, if the query names a value ("port 9777") or the
     # update can be doubted; else the old would win by the one word that the new leaves out.
-    if hits[upper].exactness > hits[lower].exactness and (as_it_stands or pair.probability < BROUGHT):
+    if hits[upper].exactness > hits[lower].exactness and (as_it_stands or pair.probability < ANYWHERE):
         return False
-    if pair.probability >= (DIRECTLY_BEHIND if lower == upper + 1 else BROUGHT):
+    if pair.probability >= (DIRECTLY_BEHIND if lower == upper + 1 else ANYWHERE) and not pair.contested:
         return True
     return hits[lower].score >= (1 - LACKING_WHERE_SURE * pair.probability) * hits[upper].score
 
@@ -145,6 +161,14 @@ def _best_successors(pairs: Sequence[Pair], places: Mapping[str, int]) -> list[P
     best: dict[str, Pair] = {}
     for pair in sorted(pairs, key=lambda pair: places.get(pair.later.id, len(places))):
         best.setdefault(pair.earlier.id, pair)
+    return list(best.values())
+
+
+def _likeliest_of_later(pairs: Sequence[Pair]) -> list[Pair]:
+    """Asked about the past, what a later memory most likely replaced is meant, and nothing else it may have touched."""
+    best: dict[str, Pair] = {}
+    for pair in sorted(pairs, key=lambda pair: -pair.probability):
+        best.setdefault(pair.later.id, pair)
     return list(best.values())
 
 

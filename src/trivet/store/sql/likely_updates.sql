@@ -33,8 +33,14 @@ SELECT n.key, o.key, :probability::double precision FROM memory AS n, memory AS 
 WHERE n.id = :newer AND o.id = :older AND n.revision = :newer_revision AND o.revision = :older_revision
 ON CONFLICT ({tenant}newer, older) DO UPDATE SET probability = excluded.probability;
 
+-- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much.
 -- name: touching
-SELECT n.id, o.id, u.probability FROM likely_update AS u
+SELECT n.id, o.id, u.probability,
+  EXISTS (
+    SELECT 1 FROM likely_update AS other JOIN memory AS m ON m.key = other.older
+    WHERE other.newer = u.newer AND 3 * (1 - other.probability) < 1 - u.probability AND {readable}
+  )
+FROM likely_update AS u
 JOIN memory AS n ON n.key = u.newer JOIN memory AS o ON o.key = u.older
 WHERE o.id {in_texts:ids}
   AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = u.newer AND {readable})
