@@ -87,6 +87,7 @@ def test_one_word_is_a_question_where_it_is_a_name(warm: Home) -> None:
     warm.remember(pool)
     assert pool in warm.prompt("pgbouncer")
     assert warm.prompt("warehouse", session="two") == ""
+    assert pool in warm.prompt("our warehouse", session="two")  # who says whose it is asks for it
 
 
 def test_not_twice_in_one_conversation(warm: Home) -> None:

@@ -36,6 +36,9 @@ SHORTEST_NAME = 4
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _HALF_A_WORD_FIRST = re.compile(r"^\S+")
 _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
+_ONES_OWN = re.compile(
+    r"\b(?:my|our|mein|meine|unser|unsere|mon|ma|mes|notre|nos|mi|mis|nuestro|nuestra)\s+\w", re.IGNORECASE
+)
 
 
 def before_prompt(memory: Trivet, call: HookCall, event: Event) -> bytes:
@@ -78,9 +81,10 @@ def _question(prompt: str) -> str:
 
 
 def _asks_something(query: str) -> bool:
-    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes."""
+    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes, and
+    for what is one's own: "my dentist"."""
     question = analyse_query(query)
-    if len(question.terms) > 1 or question.phrases:
+    if len(question.terms) > 1 or question.phrases or (question.words and _ONES_OWN.search(query)):
         return True
     return any(len(word.text) >= SHORTEST_NAME and not is_known_word(word.text) for word in question.words)
 
