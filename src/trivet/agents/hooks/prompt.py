@@ -81,8 +81,10 @@ def _question(prompt: str) -> str:
 
 
 def _asks_something(query: str) -> bool:
-    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes, and
-    for what is one's own: "my dentist"."""
+    """Whether recall is worth it: not for "continue" or "ok do it", but for one identifier, name or words in quotes.
+
+    And for what is one's own: "my dentist".
+    """
     question = analyse_query(query)
     if len(question.terms) > 1 or question.phrases or (question.words and _ONES_OWN.search(query)):
         return True
