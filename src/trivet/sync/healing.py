@@ -10,7 +10,7 @@ from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import Bundle, ShareRecord
 from trivet.sync import core
 from trivet.sync.messages import OtherEpoch
-from trivet.sync.outbox import Detail, enqueue
+from trivet.sync.outbox import Detail, enqueue, forget
 from trivet.sync.preparing import prepare_feedback, prepare_memories
 from trivet.sync.renaming import Renaming
 from trivet.sync.sending import brought, told
@@ -39,6 +39,7 @@ class Healing(Renaming):
             bundle = told(self._connection, self._state, row)
             if core.must_heal(bundle, self._user) and not core.is_withheld(bundle, self._state.place.sensitive):
                 self._heal(row)
+        self._begin_anew()
         keys = [row[0] for row in self._connection.execute(self._sql["sensitive"]).fetchall()]
         prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
         for row in self._connection.execute(self._sql["all_links"]).fetchall():
@@ -55,6 +56,13 @@ class Healing(Renaming):
         prepare_feedback(self._connection, judged, self._state.place.sensitive)
         place = msgspec.structs.replace(self._state.place, epoch=epoch, seq=0, top=0, mark="")
         return msgspec.structs.replace(self._state, place=place, full=True)
+
+    def _begin_anew(self) -> None:
+        """What the server took and then was told to be sensitive is known of it no more. Where it has ceased to be so,
+        the edit that says it waits for a memory that the server may have lost: all of it is sent as if it were new."""
+        for row in self._connection.execute(self._sql["without_beginning"]).fetchall():
+            forget(self._connection, row["id"])
+            prepare_memories(self._connection, [row["memory"]], self._user, self._state.place.sensitive)
 
     def _end_tag_shares_again(self) -> None:
         """Those that their owner ended: a server that was put back may have them in force again."""

@@ -349,3 +349,24 @@ def noticed(name: str, seed: int, tmp_path: Path, team: dict[str, Path]) -> bool
         except (AssertionError, KeyError):
             return True
     return False
+
+
+def test_what_was_told_as_sensitive_and_is_not_any_more_comes_back_to_a_server_that_was_put_back(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    """It heard that the memory is sensitive, and was put back before it heard that it no longer is."""
+    with history(folder, team) as world:
+        laptop = world.laptops[0]
+        world.server.back_up()
+        id = laptop.trivet.remember("was said.").id
+        laptop.trivet.edit(id, sensitive=True)
+        laptop.laptop.ask(0)  # puts both into the outbox
+        word = world.word("ana", id)
+        laptop.trivet.edit(id, content=f"{word} is said now.", sensitive=False)
+        laptop.trivet.share(id=id, user="bo", permission="read")
+        world.exchange(laptop, most=2)
+        world.put_server_back()
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word in words_on_server(world)
+        assert not laptop.rows("SELECT 1 FROM parked")

@@ -204,6 +204,12 @@ ON CONFLICT DO NOTHING;
 -- name: others
 SELECT memory FROM replica WHERE access != 'own';
 
+-- name: without_beginning
+-- Own memories of which an edit waits, though the server neither told them nor is still to be sent their first text.
+SELECT DISTINCT o.id, o.memory FROM outbox AS o JOIN memory AS m ON m.key = o.memory
+WHERE o.kind = 'edit' AND m.owner = 'local' AND o.id NOT IN (SELECT id FROM replica)
+  AND o.id NOT IN (SELECT id FROM outbox WHERE kind = 'create') ORDER BY o.id;
+
 -- name: sensitive
 -- A server that was put back may not know that they are.
 SELECT key FROM memory WHERE sensitive AND (owner = 'local' OR key IN (SELECT memory FROM replica)) ORDER BY key;
