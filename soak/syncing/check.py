@@ -278,6 +278,7 @@ def check_purged(world: Team) -> None:
         for machine in (world.server, *world.laptops)
         for row in machine.rows("SELECT f.query FROM feedback AS f JOIN memory AS m ON m.key = f.memory")
     )
+    told += " ".join(sensitive_words(world))
     for machine in (world.server, *world.laptops):
         machine.reopen()  # readers that ended no longer hold the log
         machine.trivet.engine.store.upkeep.finish_erasing(of_any_size=True)
@@ -287,12 +288,31 @@ def check_purged(world: Team) -> None:
                 assert word.encode() not in held, f"{word} was purged and is in the files of {machine.name}"
 
 
-def check_purged_by_any_name(world: Team) -> None:
-    """Two machines of a user may know a memory by two ids. What one of them purged, the server has under neither."""
+def sensitive_words(world: Team) -> Iterator[str]:
+    """Those of sensitive memories that their owner has and did not purge. The id that one was made by may be another
+    user's, who purged theirs; the server knows of neither the words nor the memory."""
+    purged = purged_by_owner(world)
+    for laptop in world.laptops:
+        own = laptop.rows(
+            "SELECT m.key, r.rev FROM revision AS r JOIN memory AS m ON m.key = r.memory"
+            " WHERE r.revision = 1 AND m.sensitive AND m.owner = 'local'"
+        )
+        for key in (key for key, rev in own if (laptop.user, rev) not in purged):
+            yield from (row[0] for row in laptop.rows(f"SELECT snapshot FROM revision WHERE memory = {key}"))
+
+
+def purged_by_owner(world: Team) -> set[tuple[str, str]]:
+    """Owners, and the first revision of what each has purged, by whatever id."""
     purged = set(world.server.rows("SELECT owner, first_rev FROM tombstone"))
     for laptop in world.laptops:
         rows = laptop.rows("SELECT first_rev FROM tombstone WHERE owner = 'local'")
         purged |= {(laptop.user, row[0]) for row in rows}
+    return purged
+
+
+def check_purged_by_any_name(world: Team) -> None:
+    """Two machines of a user may know a memory by two ids. What one of them purged, the server has under neither."""
+    purged = purged_by_owner(world)
     sql = "SELECT m.owner, r.rev FROM revision AS r JOIN memory AS m ON m.key = r.memory WHERE r.revision = 1"
     back = purged & set(world.server.rows(sql))
     assert not back, f"{back} came back under another name"
