@@ -80,6 +80,10 @@ class Removing(Replica):
         """Made sensitive elsewhere: what is here stays here, masked and without vectors, and is not synced."""
         replica = self._replica(item.id)
         if replica is None:
+            # Here it is sensitive too, or the laptop has left since: the server was never known to have it.
+            row = self._row(item.id)
+            if row is not None and row["owner"] == LOCAL:
+                self._take_out(item.id, int(row["key"]), item.redacted)
             return
         values = {"id": item.id, "epoch": self._state.place.epoch or "", "seq": item.seq}
         self._connection.execute(self._sql["set_place"], values)

@@ -167,3 +167,22 @@ def test_a_secret_is_taken_out_of_what_a_laptop_keeps_outside_of_its_scopes(
         for machine in (redactor, other):
             assert not holds(machine), machine.name
         assert other.trivet.get(raw.id).title == "a title"
+
+
+def test_a_redaction_reaches_one_who_joined_again_and_has_the_memory_as_sensitive(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        world.leave_raw()
+        first, second = world.laptops[:2]
+        id = raw_on(first).id
+        redact_one(first.trivet.engine, raw_on(first))
+        level(world, first)
+        leave(second.trivet.engine)
+        join(second.trivet.engine, "http://server", "ana")
+        second.trivet.edit(id, content="a private matter", sensitive=True)
+        world.come_to_rest()
+        said = str(second.rows("SELECT snapshot FROM revision"))
+        assert "the token is [secret:slack-token:1]" in said
+        assert "a private matter" in said
+        assert not holds(second)
