@@ -21,6 +21,7 @@ from soak.syncing.faults import FAULTS, planted
 from soak.syncing.machines import memory_disk
 from soak.syncing.manifest import manifest
 from soak.syncing.shrink import shrunk
+from soak.syncing.team import MIXES
 from soak.syncing.world import World, make_team
 
 # A fault that so many histories do not show goes unnoticed.
@@ -38,12 +39,14 @@ class Part(msgspec.Struct, frozen=True):
     histories: int
     first_seed: int
     steps: int
+    mix: str = ""
 
 
 class Task(msgspec.Struct, frozen=True):
     part: str
     seed: int
     steps: int
+    mix: str = ""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -75,7 +78,7 @@ def main() -> int:
         _begin(place)
         try:
             if given.shrink:
-                return _shrink(given.first, given.steps)
+                return _shrink(Task("", given.first, given.steps, given.mix))
             told = _played(_parts(given), place, given.processes, given.minutes)
             parts = [_summary(part, [one for one in told if one.task.part == part.name]) for part in _parts(given)]
             result = {**manifest("soak.syncing"), "minutes": round((time.monotonic() - began) / 60), "histories": parts}
@@ -108,6 +111,7 @@ def _given() -> Any:
     parser.add_argument("--long", type=int, default=0, help="how many long histories, of their own seeds")
     parser.add_argument("--long-steps", type=int, default=500, help="steps of a long one")
     parser.add_argument("--postgres", type=int, default=0, help="how many with the server on PostgreSQL, of own seeds")
+    parser.add_argument("--mix", choices=MIXES, default="", help="what people do; if none, each history draws it")
     parser.add_argument("--faults", action="store_true", help="also plant every fault, until a history shows it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--minutes", type=float, help="begin no history after so long; the result says how many ran")
@@ -124,9 +128,9 @@ def _postgres() -> Any:
 
 def _parts(given: Any) -> list[Part]:
     parts = [
-        Part("", given.histories, given.first, given.steps),
-        Part("long", given.long, given.first + LONG_FROM, given.long_steps),
-        Part("postgres", given.postgres, given.first + POSTGRES_FROM, given.steps),
+        Part("", given.histories, given.first, given.steps, given.mix),
+        Part("long", given.long, given.first + LONG_FROM, given.long_steps, given.mix),
+        Part("postgres", given.postgres, given.first + POSTGRES_FROM, given.steps, given.mix),
     ]
     return [part for part in parts if part.histories]
 
@@ -134,7 +138,7 @@ def _parts(given: Any) -> list[Part]:
 def _tasks(parts: Sequence[Part]) -> Iterator[Task]:
     """Mixed in their proportion, so that an early end leaves some of each."""
     every = [
-        ((place + 0.5) / part.histories, Task(part.name, part.first_seed + place, part.steps))
+        ((place + 0.5) / part.histories, Task(part.name, part.first_seed + place, part.steps, part.mix))
         for part in parts
         for place in range(part.histories)
     ]
@@ -171,7 +175,7 @@ def _world(task: Task, folder: str, kept: Sequence[int] | None = None) -> World:
 
         server = PostgresMachine(place.postgres, f"history{task.seed}")
     templates = {name: Path(path) for name, path in place.templates.items()}
-    return World(task.seed, Path(folder), templates, task.steps if kept is None else kept, server)
+    return World(task.seed, Path(folder), templates, task.steps if kept is None else kept, server, task.mix)
 
 
 def _play(task: Task) -> Told:
@@ -229,13 +233,13 @@ def _caught(name: str, steps: int = 120, seeds: int = FAULT_SEEDS) -> dict[str, 
     return None
 
 
-def _shrink(seed: int, steps: int) -> int:
+def _shrink(task: Task) -> int:
     violated: list[str] = []
 
     def fails(kept: Sequence[int]) -> bool:
         with TemporaryDirectory(dir=_place[0].folder) as folder:
             try:
-                _world(Task("", seed, steps), folder, kept).run()
+                _world(task, folder, kept).run()
             except Exception as error:  # noqa: BLE001 - whatever goes wrong is a violation
                 said = f"{type(error).__name__} {error}"
                 violated.append(said)
@@ -243,10 +247,10 @@ def _shrink(seed: int, steps: int) -> int:
                 return _kind(said) == _kind(violated[0])
         return False
 
-    if not fails(range(steps)):
-        print(f"The history of seed {seed} does not fail.")
+    if not fails(range(task.steps)):
+        print(f"The history of seed {task.seed} does not fail.")
         return 0
-    print(f"Enough to fail are the steps {shrunk(range(steps), fails)} of seed {seed}.")
+    print(f"Enough to fail are the steps {shrunk(range(task.steps), fails)} of seed {task.seed}.")
     return 1
 
 

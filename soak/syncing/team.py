@@ -40,6 +40,10 @@ EDITS = dict(zip(_ACTS, (15, 50, 8, 5, 12, 4, 3, 4, 25, 3, 3, 12), strict=True))
 SHARES = dict(zip(_ACTS, (12, 20, 5, 6, 25, 18, 12, 5, 8, 3, 3, 6), strict=True))
 LINKS = dict(zip(_ACTS, (12, 4, 4, 4, 6, 4, 2, 50, 3, 2, 2, 2), strict=True))
 NAMES = dict(zip(_ACTS, (40, 20, 2, 14, 14, 8, 2, 4, 5, 3, 1, 4), strict=True))
+# Memories that become sensitive and cease to be so, and secrets that are taken out: played apart, with a laptop that
+# holds other scopes, leaves and joins again more often.
+PRIVATE = dict(zip(_ACTS, (8, 25, 5, 5, 8, 5, 2, 3, 12, 2, 15, 35), strict=True))
+MIXES = {"mixed": MIXED, "edits": EDITS, "shares": SHARES, "links": LINKS, "names": NAMES, "private": PRIVATE}
 
 
 class Request(msgspec.Struct):
@@ -63,8 +67,9 @@ class Team:
         templates: dict[str, Path],
         steps: int | Sequence[int],
         server: Machine | None = None,
+        mix: str = "",
     ) -> None:
-        """`steps` is how many, or which ones of them: each draws from a seed of its own."""
+        """`steps` is how many, or which ones of them: each draws from a seed of its own. `mix`: drawn, if none."""
         self.seed = seed
         self.random = random = Random(seed)
         self.steps = range(steps) if isinstance(steps, int) else steps
@@ -93,6 +98,7 @@ class Team:
         self.acting = random.choice((0.1, 0.3))
         self.crashes = random.choice((0.0, 0.04, 0.1))
         self.mix = random.choice((MIXED, EDITS, SHARES, LINKS, NAMES))
+        self.mix = MIXES[mix] if mix else self.mix
         self.pulls_first = random.choice(PULLS_FIRST)
         self.turmoil = random.choice(TURMOIL)
         self.asked: dict[str, str] = {}  # each word of a query that feedback named, and of which memory

@@ -11,6 +11,7 @@ from soak.syncing.check import check_at_rest, known_words, words_on, words_on_se
 from soak.syncing.exchanges import Exchanges
 from soak.syncing.machines import USERS, LaptopMachine, Machine, caller, copy_store, make_templates, seeded
 from soak.syncing.people import RAW, People, unguarded
+from soak.syncing.team import PRIVATE
 from trivet.ids import new_id
 from trivet.sync import server as server_side
 from trivet.sync.join import join, leave
@@ -22,6 +23,7 @@ AGAIN = 0.5
 # So many exchanges without fault bring a laptop level, or nearly.
 LEVEL = 3
 RAW_EVERY = 7  # of so many histories one begins with it
+RESTLESS = 0.1  # of the steps of private histories: a laptop holds other scopes, leaves, or the server forgets
 
 
 class World(People, Exchanges):
@@ -30,7 +32,7 @@ class World(People, Exchanges):
             try:
                 if self.begins:
                     self.begin()
-                if self.seed % RAW_EVERY == RAW_EVERY - 1:
+                if self.seed % RAW_EVERY == RAW_EVERY - 1 or self.mix is PRIVATE:
                     self.leave_raw()
                 for number in self.steps:
                     self.random.seed(f"{self.seed} {number}")
@@ -65,6 +67,8 @@ class World(People, Exchanges):
     def step(self) -> None:
         random, chance = self.random, self.random.random()
         laptop = random.choice(self.laptops)
+        if self.mix is PRIVATE and random.random() < RESTLESS:
+            chance = random.uniform(0.98, 0.995)
         if chance < self.acting:
             self.act(laptop)
         elif chance < self.acting + 0.3:

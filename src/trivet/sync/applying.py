@@ -140,8 +140,11 @@ class Applying:
                 result, new = core.edit(held, op, self.user)
             else:
                 result, new = core.resolve(held, op) if op.kind == "resolve" else core.scrub(held, op)
+        if result == "already" and held is not None and held.owner == self.user:
+            new = core.without_secrets_of(held, op)
         if new is not held:
-            with self._engine.store.feed.erasing() if op.kind == "scrub" else nullcontext():
+            takes_out = op.kind == "scrub" or result == "already"
+            with self._engine.store.feed.erasing() if takes_out else nullcontext():
                 self._write(held, new)
         return result
 

@@ -120,6 +120,28 @@ def scrub(held: Bundle, op: Op) -> Decision:
     return "applied", msgspec.structs.replace(held, trunk=trunk, branches=branches)
 
 
+def without_secrets_of(held: Bundle, op: Op) -> Bundle:
+    """The memory after its owner has said a revision that is here already, by now with secrets taken out of it.
+
+    Whoever joins again, or redacts what still waits to be sent, says it so. They go out of every revision that has them
+    in the same place.
+    """
+    rev = held.revs.get(op.rev or "")
+    if rev is None or not op.fields:
+        return held
+    clean = {
+        name: said
+        for name, said in op.fields.items()
+        if name in rev.fields and _placeholders({name: said}) > _placeholders({name: rev.fields[name]})
+    }
+    scrubbed = {
+        one.rev: {name: said for name, said in clean.items() if one.fields.get(name) == rev.fields[name]}
+        for one in held.revs.values()
+    }
+    found: dict[str, Fields] = {name: fields for name, fields in scrubbed.items() if fields}
+    return scrub(held, Op(op=op.op, kind="scrub", id=held.id, scrubbed=found))[1] if found else held
+
+
 def redacted(bundle: Bundle) -> tuple[str, ...]:
     """The names of the revisions that say a secret by its placeholder."""
     return tuple(name for name, rev in bundle.revs.items() if _placeholders(rev.fields))

@@ -186,3 +186,24 @@ def test_a_redaction_reaches_one_who_joined_again_and_has_the_memory_as_sensitiv
         assert "the token is [secret:slack-token:1]" in said
         assert "a private matter" in said
         assert not holds(second)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_redaction_by_one_who_joins_again_and_has_the_memory_as_sensitive_reaches_the_server(
+    queued: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    """Also where the memory was in the outbox before: what is sent reads as it does when it is sent."""
+    with history(folder, team) as world:
+        world.leave_raw()
+        first = world.laptops[0]
+        id = raw_on(first).id
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", "ana")
+        if queued:
+            first.laptop.ask(0)
+        redact_one(first.trivet.engine, raw_on(first))
+        first.trivet.edit(id, content="a private matter", sensitive=True)
+        world.come_to_rest()
+        said = str(world.server.rows("SELECT snapshot FROM revision WHERE author = 'ana'")).lower()
+        assert "[secret:slack-token:1]" in said
+        assert CANARY not in said
