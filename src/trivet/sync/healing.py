@@ -58,8 +58,10 @@ class Healing(Renaming):
         return msgspec.structs.replace(self._state, place=place, full=True)
 
     def _begin_anew(self) -> None:
-        """What the server took and then was told to be sensitive is known of it no more. Where it has ceased to be so,
-        the edit that says it waits for a memory that the server may have lost: all of it is sent as if it were new."""
+        """What the server took while it knew the memory as sensitive, it never told, and may have lost.
+
+        All of it is sent as if it were new, but for the words of what is sensitive here.
+        """
         for row in self._connection.execute(self._sql["without_beginning"]).fetchall():
             forget(self._connection, row["id"])
             prepare_memories(self._connection, [row["memory"]], self._user, self._state.place.sensitive)

@@ -205,10 +205,9 @@ ON CONFLICT DO NOTHING;
 SELECT memory FROM replica WHERE access != 'own';
 
 -- name: without_beginning
--- Own memories of which an edit waits, though the server neither told them nor is still to be sent their first text.
-SELECT DISTINCT o.id, o.memory FROM outbox AS o JOIN memory AS m ON m.key = o.memory
-WHERE o.kind = 'edit' AND m.owner = 'local' AND o.id NOT IN (SELECT id FROM replica)
-  AND o.id NOT IN (SELECT id FROM outbox WHERE kind = 'create') ORDER BY o.id;
+-- Own memories that the server never told here, though it took their first text.
+SELECT id, key AS memory FROM memory WHERE owner = 'local' AND id NOT IN (SELECT id FROM replica)
+  AND id NOT IN (SELECT id FROM outbox WHERE kind = 'create') ORDER BY id;
 
 -- name: sensitive
 -- A server that was put back may not know that they are.
