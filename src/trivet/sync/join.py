@@ -110,5 +110,7 @@ def leave(engine: Engine) -> None:
             leaving.keep_what_lies_beside()
         connection.execute("DELETE FROM meta WHERE name = :name", {"name": SYNC})
         connection.execute(sql["untold"])
-        for table in ("replica", "replica_link", "replica_share", "outbox", "carried", "tombstone"):
+        connection.execute(sql["forget_purges"])
+        connection.execute(sql["purge_again"])
+        for table in ("replica", "replica_link", "replica_share", "outbox", "carried"):
             connection.execute(f"DELETE FROM {table}")

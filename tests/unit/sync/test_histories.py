@@ -370,3 +370,19 @@ def test_what_was_told_as_sensitive_and_is_not_any_more_comes_back_to_a_server_t
         check_at_rest(world)
         assert word in words_on_server(world)
         assert not laptop.rows("SELECT 1 FROM parked")
+
+
+def test_a_purge_that_was_not_sent_before_a_laptop_left_is_sent_when_it_joins_again(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        laptop = world.laptops[0]
+        id = laptop.trivet.remember("was said.").id
+        world.come_to_rest()
+        laptop.trivet.purge(id)
+        leave(laptop.trivet.engine)
+        join(laptop.trivet.engine, "http://server", "ana")
+        world.come_to_rest()
+        check_at_rest(world)
+        for machine in (world.server, *world.laptops):
+            assert not machine.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")

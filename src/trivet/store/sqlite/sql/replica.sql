@@ -171,6 +171,13 @@ SELECT id, memory, owner, seq, first_rev FROM tombstone ORDER BY id;
 -- name: number_tombstone
 UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
 
+-- name: forget_purges
+-- Whoever leaves keeps those of which the server has not heard: joined again, it must not bring the memory back.
+DELETE FROM tombstone WHERE id NOT IN (SELECT id FROM outbox WHERE kind = 'purge');
+
+-- name: purge_again
+UPDATE tombstone SET seq = NULL;
+
 -- name: unbury
 DELETE FROM tombstone WHERE id = :id;
 
