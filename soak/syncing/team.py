@@ -97,8 +97,8 @@ class Team:
         self.twice = random.choice((0.02, 0.12, 0.5))
         self.acting = random.choice((0.1, 0.3))
         self.crashes = random.choice((0.0, 0.04, 0.1))
-        self.mix = random.choice((MIXED, EDITS, SHARES, LINKS, NAMES))
-        self.mix = MIXES[mix] if mix else self.mix
+        drawn = random.choice((MIXED, EDITS, SHARES, LINKS, NAMES))  # also where it is given: the other draws stay
+        self.mix = MIXES[mix] if mix else drawn
         self.pulls_first = random.choice(PULLS_FIRST)
         self.turmoil = random.choice(TURMOIL)
         self.asked: dict[str, str] = {}  # each word of a query that feedback named, and of which memory

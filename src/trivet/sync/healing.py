@@ -62,9 +62,11 @@ class Healing(Renaming):
 
         All of it is sent as if it were new, but for the words of what is sensitive here.
         """
-        for row in self._connection.execute(self._sql["without_beginning"]).fetchall():
+        rows = self._connection.execute(self._sql["without_beginning"]).fetchall()
+        for row in rows:
             forget(self._connection, row["id"])
-            prepare_memories(self._connection, [row["memory"]], self._user, self._state.place.sensitive)
+        keys = [row["memory"] for row in rows]
+        prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
 
     def _end_tag_shares_again(self) -> None:
         """Those that their owner ended: a server that was put back may have them in force again."""

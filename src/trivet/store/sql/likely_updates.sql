@@ -33,8 +33,8 @@ SELECT n.key, o.key, :probability::double precision FROM memory AS n, memory AS 
 WHERE n.id = :newer AND o.id = :older AND n.revision = :newer_revision AND o.revision = :older_revision
 ON CONFLICT ({tenant}newer, older) DO UPDATE SET probability = excluded.probability;
 
--- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much.
 -- name: touching
+-- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much.
 SELECT n.id, o.id, u.probability,
   EXISTS (
     SELECT 1 FROM likely_update AS other JOIN memory AS m ON m.key = other.older
