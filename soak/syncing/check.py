@@ -147,8 +147,22 @@ def check_same(world: Team, laptop: LaptopMachine) -> None:
             assert ours[id][part] == value, (
                 f"{laptop.name} differs from the server in the {part} of {id}: {ours[id][part]} / {value}"
             )
+    check_around_hidden(world, laptop, hidden)
     waiting = laptop.rows("SELECT count(*) FROM outbox")[0][0]
     assert waiting == 0, f"{waiting} operations of {laptop.name} wait for ever"
+
+
+def check_around_hidden(world: Team, laptop: LaptopMachine, hidden: Set[str]) -> None:
+    """Of what is sensitive the words differ. With whom its owner shares it does not; nor is it linked there alone."""
+    readable = world.server.rows(READABLE.format(user=laptop.user))
+    held = dict(laptop.rows("SELECT key, id FROM memory"))
+    served = {key: id for key, id, scope in readable if id in held.values() and in_scopes(scope, laptop.scopes)}
+    ours, theirs = state_of(laptop, held, laptop.user, "local"), state_of(world.server, served, None, laptop.user)
+    for id in theirs.keys() & hidden:
+        here, there = ours[id]["shares"], theirs[id]["shares"]
+        assert here == there, f"{laptop.name} and the server share {id} with others: {here} / {there}"
+        here, there = ours[id]["links"], theirs[id]["links"]
+        assert here >= there, f"{laptop.name} lacks a link of {id}: {here} / {there}"
 
 
 def check_history(world: Team) -> None:

@@ -229,6 +229,7 @@ FAULTS: Mapping[str, Callable[[World], list[Patch]]] = {
     "redactions are not sent": lambda _: [(preparing, "_prepare_scrub", _nothing)],
     "words written while sensitive are dropped": lambda _: [(replica.Replica, "_park_untold", _nothing)],
     "a sensitive memory is overwritten by what is told": lambda _: [(sending, "kept_here", lambda *_: [])],
+    "who shares a sensitive memory is not told": lambda _: [(laptop._Taking, "_take_around", _nothing)],
     "a full pull needs notices from before it": lambda _: [
         (core, "missed", lambda place, horizon: 0 < place.seq < horizon)
     ],

@@ -10,7 +10,7 @@ from trivet.store.relational.bundles import read_bundles
 from trivet.store.sync_records import Bundle, ShareRecord
 from trivet.sync import core
 from trivet.sync.messages import OtherEpoch
-from trivet.sync.outbox import Detail, enqueue, forget
+from trivet.sync.outbox import Detail, enqueue, forget, shares_known
 from trivet.sync.preparing import prepare_feedback, prepare_memories
 from trivet.sync.renaming import Renaming
 from trivet.sync.sending import brought, told
@@ -37,7 +37,11 @@ class Healing(Renaming):
         """What is one's own is sent again, then everything is pulled. Only an owner's machines re-assert purges."""
         for row in self._connection.execute(self._sql["all"]).fetchall():
             bundle = told(self._connection, self._state, row)
-            if core.must_heal(bundle, self._user) and not core.is_withheld(bundle, self._state.place.sensitive):
+            if not core.must_heal(bundle, self._user):
+                continue
+            if core.is_withheld(bundle, self._state.place.sensitive):
+                self._end_shares_again(row["id"], row["memory"], self._ever_shared_with(row["id"]))
+            else:
                 self._heal(row)
         self._begin_anew()
         keys = [row[0] for row in self._connection.execute(self._sql["sensitive"]).fetchall()]
@@ -63,10 +67,26 @@ class Healing(Renaming):
         All of it is sent as if it were new, but for the words of what is sensitive here.
         """
         rows = self._connection.execute(self._sql["without_beginning"]).fetchall()
+        grantees = {row["id"]: self._ever_shared_with(row["id"]) for row in rows}
         for row in rows:
             forget(self._connection, row["id"])
         keys = [row["memory"] for row in rows]
         prepare_memories(self._connection, keys, self._user, self._state.place.sensitive)
+        for row in rows:
+            self._end_shares_again(row["id"], row["memory"], grantees[row["id"]])
+
+    def _ever_shared_with(self, id: str) -> set[str]:
+        rows = [*self._connection.execute(self._sql["shares"], {"id": id}).fetchall()]
+        rows += self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
+        waiting = (one.detail.share for one in self._pending(id))
+        return {row["grantee"] for row in rows} | {share.grantee for share in waiting if share is not None}
+
+    def _end_shares_again(self, id: str, key: int, grantees: set[str]) -> None:
+        """With those of them who have it no longer: a server that was put back may share it with them."""
+        shared = {grantee for _, grantee in shares_known(self._connection, id)}
+        for grantee in sorted(grantees - shared):
+            share = ShareRecord(grantee=grantee, permission="read")
+            enqueue(self._connection, "unshare", id, key, Detail(share=share))
 
     def _end_tag_shares_again(self) -> None:
         """Those that their owner ended: a server that was put back may have them in force again."""

@@ -112,5 +112,6 @@ def leave(engine: Engine) -> None:
         connection.execute(sql["untold"])
         connection.execute(sql["forget_purges"])
         connection.execute(sql["purge_again"])
-        for table in ("replica", "replica_link", "replica_share", "outbox", "carried"):
+        connection.execute(sql["forget_waiting"])
+        for table in ("replica", "replica_link", "replica_share", "carried"):
             connection.execute(f"DELETE FROM {table}")

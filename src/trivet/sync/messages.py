@@ -73,11 +73,17 @@ class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
-    """One's own, and sensitive: its words do not travel. Out of the revisions named secrets were taken."""
+    """One's own, and sensitive: its words do not travel. Out of the revisions named secrets were taken.
+
+    With whom it is shared, and what it is linked with, is told: else nobody could end on one machine what began on
+    another. An older server tells neither.
+    """
 
     id: str
     seq: Number = 0
     redacted: tuple[str, ...] = ()
+    shares: tuple[ShareRecord, ...] | None = None
+    links: tuple[LinkRecord, ...] | None = None
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):

@@ -84,6 +84,7 @@ class Removing(Replica):
             row = self._row(item.id)
             if row is not None and row["owner"] == LOCAL:
                 self._take_out(item.id, int(row["key"]), item.redacted)
+                self._take_around(item, int(row["key"]))
             return
         values = {"id": item.id, "epoch": self._state.place.epoch or "", "seq": item.seq}
         self._connection.execute(self._sql["set_place"], values)
@@ -93,6 +94,15 @@ class Removing(Replica):
             memory = msgspec.structs.replace(self._engine.store.all_memories.get(item.id), sensitive=True)
             self._engine.store.all_memories.replace(memory, document_of(memory), "edit")
         self._take_out(item.id, key, item.redacted)
+        self._take_around(item, key)
+
+    def _take_around(self, item: Withheld, key: int) -> None:
+        """All but the words."""
+        waiting = self._pending(item.id)
+        if item.shares is not None:
+            self._set_shares(key, item.id, item.shares, waiting)
+        if item.links is not None:
+            self._set_links(key, item.id, item.links, waiting)
 
     def _take_out(self, id: str, key: int, redacted: Sequence[str]) -> None:
         """Secrets, where their owner took them out of these revisions on another machine."""

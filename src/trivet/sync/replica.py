@@ -17,7 +17,7 @@ from trivet.secrets.seal import unseal
 from trivet.store.relational.bundles import put_bundle, read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.memories import restate
-from trivet.store.sync_records import Bundle, Rev, ShareRecord, changes_between
+from trivet.store.sync_records import Access, Bundle, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.sync import core
 from trivet.sync.messages import Op
 from trivet.sync.outbox import (
@@ -101,9 +101,9 @@ class Replica:
             },
         )
         if bundle.shares or bundle.access != "own" or not fresh:
-            self._set_shares(key, bundle, waiting)
+            self._set_shares(key, bundle.id, bundle.shares, waiting, bundle.access)
         if bundle.links or not fresh:
-            self._set_links(key, bundle, waiting)
+            self._set_links(key, bundle.id, bundle.links, waiting)
         if bundle.feedback or not fresh:
             self._set_feedback(key, bundle)
         if taken_out:
@@ -203,26 +203,28 @@ class Replica:
             self._connection.execute(self._sql["put_told"], values)
         prepare_feedback(self._connection, [key], self._state.place.sensitive)
 
-    def _set_shares(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
+    def _set_shares(
+        self, key: int, id: str, told: Sequence[ShareRecord], waiting: Sequence[Pending], access: Access = "own"
+    ) -> None:
         """One's own: with whom it is shared. Another's: what this user may do with it, as a share with them."""
-        ended = self._ended_shares(bundle, waiting)
-        self._connection.execute(self._sql["delete_shares"], {"id": bundle.id})
-        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in bundle.shares)]:
-            values = {"id": bundle.id, "tag": "", "grantee": grantee, "permission": permission}
+        ended = self._ended_shares(id, told, waiting)
+        self._connection.execute(self._sql["delete_shares"], {"id": id})
+        for grantee, permission in [*ended, *((one.grantee, one.permission) for one in told)]:
+            values = {"id": id, "tag": "", "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
-        known: Shares = {("", one.grantee): one.permission for one in bundle.shares}
+        known: Shares = {("", one.grantee): one.permission for one in told}
         wanted = {grantee: permission for (_, grantee), permission in with_pending_shares(known, waiting).items()}
-        if bundle.access != "own":
-            wanted = {} if self._state.hidden else {LOCAL: bundle.access}
+        if access != "own":
+            wanted = {} if self._state.hidden else {LOCAL: access}
         self._share_with(key, wanted)
 
-    def _ended_shares(self, bundle: Bundle, waiting: Sequence[Pending]) -> list[tuple[str, str]]:
+    def _ended_shares(self, id: str, told: Sequence[ShareRecord], waiting: Sequence[Pending]) -> list[tuple[str, str]]:
         """Those that are no longer told, unless they wait to be brought back to a server that was put back."""
-        known = self._connection.execute(self._sql["ended_shares"], {"id": bundle.id}).fetchall()
+        known = self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
         if not any(one.kind == "heal" for one in waiting):
-            known += self._connection.execute(self._sql["shares"], {"id": bundle.id}).fetchall()
-        told = {one.grantee for one in bundle.shares}
-        return [(row["grantee"], "ended") for row in known if row["grantee"] not in told]
+            known += self._connection.execute(self._sql["shares"], {"id": id}).fetchall()
+        grantees = {one.grantee for one in told}
+        return [(row["grantee"], "ended") for row in known if row["grantee"] not in grantees]
 
     def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
         sql = self._connection.sql("shares")
@@ -257,14 +259,14 @@ class Replica:
             values = {"tag": tag, "grantee": grantee, "permission": permission, "at": now()}
             self._connection.execute(self._sql["put_tag_share"], values)
 
-    def _set_links(self, key: int, bundle: Bundle, waiting: Sequence[Pending]) -> None:
+    def _set_links(self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]) -> None:
         """The server's complete set and what waits to be sent, between memories that are here."""
-        told = {one.ends: one for one in bundle.links}
+        told = {one.ends: one for one in links}
         held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
-        ids = {bundle.id} | {id for ends in (*told, *held) for id in (ends[0], ends[2])}
-        queued = [one for id in sorted(ids) for one in (waiting if id == bundle.id else self._pending(id))]
-        wanted = {ends for ends in with_pending_links(told.keys(), queued) if bundle.id in (ends[0], ends[2])}
-        self._connection.execute(self._sql["delete_links"], {"id": bundle.id})
+        ids = {id} | {end for ends in (*told, *held) for end in (ends[0], ends[2])}
+        queued = [one for end in sorted(ids) for one in (waiting if end == id else self._pending(end))]
+        wanted = {ends for ends in with_pending_links(told.keys(), queued) if id in (ends[0], ends[2])}
+        self._connection.execute(self._sql["delete_links"], {"id": id})
         for ends in told:
             if self._is_here(ends):
                 values = dict(zip(("source", "kind", "target"), ends, strict=True))

@@ -168,7 +168,13 @@ def _items(engine: Engine, connection: Connection, state: ServerState, keys: Seq
         if key not in seen:
             items[key] = Gone(id=bundle.id)
         elif bundle.head.fields.get("sensitive") and not engine.settings.sync_sensitive:
-            items[key] = Withheld(id=bundle.id, seq=numbers[key], redacted=core.redacted(bundle))
+            items[key] = Withheld(
+                id=bundle.id,
+                seq=numbers[key],
+                redacted=core.redacted(bundle),
+                shares=bundle.shares,
+                links=bundle.links,
+            )
         else:
             items[key] = msgspec.structs.replace(bundle, seq=numbers[key], epoch=state.epoch)
     return items

@@ -175,6 +175,10 @@ UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
 -- Whoever leaves keeps those of which the server has not heard: joined again, it must not bring the memory back.
 DELETE FROM tombstone WHERE id NOT IN (SELECT id FROM outbox WHERE kind = 'purge');
 
+-- name: forget_waiting
+-- All but what takes something from others: joined again, the server must not go on sharing it.
+DELETE FROM outbox WHERE kind NOT IN ('unshare', 'unshare_tag');
+
 -- name: purge_again
 UPDATE tombstone SET seq = NULL;
 

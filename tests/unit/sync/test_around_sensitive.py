@@ -1,0 +1,99 @@
+"""The words of a sensitive memory stay on a machine. Who may read it, and what it is linked with, is kept level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from soak.syncing.check import check_at_rest
+from soak.syncing.machines import LaptopMachine
+from soak.syncing.world import World
+from support.told_history import history
+from trivet.sync.join import join, leave
+
+
+def hidden(world: World, laptop: LaptopMachine) -> str:
+    """Shared with bo, then made sensitive before the server had told anything of it."""
+    id = laptop.trivet.remember("plain was said.").id
+    laptop.trivet.share(id=id, user="bo", permission="read")
+    laptop.laptop.ask(50)
+    laptop.trivet.edit(id, content="a private matter", sensitive=True)
+    world.come_to_rest()
+    assert shared_there(world, id) == ["bo"]
+    return id
+
+
+def shared_there(world: World, id: str) -> list[str]:
+    return [row[0] for row in world.server.rows(
+        f"SELECT s.grantee FROM share AS s JOIN memory AS m ON m.key = s.memory WHERE m.id = '{id}'"
+    )]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_put_back", [False, True])
+@pytest.mark.parametrize("was_sent", [False, True])
+def test_who_may_read_it_no_longer_may_not_on_the_server(
+    is_put_back: bool, was_sent: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = hidden(world, first)
+        world.server.back_up()
+        first.trivet.unshare(id=id, user="bo")
+        if was_sent:
+            world.come_to_rest()
+        if is_put_back:
+            world.put_server_back()
+        world.come_to_rest()
+        assert shared_there(world, id) == []
+        check_at_rest(world)
+
+
+def test_one_who_left_and_joined_again_ends_what_the_server_shares(folder: Path, team: dict[str, Path]) -> None:
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        id = hidden(world, first)
+        world.leave_and_join(first)
+        world.come_to_rest()
+        first.trivet.unshare(id=id, user="bo")
+        world.come_to_rest()
+        assert shared_there(world, id) == []
+
+
+@pytest.mark.parametrize("by_tag", [False, True])
+def test_what_was_taken_from_others_before_leaving_is_taken_on_joining_again(
+    by_tag: bool, folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        first, _, others = world.laptops[:3]
+        id = first.trivet.remember("plain was said.", tags=["ours"]).id
+        what = {"tag": "ours"} if by_tag else {"id": id}
+        first.trivet.share(**what, user="bo", permission="read")
+        world.come_to_rest()
+        assert others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+        first.trivet.unshare(**what, user="bo")
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", first.user)
+        world.come_to_rest()
+        assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+        check_at_rest(world)
+
+
+def test_a_link_that_was_taken_away_does_not_come_back(folder: Path, team: dict[str, Path]) -> None:
+    """Between two that are sensitive: else the other end tells it."""
+    with history(folder, team) as world:
+        first = world.laptops[0]
+        ids = [first.trivet.remember(f"{word} was said.").id for word in ("plain", "more")]
+        first.trivet.link(ids[0], "see-also", ids[1])
+        first.laptop.ask(50)
+        for id in ids:
+            first.trivet.edit(id, content="a private matter", sensitive=True)
+        world.come_to_rest()
+        before = len(first.rows("SELECT 1 FROM link"))
+        first.trivet.unlink(ids[0], "see-also", ids[1])
+        world.come_to_rest()
+        for id in ids:
+            first.trivet.edit(id, content="said to all", sensitive=False)
+        world.come_to_rest()
+        for machine in (world.server, first):
+            assert len(machine.rows("SELECT 1 FROM link")) == before - 1, machine.name
