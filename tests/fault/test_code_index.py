@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trivet.code.code_index import CodeIndex
+from trivet.code.index.helpers import FEWEST_BYTES
 
 # More than one batch, and enough for a snapshot.
 FILES = 140
@@ -20,6 +21,8 @@ KILLS = 5
 INDEXING = """
 import os, sys
 from trivet.code.code_index import CodeIndex
+from trivet.code.index import helpers
+helpers.FEWEST_BYTES = int(sys.argv[3])
 last, count = int(sys.argv[2]), 0
 def called(frame, event, argument):
     global count
@@ -34,8 +37,9 @@ print(count)
 """
 
 
-def indexing(tree: Path, last: int) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([sys.executable, "-c", INDEXING, str(tree), str(last)], capture_output=True, check=False)
+def indexing(tree: Path, last: int, fewest: int = FEWEST_BYTES) -> subprocess.CompletedProcess[bytes]:
+    words = [sys.executable, "-c", INDEXING, str(tree), str(last), str(fewest)]
+    return subprocess.run(words, capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -64,3 +68,18 @@ def test_the_next_search_answers_fully(tree: Path, tmp_path: Path, monkeypatch: 
             assert index.refresh().indexed == 0
     assert rest[0] == FILES
     assert rest[-1] < FILES, "what was kept before the end is not read again"
+
+
+def test_helpers_of_one_that_was_killed_leave_nothing_half_done(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "whole"))
+    calls = int(indexing(tree, 0, fewest=0).stdout)
+    for part in (0.3, 0.6):
+        monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / f"part{part}"))
+        assert indexing(tree, int(calls * part), fewest=0).returncode == -9
+        with CodeIndex.open(tree) as index:
+            index.refresh()
+            assert index.status().files == FILES
+            for number in range(0, FILES, 20):
+                assert [hit.path for hit in index.search(f"part_{number}", limit=1).hits] == [f"part{number:03}.py"]

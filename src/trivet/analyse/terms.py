@@ -85,9 +85,12 @@ def _english_word(part: str) -> Terms:
     return () if folded in STOP_WORDS else (english_stem(folded)[:LONGEST_TERM],)
 
 
-@cached(TERMS_BYTES)
-def _english_terms(token: str) -> Terms:
+def english_terms(token: str) -> Terms:
+    """As `terms_in` has it, for who keeps what becomes of them."""
     return _terms(token, _english_word)
+
+
+_english_terms = cached(TERMS_BYTES)(english_terms)
 
 
 @cached(TERMS_BYTES)

@@ -16,7 +16,7 @@ from trivet.code.encoder import FOLDER, Encoder, bundled
 from trivet.code.filters import allowed
 from trivet.code.index.database import IndexFile
 from trivet.code.index.listing import merged
-from trivet.code.index.refresh import Keyed, Progress, keyed, parse_missing
+from trivet.code.index.refresh import Progress, keyed, parse_missing
 from trivet.code.index.tidy import tidy
 from trivet.code.index.views import UNREADABLE, view_of_tree
 from trivet.code.questions import DEFAULT_LIMIT
@@ -26,7 +26,7 @@ from trivet.code.search.rank import rank, vector_of
 from trivet.code.search.related import related
 from trivet.code.search.view import View
 from trivet.code.tree import Listing, Root, find_root, index_path, list_tree, watch
-from trivet.code.types import CodeAnswer, CodeFilters, CodeHit, CodeStatus, LeftOut
+from trivet.code.types import CodeAnswer, CodeFilters, CodeHit, CodeStatus, Keyed, LeftOut
 from trivet.errors import Damaged, InvalidInput, StoreError
 
 logger = logging.getLogger("trivet.code")

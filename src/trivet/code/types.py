@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -62,6 +62,13 @@ class TreeFile(msgspec.Struct, frozen=True, gc=False):
     path: str
     blob: str
     size: int
+
+
+class Keyed(NamedTuple):
+    """A file of the tree and the key of its facts."""
+
+    file: TreeFile
+    key: bytes
 
 
 class LeftOut(msgspec.Struct, frozen=True):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from trivet.code.encoder import CONTAINER, DOC, NAME, Encoder
 from trivet.code.index.terms import hashes_of, words_of
@@ -17,6 +18,8 @@ from trivet.code.types import Chunk, Definition, Kind, ParsedFile
 ANALYSER_VERSION = 2
 MOST_COUNTED = 255
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Numbers = NDArray[np.integer[Any]]
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -38,45 +41,35 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     vectors: bytes  # one row of whole numbers a chunk, or nothing where there is no encoder
 
 
-class _FileTerms:
-    """The terms of one file, numbered as they come. A word that stands in many chunks is cut up once."""
+class _FileWords(dict[str, int]):
+    """The words of one file, numbered as they come, with the terms of each. A word that stands often is cut up once."""
 
     def __init__(self) -> None:
-        self.numbers: dict[int, int] = {}
-        self._of_word: dict[str, tuple[int, ...]] = {}
+        self.terms: dict[int, int] = {}
+        self.of: list[list[int]] = []  # the terms of each word, by number
 
-    def of(self, word: str) -> tuple[int, ...]:
-        found = self._of_word.get(word)
-        if found is None:
-            numbers = self.numbers
-            found = tuple([numbers.setdefault(term, len(numbers)) for term in hashes_of(word)])
-            self._of_word[word] = found
-        return found
+    def __missing__(self, word: str) -> int:
+        terms = self.terms
+        self[word] = number = len(self.of)
+        self.of.append([terms.setdefault(term, len(terms)) for term in hashes_of(word)])
+        return number
 
-    def counts(self, text: str) -> dict[int, int]:
-        counts: dict[int, int] = {}
-        for word, times in Counter(words_of(text)).items():
-            for term in self.of(word):
-                counts[term] = counts.get(term, 0) + times
-        return counts
+
+class _Postings(NamedTuple):
+    """Chunk after chunk; `held` is how many each chunk has, `lengths` how many occurrences."""
+
+    held: Numbers
+    lengths: Numbers
+    term: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
+    fields: Numbers
 
 
 def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFacts:
-    known = _FileTerms()
-    postings: tuple[list[int], list[int], list[int]] = ([], [], [])
-    lengths: list[int] = []
-    held: list[int] = []
-    for chunk in parsed.chunks:
-        counts = known.counts(chunk.text)
-        lengths.append(sum(counts.values()))
-        fields = _fields(chunk, parsed.definitions, known)
-        counts |= {term: 0 for term in fields if term not in counts}
-        held.append(len(counts))
-        postings[0].extend(counts)
-        postings[1].extend(counts.values())
-        postings[2].extend([fields.get(term, 0) for term in counts])
-    term, count, field = (np.array(column, dtype=np.uint32) for column in postings)
-    terms = np.array(list(known.numbers), dtype=np.uint64)
+    words = _FileWords()
+    found = _postings(parsed, words)
+    terms = np.array(list(words.terms), dtype=np.uint64)
+    held = found.held.tolist()
     return FileFacts(
         language=parsed.language,
         definitions=parsed.definitions,
@@ -84,18 +77,58 @@ def facts_of(path: str, parsed: ParsedFile, encoder: Encoder | None) -> FileFact
         starts=_packed([chunk.start for chunk in parsed.chunks]),
         ends=_packed([chunk.end for chunk in parsed.chunks]),
         kinds=bytes(KINDS.index(chunk.kind) for chunk in parsed.chunks),
-        lengths=_packed(lengths),
+        lengths=_packed(found.lengths),
         defining=_packed(_defining(parsed)),
         terms=terms.tobytes(),
         held=_packed(held),
-        posting_term=term.tobytes(),
-        posting_count=np.minimum(count, MOST_COUNTED).astype(np.uint8).tobytes(),
-        posting_fields=field.astype(np.uint8).tobytes(),
-        vectors=encoder.vectors(path, terms, held, term, count).tobytes() if encoder else b"",
+        posting_term=_packed(found.term),
+        posting_count=np.minimum(found.counts, MOST_COUNTED).astype(np.uint8).tobytes(),
+        posting_fields=found.fields.astype(np.uint8).tobytes(),
+        vectors=encoder.vectors(path, terms, held, found.term, found.counts).tobytes() if encoder else b"",
     )
 
 
-def _fields(chunk: Chunk, definitions: Sequence[Definition], known: _FileTerms) -> dict[int, int]:
+def _postings(parsed: ParsedFile, words: _FileWords) -> _Postings:
+    """Of all chunks at once, without a loop over the words of each."""
+    spoken = [list(map(words.__getitem__, words_of(chunk.text))) for chunk in parsed.chunks]
+    fields = [_fields(chunk, parsed.definitions, words) for chunk in parsed.chunks]
+    held = [list(one) for one in fields]
+    size = np.array([len(one) for one in words.of], dtype=np.int64)
+    flat = np.fromiter(chain.from_iterable(words.of), dtype=np.int64, count=int(size.sum()))
+    said, noted = (_expanded(parts, size, flat, len(words.terms)) for parts in (spoken, held))
+    bits = np.repeat(_joined(one.values() for one in fields), size[_joined(held)])
+    places = np.concatenate([said, noted])
+    keys, place = np.unique(places, return_inverse=True)
+    count = np.bincount(place[: len(said)], minlength=len(keys))
+    marked = np.zeros(len(keys), dtype=np.int64)
+    np.bitwise_or.at(marked, place[len(said) :], bits)
+    chunk, term = np.divmod(keys, max(len(words.terms), 1))
+    return _Postings(
+        held=np.bincount(chunk, minlength=len(spoken)),
+        lengths=np.bincount(said // max(len(words.terms), 1), minlength=len(spoken)),
+        term=term.astype(np.uint32),
+        counts=count.astype(np.uint32),
+        fields=marked,
+    )
+
+
+def _expanded(parts: Sequence[Sequence[int]], size: Numbers, flat: Numbers, terms: int) -> Numbers:
+    """From the words of each chunk to their terms, each as the chunk's number times `terms` and the term's."""
+    words = _joined(parts)
+    chunks = np.repeat(np.arange(len(parts)), [len(one) for one in parts])
+    sizes = size[words]
+    first = np.cumsum(size) - size
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    found: Numbers = np.repeat(chunks, sizes) * terms + flat[np.repeat(first[words], sizes) + within]
+    return found
+
+
+def _joined(parts: Iterable[Iterable[int]]) -> Numbers:
+    return np.fromiter(chain.from_iterable(parts), dtype=np.int64)
+
+
+def _fields(chunk: Chunk, definitions: Sequence[Definition], words: _FileWords) -> dict[int, int]:
+    """In which fields of the chunk a word stands, as bits by its number."""
     fields: dict[int, int] = {}
     defined = [definitions[at] for at in chunk.defines]
     texts = (
@@ -105,8 +138,8 @@ def _fields(chunk: Chunk, definitions: Sequence[Definition], known: _FileTerms) 
     )
     for bit, parts in texts:
         for word in words_of("\n".join(parts)):
-            for term in known.of(word):
-                fields[term] = fields.get(term, 0) | bit
+            number = words[word]
+            fields[number] = fields.get(number, 0) | bit
     return fields
 
 
@@ -115,5 +148,5 @@ def _defining(parsed: ParsedFile) -> list[int]:
     return [chunk_of.get(at, 0) for at in range(len(parsed.definitions))]
 
 
-def _packed(numbers: Sequence[int]) -> bytes:
-    return np.array(numbers, dtype=np.uint32).tobytes()
+def _packed(numbers: Sequence[int] | Numbers) -> bytes:
+    return np.asarray(numbers, dtype=np.uint32).tobytes()

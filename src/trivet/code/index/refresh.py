@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from trivet.code.encoder import Encoder
 from trivet.code.index.database import IndexFile, key_of
 from trivet.code.index.facts import FileFacts, facts_of
+from trivet.code.index.helpers import Share, helped, shares_of
 from trivet.code.parse import parse, prepare
 from trivet.code.tree import Root, blob_of, read_file
-from trivet.code.types import LeftOut, TreeFile
+from trivet.code.types import Keyed, LeftOut, TreeFile
 from trivet.errors import TrivetError
 
 logger = logging.getLogger("trivet.code")
@@ -23,13 +23,6 @@ BATCH = 128
 TICK = 2.0
 
 Progress = Callable[[int, int], None]
-
-
-class Keyed(NamedTuple):
-    """A file of the tree and the key of its facts."""
-
-    file: TreeFile
-    key: bytes
 
 
 def keyed(files: Sequence[TreeFile], encoder: Encoder | None) -> list[Keyed]:
@@ -51,18 +44,34 @@ def parse_missing(
     """
     unknown = index.unknown(one.key for one in files)
     waiting = [one for one in files if one.key in unknown]
-    prepare(one.file.path for one in waiting)
+    own, *others = shares_of(waiting, encoder)
+    told = [
+        Share(index=index.file, root=root, files=share, began=began, encoder=encoder is not None) for share in others
+    ]
+    with helped(told):
+        for done in parse_batches(index, root, own, began, encoder):
+            if progress:
+                progress(min(done * (1 + len(others)), len(waiting)), len(waiting))
+    helpers_left = index.unknown(one.key for share in others for one in share)
+    for _ in parse_batches(index, root, [one for one in waiting if one.key in helpers_left], began, encoder):
+        pass
+    return len(waiting)
+
+
+def parse_batches(
+    index: IndexFile, root: Root, files: Sequence[Keyed], began: float, encoder: Encoder | None
+) -> Iterator[int]:
+    """Tells after each batch how many files are parsed and kept."""
+    prepare(one.file.path for one in files)
     done = 0
-    for batch in _batches(waiting):
+    for batch in _batches(files):
         facts = [(one.key, _facts(root, one.file, began, encoder)) for one in batch]
         with index.writing():
             for key, found in facts:
                 if found is not None:
                     index.put_facts(key, found)
         done += len(batch)
-        if progress:
-            progress(done, len(waiting))
-    return len(waiting)
+        yield done
 
 
 def _batches(files: Sequence[Keyed]) -> Iterator[Sequence[Keyed]]:

@@ -9,9 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from trivet.analyse.languages import ENGLISH
 from trivet.analyse.term_hash import hashed
-from trivet.analyse.terms import terms_in
+from trivet.analyse.terms import english_terms
 from trivet.bounded_cache import MIB, BoundedCache
 
 # Enough for the identifiers of a large repository: each is cut up and hashed once while it is indexed.
@@ -21,7 +20,6 @@ _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
 # What a name loses when it is compared as spoken: `parse_retry_after` and `parseRetryAfter` are one.
 _joiners = re.compile(r"[\W_]+")
 
-_terms = terms_in(ENGLISH)
 _hashes: BoundedCache[str, tuple[int, ...]] = BoundedCache(HASHED_BYTES, lambda hashes: 56 + 44 * len(hashes))
 
 
@@ -32,14 +30,14 @@ def words_of(text: str) -> list[str]:
 
 def terms_of(text: str) -> list[str]:
     """The terms of a text as texts, in its order; each identifier's own ones once."""
-    return [term for word in words_of(text) for term in dict.fromkeys(_terms(word))]
+    return [term for word in words_of(text) for term in dict.fromkeys(english_terms(word))]
 
 
 def hashes_of(word: str) -> tuple[int, ...]:
     """The terms that one identifier or word is indexed by, each once."""
     found = _hashes.get(word)
     if found is None:
-        found = tuple(dict.fromkeys(map(hashed, _terms(word))))
+        found = tuple(dict.fromkeys(map(hashed, english_terms(word))))
         _hashes.put(word, found)
     return found
 

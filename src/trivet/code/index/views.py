@@ -10,12 +10,11 @@ import numpy as np
 
 from trivet.code.index.database import IndexFile
 from trivet.code.index.facts import FileFacts
-from trivet.code.index.refresh import Keyed
 from trivet.code.index.segment import Segment, segment_of
 from trivet.code.index.snapshot import load, save
 from trivet.code.search.view import View
 from trivet.code.tree import Root
-from trivet.code.types import LeftOut
+from trivet.code.types import Keyed, LeftOut
 
 # A segment of changes up to this share of the tree is searched beside the snapshot; a larger one makes a new snapshot.
 MOST_CHANGED = 0.2

@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.code.index.segment import Segment
-from trivet.code.search.view import Scores, View, normalised
+from trivet.code.search.view import Scores, View, blocks
 
-# So many chunks at a time are turned into floats, which keeps the working memory small.
-BLOCK = 8_192
 NOWHERE = -1.0
 
 
@@ -18,13 +16,14 @@ def dense(view: View, query: NDArray[np.float32]) -> Scores:
     if view.unit_vectors is not None:
         scores: Scores = view.unit_vectors @ query
     else:
-        scores = np.concatenate([_cosines(segment, query) for segment in view.segments])
+        parts = zip(view.segments, view.lengths, strict=True)
+        scores = np.concatenate([_cosines(segment, lengths, query) for segment, lengths in parts])
     scores[~view.alive] = NOWHERE
     return scores
 
 
-def _cosines(segment: Segment, query: NDArray[np.float32]) -> Scores:
+def _cosines(segment: Segment, lengths: Scores, query: NDArray[np.float32]) -> Scores:
     if len(segment.vectors) != segment.chunks:
         return np.full(segment.chunks, NOWHERE, np.float32)
-    starts = range(0, segment.chunks, BLOCK)
-    return np.concatenate([normalised(segment.vectors[start : start + BLOCK]) @ query for start in starts])
+    products = [block.astype(np.float32) @ query for block in blocks(segment.vectors)]
+    return (np.concatenate(products) / lengths).astype(np.float32) if products else lengths

@@ -16,15 +16,25 @@ Mask = NDArray[np.bool_]
 
 # Up to so many vectors are kept as floats, a kilobyte each; of more, a block at a time is turned into floats.
 MOST_KEPT_WHOLE = 32_768
+# So many chunks at a time are turned into floats, which keeps the working memory small.
+BLOCK = 8_192
 # Files that stand for the folder they lie in.
 STAND_FOR_FOLDERS = ("/__init__", "/index", "/mod")
 
 
-def normalised(vectors: NDArray[np.int8]) -> Scores:
-    floats = vectors.astype(np.float32)
-    lengths = np.sqrt(np.einsum("ij,ij->i", floats, floats))
-    unit: Scores = floats / np.maximum(lengths, 1e-9)[:, np.newaxis]
-    return unit
+def lengths_of(vectors: NDArray[np.int8]) -> Scores:
+    """Never 0, so that one may divide by it."""
+    squares = np.zeros(len(vectors), np.float32)
+    for start, block in zip(range(0, len(vectors), BLOCK), blocks(vectors), strict=True):
+        floats = block.astype(np.float32)
+        squares[start : start + BLOCK] = np.einsum("ij,ij->i", floats, floats)
+    lengths: Scores = np.maximum(np.sqrt(squares), 1e-9)
+    return lengths
+
+
+def blocks(vectors: NDArray[np.int8]) -> Iterator[NDArray[np.int8]]:
+    for start in range(0, len(vectors), BLOCK):
+        yield vectors[start : start + BLOCK]
 
 
 def last_part(path: str) -> str:
@@ -81,7 +91,17 @@ class View:
         """The vectors at unit length, where they are few enough to be kept so; None where they are not."""
         if self.chunks > MOST_KEPT_WHOLE or any(len(one.vectors) != one.chunks for one in self.segments):
             return None
-        return np.concatenate([normalised(segment.vectors) for segment in self.segments])
+        return np.concatenate(
+            [
+                segment.vectors.astype(np.float32) / lengths[:, np.newaxis]
+                for segment, lengths in zip(self.segments, self.lengths, strict=True)
+            ]
+        )
+
+    @cached_property
+    def lengths(self) -> tuple[Scores, ...]:
+        """Of the vectors of each segment."""
+        return tuple(lengths_of(segment.vectors) for segment in self.segments)
 
     @cached_property
     def file_names(self) -> dict[str, list[int]]:

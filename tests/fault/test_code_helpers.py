@@ -1,0 +1,94 @@
+"""A large tree is parsed by several processes. Whatever becomes of them, the index is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trivet.code.code_index import CodeIndex
+from trivet.code.index import helpers, refresh
+
+FILES = 12
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRIVET_CODE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(helpers, "usable_cores", lambda: 3)
+    monkeypatch.setattr(helpers, "FEWEST_BYTES", 0)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for number in range(FILES):
+        (folder / f"part{number:02}.py").write_text(f"def part_{number}(count: int) -> int:\n    return count\n")
+    return folder
+
+
+@pytest.fixture
+def parsed_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that this process parsed."""
+    seen: list[str] = []
+    parse = refresh.parse
+
+    def told(path: str, source: bytes) -> object:
+        seen.append(path)
+        return parse(path, source)
+
+    monkeypatch.setattr(refresh, "parse", told)
+    return seen
+
+
+def found(index: CodeIndex) -> list[str]:
+    return [index.search(f"part_{number}", limit=1).hits[0].path for number in range(FILES)]
+
+
+def all_paths() -> list[str]:
+    return [f"part{number:02}.py" for number in range(FILES)]
+
+
+def test_each_process_parses_its_share(tree: Path, parsed_here: list[str]) -> None:
+    with CodeIndex.open(tree) as index:
+        told: list[tuple[int, int]] = []
+        assert index.refresh(lambda done, of: told.append((done, of))).indexed == FILES
+        assert sorted(parsed_here) == all_paths()[::3]
+        assert found(index) == all_paths()
+        assert told == [(FILES, FILES)]
+        assert index.refresh().indexed == 0
+
+
+def test_a_process_that_dies_is_missed_by_nobody(
+    tree: Path, parsed_here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(helpers, "sys", _Dying)
+    with CodeIndex.open(tree) as index:
+        assert index.refresh().indexed == FILES
+        assert sorted(parsed_here) == all_paths()
+        assert found(index) == all_paths()
+
+
+def test_where_no_process_can_be_begun_this_one_does_it_all(
+    tree: Path, parsed_here: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(helpers, "sys", _Missing)
+    with CodeIndex.open(tree) as index:
+        assert found(index) == all_paths()
+    assert sorted(parsed_here) == all_paths()
+    assert "it takes longer" in caplog.text
+
+
+def test_vectors_of_another_encoder_are_made_where_it_is(tree: Path, parsed_here: list[str]) -> None:
+    from trivet.code.encoder import Encoder, bundled
+
+    ours = bundled()
+    other = Encoder("another", ours.floor, ours.near, ours.terms, ours.table, ours.scales, ours.asked)
+    with CodeIndex.open(tree, other) as index:
+        index.refresh()
+    assert sorted(parsed_here) == all_paths()
+
+
+class _Dying:
+    executable = "/bin/false"
+
+
+class _Missing:
+    executable = "/nowhere/python"
