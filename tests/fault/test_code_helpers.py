@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,13 +29,13 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parsed_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that this process parsed."""
     seen: list[str] = []
-    parse = refresh.parse
+    facts_of = refresh._facts
 
-    def told(path: str, source: bytes) -> object:
-        seen.append(path)
-        return parse(path, source)
+    def told(root: Any, file: Any, *rest: Any) -> Any:
+        seen.append(file.path)
+        return facts_of(root, file, *rest)
 
-    monkeypatch.setattr(refresh, "parse", told)
+    monkeypatch.setattr(refresh, "_facts", told)
     return seen
 
 
