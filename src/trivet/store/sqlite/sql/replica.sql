@@ -176,8 +176,8 @@ UPDATE tombstone SET seq = 0, owner = :owner WHERE id = :id;
 DELETE FROM tombstone WHERE id NOT IN (SELECT id FROM outbox WHERE kind = 'purge');
 
 -- name: forget_waiting
--- All but what takes something from others: joined again, the server must not go on sharing it.
-DELETE FROM outbox WHERE kind NOT IN ('unshare', 'unshare_tag');
+-- All but what takes something away: joined again, the server would bring the share or the link back.
+DELETE FROM outbox WHERE kind NOT IN ('unshare', 'unshare_tag', 'unlink');
 
 -- name: purge_again
 UPDATE tombstone SET seq = NULL;

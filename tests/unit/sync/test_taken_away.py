@@ -1,4 +1,4 @@
-"""The words of a sensitive memory stay on a machine. Who may read it, and what it is linked with, is kept level."""
+"""What was taken away stays so: shares and links of sensitive memories, and of those who leave and join again."""
 
 from __future__ import annotations
 
@@ -76,6 +76,24 @@ def test_what_was_taken_from_others_before_leaving_is_taken_on_joining_again(
         join(first.trivet.engine, "http://server", first.user)
         world.come_to_rest()
         assert not others.rows(f"SELECT 1 FROM memory WHERE id = '{id}'")
+        check_at_rest(world)
+
+
+def test_a_link_that_was_taken_away_before_leaving_is_taken_away_on_joining_again(
+    folder: Path, team: dict[str, Path]
+) -> None:
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        ids = [first.trivet.remember(f"{word} was said.").id for word in ("plain", "more")]
+        first.trivet.link(ids[0], "see-also", ids[1])
+        world.come_to_rest()
+        before = len(second.rows("SELECT 1 FROM link"))
+        first.trivet.unlink(ids[0], "see-also", ids[1])
+        leave(first.trivet.engine)
+        join(first.trivet.engine, "http://server", first.user)
+        world.come_to_rest()
+        for machine in (world.server, first, second):
+            assert len(machine.rows("SELECT 1 FROM link")) == before - 1, machine.name
         check_at_rest(world)
 
 
