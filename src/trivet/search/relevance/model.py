@@ -50,7 +50,7 @@ class RelevanceModel(msgspec.Struct, frozen=True):
 
     `other` does without cosines and serves the rest; `words` is for answers to which no vectors contributed.
     From `threshold` on a hit is a possible answer, and is shown unasked; docs/relevance.md has the curve it was chosen
-    by. From `strong` on at least four of five hits are relevant.
+    by. From `strong` on it is said to be one.
     """
 
     embedders: Mapping[str, Calibrated]
