@@ -82,6 +82,20 @@ def test_what_is_said_to_the_agent_is_not_asked_of_the_memory(warm: Home) -> Non
     assert chance in warm.prompt("which files does the nightly backup of the invoice database delete?", **variables)
 
 
+def test_a_prompt_that_answers_the_agent_gets_what_it_is_surely_about(warm: Home) -> None:
+    variables = {"TRIVET_EMBEDDER": "bundled"}
+    scripts = "All R scripts: set.seed(1911), tidyverse style, renv lockfile committed."
+    vpn = "Deploys to staging need the VPN of the office."
+    with Trivet.open(embedder="bundled") as memory:
+        memory.remember_many([{"content": text} for text in (scripts, vpn, PORT, "Ana likes green tea.")])
+        memory.drain()
+    task = "rename the variables so that they are consistent and continue with the next function in the file please."
+    better = f"the second variant is better, keep that one. Now {task}"
+    assert scripts in warm.prompt(f"I think {better}", **variables)
+    assert warm.prompt(f"Okay, {better}", session="two", **variables) == ""
+    assert vpn in warm.prompt("perfect, thanks. now deploy it to staging please", session="two", **variables)
+
+
 def test_one_word_is_a_question_where_it_is_a_name(warm: Home) -> None:
     pool = "The pgbouncer of the warehouse listens on port 6432 and resets itself at night."
     warm.remember(pool)

@@ -33,11 +33,22 @@ NEAR_RANKS = 20
 SHARE_OF_BEST = 0.2
 # A prompt of one word that is in no dictionary, such as `pgbouncer`, names something; shorter ones are often slang.
 SHORTEST_NAME = 4
+# From this relevance on a memory comes with a prompt that begins by an answer to the agent ("perfect, merged"): such a
+# prompt goes on with what is being done, and hardly ever asks for something remembered.
+LEAST_FOR_A_REACTION = 0.3
 OPENING = "From the user's long-term memory (Trivet), for this prompt."
 _HALF_A_WORD_FIRST = re.compile(r"^\S+")
 _HALF_A_WORD_LAST = re.compile(r"(?<!\S)\S+$")
 _ONES_OWN = re.compile(
     r"\b(?:my|our|mein|meine|unser|unsere|mon|ma|mes|notre|nos|mi|mis|nuestro|nuestra)\s+\w", re.IGNORECASE
+)
+# With a comma or a stop behind it, what may else begin a question: "right, go on", but "right wing of the house".
+_REACTS = re.compile(
+    r"\W*(?:(?:ok|okay|yep|nope|hm+|thanks|thank you|well done|looks? (?:good|fine|right)|"
+    r"that (?:reads|looks|works|sounds)|danke|merci|gracias|köszi|köszönöm|obrigad[oa])\b|"
+    r"(?:yes|no|sure|fine|right|good|great|nice|cool|perfect|super|excellent|awesome|lovely|wonderful|alright|sorry|"
+    r"ja|nein|gut|passt|genau|oui|non|parfait|d'accord|sí|perfecto|vale|igen|nem|sim|não|ótimo)\s*[,.!;])",
+    re.IGNORECASE,
 )
 
 
@@ -54,6 +65,8 @@ def _memories(memory: Trivet, call: HookCall, event: Event, query: str) -> str:
     shown_before = ShownMemories(call.environment, event.session)
     shown = shown_before.shown()
     least = least_relevance(settings)
+    if settings.relevance_at_least is None and _REACTS.match(query):
+        least = max(least, LEAST_FOR_A_REACTION)
     limit = min(settings.hook_memories + len(shown), MOST_ASKED)
     answer = memory.recall(query, limit=limit, relevance_at_least=least)
     text, ids = _fitted(_fresh(answer, shown, settings.hook_memories), settings.hook_bytes)
