@@ -40,6 +40,7 @@ def view_of_tree(index: IndexFile, root: Root, files: Sequence[Keyed]) -> tuple[
     segment = segment_of(found)
     if len(files) > FEW_FILES:
         save(file, segment)
+        segment = load(file) or segment  # mapped: its pages are shared with other processes, and can be let go
     return _joined(segment, np.ones(len(segment.path), bool), None), left_out
 
 
