@@ -39,6 +39,26 @@ def test_a_doubtful_recall_is_read_while_there_is_room(reading: Trivet) -> None:
     assert not answer.health.degraded
 
 
+def test_where_the_first_is_sure_the_others_are_not_read(reading: Trivet) -> None:
+    for number in range(4):
+        reading.remember(f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes.")
+    reading.drain()
+    hits = reading.recall(DOUBTFUL, relevance_at_least=0).hits
+    assert hits[0].content == "My dog is called Rex."
+    assert hits[0].strength == "strong"
+    assert [hit.why.rerank is not None for hit in hits] == [True] + [False] * (len(hits) - 1)
+    asked_for = reading.recall(DOUBTFUL, relevance_at_least=0, rerank="best").hits
+    assert all(hit.why.rerank is not None for hit in asked_for)
+
+
+def test_where_the_first_does_not_answer_all_of_the_first_five_are_read(reading: Trivet) -> None:
+    for number in range(7):
+        reading.remember(f"Shelf {number} of the archive is for the maps of the {number + 3} southern parishes.")
+    reading.drain()
+    hits = reading.recall("does my pet like archives?", relevance_at_least=0).hits
+    assert sum(hit.why.rerank is not None for hit in hits) == 5
+
+
 def test_in_a_crowd_it_is_left_out_and_said(reading: Trivet) -> None:
     load = reading.engine.load
     with crowd(load, load.room):
