@@ -9,14 +9,15 @@ import msgspec
 from trivet.clock import now
 from trivet.elapsed import look
 from trivet.memory.engine import Engine
+from trivet.store.relational.bundles import read_bundles
 from trivet.store.relational.database import WriteTransaction
 from trivet.store.relational.feed import last_change
 from trivet.store.sync_records import Bundle
 from trivet.sync import core
 from trivet.sync.healing import Healing
-from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged
-from trivet.sync.outbox import pending_of
-from trivet.sync.preparing import prepare
+from trivet.sync.messages import Ack, Acks, Answer, Gone, Item, Op, OtherEpoch, Outside, Page, Place, Purged, Withheld
+from trivet.sync.outbox import Pending, pending_of
+from trivet.sync.preparing import digest_of_known, prepare, without_unsent
 from trivet.sync.sending import outgoing
 from trivet.sync.sensitivity import agreed
 from trivet.sync.state import LaptopState, load, owner_here, save
@@ -116,12 +117,25 @@ class _Taking(Healing):
                 for name in ("unsay", "unsay_new"):
                     self._connection.execute(self._sql[name], {"key": mine.memory})
         self._connection.execute(self._sql["dequeue"], {"op": ack.op})
+        if ack.result != "refused" and isinstance(ack.item, Withheld):
+            self._lies_beside_there(mine)
         if ack.item is not None:
             self.take(ack.item)
         elif self._replica(mine.id) is not None:
             self._settle(mine.id)
         if mine.kind == "heal" and isinstance(ack.item, Bundle):
             self._confirm(ack.item)
+
+    def _lies_beside_there(self, mine: Pending) -> None:
+        """What lay beside here alone. Of a sensitive memory the server does not tell that it has it now."""
+        replica = self._replica(mine.id)
+        if replica is None or mine.kind != "create":
+            return
+        key = replica["memory"]
+        self._connection.execute(self._sql["beside_there"], {"key": key, "rev": mine.rev})
+        bundle = without_unsent(self._connection, key, read_bundles(self._connection, [key])[key])
+        digest = digest_of_known(bundle, replica["revision"])
+        self._connection.execute(self._sql["set_digest"], {"id": mine.id, "digest": digest})
 
     def take(self, item: Item) -> None:
         if isinstance(item, Bundle):

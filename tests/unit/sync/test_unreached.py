@@ -90,6 +90,27 @@ def test_sensitive_words_are_kept_where_another_machine_ends_that(folder: Path, 
         assert first.trivet.acting_as(caller("eve")).sync_refused() == ()
 
 
+def test_what_clashed_before_the_memory_became_sensitive_is_brought_back(folder: Path, team: dict[str, Path]) -> None:
+    """Two machines made a memory of one id. The server took the second's text beside it, and told nothing of that."""
+    with history(folder, team) as world:
+        first, second = world.laptops[:2]
+        second.trivet.remember("second said.", id=SHARED_IDS[0])
+        world.exchange(second)
+        world.server.back_up()
+        first.trivet.remember("first said.", id=SHARED_IDS[0])
+        level(world, first)
+        [id] = [row[0] for row in first.rows("SELECT id FROM memory WHERE content = 'second said.'")]
+        first.trivet.edit(id, content="a private matter", sensitive=True)
+        for _ in range(3):
+            world.exchange(first)
+        assert "first said." in words_on_server(world)
+        for _ in range(2):
+            world.put_server_back()
+            level(world, first)
+        world.come_to_rest()
+        assert "first said." in words_on_server(world)
+
+
 def test_a_full_pull_goes_beyond_what_is_forgotten(folder: Path, team: dict[str, Path]) -> None:
     with history(folder, team) as world:
         first = world.laptops[0]

@@ -309,6 +309,9 @@ ORDER BY j.memory LIMIT :limit;
 -- name: unsent_branches
 SELECT rev FROM branch WHERE memory = :key AND waiting = 2;
 
+-- name: beside_there
+UPDATE branch SET waiting = 1 WHERE memory = :key AND rev = :rev AND waiting = 2;
+
 -- name: standing
 SELECT json_extract(value, '$.url') AS server, json_extract(value, '$.user') AS user,
        json_extract(value, '$.contact') AS contact, json_extract(value, '$.hidden') AS hidden,
