@@ -64,7 +64,7 @@ def whole(trivet: Trivet) -> list[Any]:
     return sorted((json.loads(line) for line in trivet.export(include_sensitive=True)), key=json.dumps)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(memories, min_size=1, max_size=4), acts)
 def test_export_and_import_lose_nothing(stored: list[dict[str, Any]], lived: list[Any]) -> None:
     with (

@@ -64,7 +64,7 @@ def held(memory: Trivet) -> dict[str, Memory]:
     return {one.id: msgspec.structs.replace(one, **blank) for one in page.memories}
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(MEMORIES, min_size=1, max_size=5))
 def test_what_is_written_is_read_back(memories: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as name:

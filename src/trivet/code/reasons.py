@@ -58,12 +58,13 @@ def why_found(segment: Segment, chunk: int, one: RankedChunk, known: Evidence) -
 def _defined(view: View, query: Query, wanted: np.ndarray) -> dict[int, int]:
     """The surest name first, where a chunk defines several."""
     found: dict[int, int] = {}
+    chunks = set(wanted.tolist())
     for name in sorted(query.names, key=lambda name: -name.sure):
         for segment, first in view.placed():
             rows = segment.symbols.rows(name.spoken)
-            places = segment.symbols.chunk[rows.start : rows.stop] + first
-            for at in np.flatnonzero(np.isin(places, wanted)):
-                found.setdefault(int(places[at]), rows.start + int(at))
+            for row, chunk in zip(rows, segment.symbols.chunk[rows.start : rows.stop].tolist(), strict=True):
+                if chunk + first in chunks:
+                    found.setdefault(chunk + first, row)
     return found
 
 

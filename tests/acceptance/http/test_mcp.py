@@ -178,7 +178,7 @@ FIELDS = st.sampled_from(
 
 
 @given(name=NAMES, arguments=st.dictionaries(FIELDS, ANYTHING, max_size=5))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_fuzzed_calls(ana: Client, name: str, arguments: dict[str, Any]) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
     answer = ana("POST", "/mcp", content=msgspec.json.encode(body), headers=HEADERS)

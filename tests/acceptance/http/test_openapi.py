@@ -156,7 +156,7 @@ def test_whatever_is_sent_the_answer_is_as_described(
     known = dict(zip(("source", "target"), ids, strict=True)) | {"id": ids[0]}
 
     @given(case=operation.as_strategy(generation_mode=mode))
-    @settings(max_examples=6, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, suppress_health_check=list(HealthCheck))
     def run(case: Any) -> None:
         if mode is GenerationMode.POSITIVE:  # of memories that are there; ids made up are for the other mode
             case.path_parameters = {name: known.get(name, value) for name, value in case.path_parameters.items()}
