@@ -89,7 +89,8 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
 def _answers(engine: Engine, pool: Pool, first: Ranking, memory: Memory, step: Rerank) -> bool:
     """Whether the first candidate, now that it is read, is sure to answer: to read the others would change nothing.
 
-    On the made-up lives four of five readings were saved in a third of the recalls that read, and no answer moved.
+    On the made-up lives four of five readings are saved in a third of the recalls that read. On the half that this was
+    chosen on no answer moved, on the other two of 337 went from the first place to the second.
     """
     read = msgspec.structs.replace(pool, fused=blended(pool.fused, 1, first, step.blend or 0.0))
     return strength(Likelihood(engine, read, step).of(read.fused[0], memory)) == "strong"
