@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,6 +66,20 @@ def test_a_process_that_dies_is_missed_by_nobody(
         assert index.refresh().indexed == FILES
         assert sorted(parsed_here) == all_paths()
         assert found(index) == all_paths()
+
+
+def test_a_process_that_hangs_holds_nobody_up(
+    tree: Path, tmp_path: Path, parsed_here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = tmp_path / "hanging"
+    hanging.write_text("#!/bin/sh\nexec tail -f /dev/null\n")
+    hanging.chmod(0o700)
+    monkeypatch.setattr(helpers, "sys", SimpleNamespace(executable=str(hanging)))
+    monkeypatch.setattr(helpers, "PATIENCE_S", 0.0)
+    with CodeIndex.open(tree) as index:
+        assert index.refresh().indexed == FILES
+        assert found(index) == all_paths()
+    assert sorted(parsed_here) == all_paths()
 
 
 def test_where_no_process_can_be_begun_this_one_does_it_all(

@@ -10,8 +10,9 @@ import logging
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,8 @@ logger = logging.getLogger("trivet.code")
 
 # Below this a process is hardly begun when the work is done.
 FEWEST_BYTES = 3_000_000
+# So much longer than this process took for its own share the others may take: one that hangs holds nobody up.
+PATIENCE_S = 30.0
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +52,14 @@ def shares_of(files: Sequence[Keyed], encoder: Encoder | None) -> list[Sequence[
 @contextmanager
 def helped(shares: Sequence[Share]) -> Iterator[None]:
     """While the caller parses its own share, the others are parsed. After it all are done, as well as it went."""
+    began = time.monotonic()
     processes = [process for share in shares if (process := _started(share)) is not None]
     try:
         yield
+        until = 2 * time.monotonic() - began + PATIENCE_S
         for process in processes:
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):  # what it has not done is parsed here
+                process.wait(max(until - time.monotonic(), 0))
     finally:
         for process in processes:
             process.kill()
