@@ -1,5 +1,7 @@
 """What a fresh install finds: the default recipe with the shipped embedder on every corpus, with intervals.
 
+Without a second look, and with each of the three that there are.
+
     TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
 
 Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
@@ -32,6 +34,9 @@ ARMS = {
     "words alone": "legs(lexical)",
     "both by rank": "rrf(k=60) | legs(lexical, dense)",
     "without the graph": "legs(lexical, dense)",
+    "read when unsure": "rerank(auto)",  # as a fresh install answers; the arms above are without a second look
+    "fast": "rerank(fast)",
+    "best": "rerank(best)",
 }
 MEASURES = ("nDCG@10", "recall@5")
 DEEP = 20

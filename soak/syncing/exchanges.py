@@ -5,7 +5,7 @@ Every message goes through its JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -16,7 +16,7 @@ from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.team import Reply, Request, Team
 from trivet.sync import applying
 from trivet.sync import server as server_side
-from trivet.sync.messages import Acks, Answer, Op, OtherEpoch, Page
+from trivet.sync.messages import Acks, Answer, Gone, Op, OtherEpoch, Page
 
 # How often each operation acted within the transaction that is now committed; counted by `watched_acts`.
 ACTED: dict[str, int] = {}
@@ -111,10 +111,11 @@ class Exchanges(Team):
         laptop: LaptopMachine = reply.request.laptop
         if laptop not in self.laptops:
             return
-        # Of a server that was put back since. A laptop of some scopes lets go what that one said it has; nothing
-        # could tell it otherwise in time, and those words are lost by whoever put the server back.
-        late = reply.life != self.life and bool(laptop.scopes)
-        with self.forgiven() if late else nullcontext():
+        # Of a server that was put back since. A laptop of some scopes lets go what that one said it has, and any laptop
+        # what that one had taken from its user; nothing could tell it otherwise in time, and those words are lost by
+        # whoever put the server back.
+        late = reply.life != self.life
+        with self.forgiven(None if laptop.scopes else taken_away(reply.answer)) if late else nullcontext():
             self.take(laptop, reply)
         self.check_forward(laptop)
 
@@ -132,10 +133,12 @@ class Exchanges(Team):
             check_taken(laptop, reply.answer)
 
     @contextmanager
-    def forgiven(self) -> Iterator[None]:
+    def forgiven(self, ids: Set[str] | None = None) -> Iterator[None]:
+        """What is let go meanwhile, of these memories or of any."""
         before = known_words(self)
         yield
-        self.forgivable |= before - known_words(self)
+        lost = before - known_words(self)
+        self.forgivable |= {word for word in lost if ids is None or self.words[word][1] in ids}
 
     def check_forward(self, laptop: LaptopMachine) -> None:
         """A laptop never goes back to an earlier state of a memory than it had.
@@ -173,6 +176,12 @@ class Exchanges(Team):
         if isinstance(answer, Page):
             return bool(answer.items) or answer.more or answer.place.seq != place.seq
         return True
+
+
+def taken_away(answer: Answer) -> set[str]:
+    """The memories that the user may no longer read, as the answer says."""
+    items = [ack.item for ack in answer.acks] if isinstance(answer, Acks) else getattr(answer, "items", ())
+    return {item.id for item in items if isinstance(item, Gone)}
 
 
 def watch_acts() -> None:

@@ -105,6 +105,30 @@ def test_an_answer_of_a_server_that_was_put_back_since(
         assert (word in world.forgivable) == bool(scopes)
 
 
+def test_what_was_taken_from_a_user_before_the_server_was_put_back(folder: Path, team: dict[str, Path]) -> None:
+    """The answer that says so is under way meanwhile: the laptop obeys it, though only it still has the words."""
+    with history(folder, team) as world:
+        laptop, owner = world.laptops[0], world.laptops[2]
+        id = owner.trivet.remember("canary was said.").id
+        world.come_to_rest()
+        owner.trivet.share(id=id, user="ana", permission="write")
+        world.come_to_rest()
+        world.server.back_up()
+        word = world.word("ana", id)
+        laptop.trivet.edit(id, content=f"{word} is said now.")
+        for _ in range(2):  # that it was taken in, the laptop never hears
+            world.network.clear()
+            world.ask_for(laptop, 1)
+            world.deliver_some()
+            world.server.trivet.acting_as(caller("bo")).forget(id)
+        world.put_server_back()
+        world.deliver_some()
+        world.come_to_rest()
+        check_at_rest(world)
+        assert word not in words_on_server(world)
+        assert word in world.forgivable
+
+
 def test_numbers_that_are_counted_again_hide_nothing(folder: Path, team: dict[str, Path]) -> None:
     """The server is put back twice, and the laptop could not send it anything in between."""
     with history(folder, team) as world:
