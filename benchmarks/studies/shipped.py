@@ -5,14 +5,15 @@ Without a second look, and with each of the three that there are.
     TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
 
 Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
-compares models. What the output has already for the same embedder and recipe is not run again.
+compares models. What the output has already for the same embedder and recipe is not run again. `--arms NAME=RECIPE ...`
+measures others; docs/results/blends.json is of `"fast 0.15=rerank(fast, blend=0.15)"` and so on.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,22 @@ def main() -> None:
     known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
     corpora = known["corpora"] if known.get("manifest", {}).get("of") == of_this else {}
     for name in options.corpora:
-        if missing := [arm for arm in ARMS if arm not in corpora.get(name, {})]:
+        if missing := {arm: recipe for arm, recipe in options.arms.items() if arm not in corpora.get(name, {})}:
             corpora[name] = corpora.get(name, {}) | measured(name, missing, options)
             commits = {known.get("manifest", {}).get("commit"), *known.get("manifest", {}).get("commits", [])} - {None}
             manifest = environment() | {"of": of_this, "commits": sorted({*commits, environment()["commit"]})}
-            results = {"manifest": manifest, "corpora": corpora, "mean of seven": mean(corpora)}
+            results = {"manifest": manifest, "corpora": corpora, "mean of seven": mean(corpora, options.arms)}
             options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             print(name, corpora[name], flush=True)
-    print("mean of seven:", mean(corpora))
+    print("mean of seven:", mean(corpora, options.arms))
 
 
-def measured(name: str, arms: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+def measured(name: str, arms: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
     dataset = house() if name == "house" else import_original(name)
     found: dict[str, Any] = {}
     with open_bench(dataset, options.cache, options.embedder) as bench:
-        for arm in arms:
-            run = {query.id: bench.ranked(query, ARMS[arm], DEEP) for query in dataset.queries}
+        for arm, recipe in arms.items():
+            run = {query.id: bench.ranked(query, recipe, DEEP) for query in dataset.queries}
             lists = {query: [(one, -float(rank)) for rank, (one, _) in enumerate(hits)] for query, hits in run.items()}
             per_query = measure(dataset, lists, MEASURES).per_query
             found[arm] = {one: with_interval(list(per_query[one].values())) for one in MEASURES}
@@ -77,11 +78,15 @@ def with_interval(values: list[float]) -> list[float]:
     return [round(float(value), 4) for value in (np.mean(values), *np.quantile(drawn, (0.025, 0.975)))]
 
 
-def mean(corpora: Mapping[str, Any]) -> dict[str, float]:
+def mean(corpora: Mapping[str, Any], arms: Iterable[str]) -> dict[str, float]:
     """Of nDCG@10 by arm, once all seven are there."""
-    if not all(arm in corpora.get(name, {}) for name in CORPORA for arm in ARMS):
-        return {}
-    return {arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4) for arm in ARMS}
+    whole = [arm for arm in arms if all(arm in corpora.get(name, {}) for name in CORPORA)]
+    return {arm: round(float(np.mean([corpora[name][arm]["nDCG@10"][0] for name in CORPORA])), 4) for arm in whole}
+
+
+def _arm(text: str) -> tuple[str, str]:
+    name, _, recipe = text.partition("=")
+    return name, recipe
 
 
 def _options() -> argparse.Namespace:
@@ -89,8 +94,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--corpora", nargs="+", default=["house", *CORPORA])
     parser.add_argument("--cache", type=Path, help="where the stores are kept; the lab's cache if none")
     parser.add_argument("--output", type=Path, default=Path("docs/results/shipped.json"))
+    parser.add_argument("--arms", nargs="+", type=_arm, help="NAME=RECIPE: what is measured instead")
     add_embedder(parser)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.arms = dict(options.arms or ARMS)
+    return options
 
 
 if __name__ == "__main__":

@@ -48,11 +48,12 @@ class Preset:
     when_unsure: bool = False
 
 
-# An even blend did best on average over seven corpora, none of which lost by it. Twelve layers read the best 20: ten
-# more would be worth .01 on dialogues, for half as much time again. Three narrow ones read as many in a fifth of it.
+# Blends that did best on average over seven corpora (docs/results/blends.json): an even one of three narrow layers lost
+# .05 on code. Twelve layers read the best 20: ten more would be worth .01 on dialogues, for half as much time again.
+# Three narrow ones read as many in a fifth of it.
 PRESETS: dict[str, Preset] = {
     AUTO: Preset("reranker", top=5, blend=BLEND, when_unsure=True),
-    "fast": Preset("reranker-fast", top=20, blend=BLEND),
+    "fast": Preset("reranker-fast", top=20, blend=0.25),
     "best": Preset("reranker", top=20, blend=BLEND),
 }
 

@@ -178,7 +178,7 @@ def test_presets_read_as_many_as_they_say(open_trivet: Opened, models: Path) -> 
     assert best.health.legs[-1].candidates == 20
     assert best.recipe.endswith("rerank(best, top=20, blend=0.5)")
     assert fast.health.legs[-1].candidates == 20
-    assert fast.recipe.endswith("rerank(fast, top=20, blend=0.5)")
+    assert fast.recipe.endswith("rerank(fast, top=20, blend=0.25)")
 
 
 def test_a_setting_that_cannot_work_is_told_at_once(models: Path, path: Path) -> None:
