@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trivet.bounded_cache import MIB, BoundedCache, cached
+from trivet.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
 from trivet.models.embed.background import DEVIATIONS, UNMEASURED, Background, background_of
 from trivet.models.embed.batching import batched, start_anew
@@ -49,6 +49,7 @@ class Embedding:
         self._spec = spec
         self._configured = configured
         self._others: dict[str, Embedder] = {one.identity: one for one in earlier}
+        self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = ((), ())  # as stored, and as they are told
         self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
         self._documents: BoundedCache[tuple[str, str, int], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
         self._lock = threading.Lock()
@@ -151,7 +152,12 @@ class Embedding:
         return next((model for model in self.models() if model.serving), None)
 
     def models(self) -> tuple[Model, ...]:
-        return tuple(_as_shown(model) for model in self._store.vectors.models())
+        stored = self._store.vectors.models()
+        known, shown = self._shown
+        if stored is not known:
+            shown = tuple(map(_as_shown, stored))
+            self._shown = (stored, shown)
+        return shown
 
     def embedder_of(self, model: Model) -> Embedder:
         """Who makes a model's vectors: an embedder of the settings or the one that Trivet brings, and nobody else."""
@@ -243,7 +249,6 @@ class Embedding:
         self._store.vectors.adopt(identity, name, self._configured.dimension)
 
 
-@cached(MIB // 4)  # asked several times a recall
 def _as_shown(model: Model) -> Model:
     name = "".join(filter(str.isprintable, without_address(model.identity)))[:LONGEST_NAME]
     return msgspec.structs.replace(model, identity=name)

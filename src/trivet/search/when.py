@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trivet.analyse import Question, analyse_query
+from trivet.bounded_cache import MIB, cached
 from trivet.clock import local_now, local_time, stamp
 from trivet.dates.cues import may_name_an_event
 from trivet.dates.find import Expression, expressions_in
@@ -51,7 +52,7 @@ class TimeAsked(msgspec.Struct, frozen=True):
         for expression, span in spans:
             if how := _by_its_dates(memory, created, span):
                 return f"{how} in '{expression.text}' ({described(span)})"
-        dates = _dates_in(memory, created) if created is not None else []
+        dates = _dates_in(memory, created) if created is not None else ()
         for expression, span in spans:
             if any(_names(date, expression, span) for date in dates):
                 return f"names a time in '{expression.text}' ({described(span)})"
@@ -134,9 +135,14 @@ def _turned(bound: datetime | None, span: Span) -> bool:
     return moment is not None and span.holds(moment)
 
 
-def _dates_in(memory: Memory, created: datetime) -> list[Expression]:
+def _dates_in(memory: Memory, created: datetime) -> tuple[Expression, ...]:
     text = f"{memory.title}. {memory.content}" if memory.title else memory.content
-    return expressions_in(text[:LONGEST_READ], created, nearest=True)
+    return _dates(text[:LONGEST_READ], created)
+
+
+@cached(MIB)  # every candidate of every question that names a time is read, and the same ones again and again
+def _dates(text: str, written: datetime) -> tuple[Expression, ...]:
+    return tuple(expressions_in(text, written, nearest=True))
 
 
 def _names(date: Expression, asked: Expression, span: Span) -> bool:

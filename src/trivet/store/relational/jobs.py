@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trivet.memory_fields import as_json
 from trivet.store.passage_terms import terms_of_passages
 from trivet.store.records import Backlog, Job, Model, Passage
+from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Connection, Part, StoreDatabase, WriteTransaction
 from trivet.store.relational.fair_order import Waiting, fair_order, shared_out
 
@@ -28,9 +29,11 @@ Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 class Jobs(Part):
     file = "jobs"
 
-    def __init__(self, database: StoreDatabase) -> None:
+    def __init__(self, database: StoreDatabase, changes: Changes) -> None:
         super().__init__(database)
         self._encode = database.encode_vector
+        self._changes = changes
+        self._none_waited: tuple[int, int] | None = None  # of which model, and after which change
 
     def lease(self, model: Model, limit: int, seconds: float, most_characters: int | None = None) -> tuple[Job, ...]:
         """Takes jobs that are due for so long, by turns between the owners of memories and short ones first.
@@ -67,8 +70,17 @@ class Jobs(Part):
         return found
 
     def newest(self, model: Model, limit: int) -> Mapping[str, Job]:
-        """The jobs of the memories written last, leased or not, by the memories' ids; nothing is leased by it."""
+        """The jobs of the memories written last, leased or not, by the memories' ids; nothing is leased by it.
+
+        Every recall asks. Whatever needs a first vector was changed, so where none waited, none does until the next
+        change.
+        """
+        moment = (model.model, self._changes.last())  # before the look, which may be of a later moment
+        if moment == self._none_waited:
+            return {}
         rows = self._rows("newest", model=model.model, limit=limit)
+        if not rows:
+            self._none_waited = moment
         return {
             str(row["id"]): Job(
                 row["memory"], model.model, row["revision"], row["attempts"], row["title"], row["content"]

@@ -42,7 +42,7 @@ class RelationalStore:
         self.lexical = LexicalIndex(database, self._visibility, changes, ids)
         self.vectors = database.vector_index(self._visibility, changes, ids)
         self.graph = GraphIndex(database, self._visibility, changes, ids)
-        self.jobs = Jobs(database)
+        self.jobs = Jobs(database, changes)
         self.vaults = Vaults(database)
         self.idempotency = Idempotency(database)
         self.feed = Feed(database)

@@ -67,6 +67,10 @@ class VectorIndex(Part, ABC):
         """Ends what works beside the caller."""
 
     def models(self) -> tuple[Model, ...]:
+        """The same tuple until one of them changes. A recall asks for it a dozen times."""
+        return self._changes.kept("models", self._models_now)
+
+    def _models_now(self) -> tuple[Model, ...]:
         known = self._models
         last = self._changes.last()
         changed = self._changes.since(known[0]) if known else None
