@@ -19,7 +19,7 @@ SINGLE_WRITES = 100
 
 
 def loaded(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, Any]:
-    """The last documents are written one by one, the others in batches."""
+    """The last documents are written one by one, the others in batches; then all is let come to rest."""
     store = bench.work / "stores" / arm.name / "load"
     shutil.rmtree(store, ignore_errors=True)
     many, single = dataset.documents[:-SINGLE_WRITES], dataset.documents[-SINGLE_WRITES:]
@@ -28,6 +28,7 @@ def loaded(bench: Bench, arm: Arm, dataset: Dataset) -> dict[str, Any]:
         rows = messages(bench.vectors, single)
         writes = [driver.ask("add", documents=[row])["seconds"] for row in rows]
         driver.ask("finish")
+        driver.ask("settle")
         asked = [query.text for query in dataset.queries[:: len(dataset.queries) // (QUERIES + WARM)]]
         vectors = bench.vectors.packed(asked)
         searches = [

@@ -37,7 +37,9 @@ KILLED = (
 TIMED = (
     "One store with all turns of LoCoMo, by the clock of the driver, one request at a time. *With embedding* adds what "
     "the model took for the same question in the same run (as it comes, its own model works inside the recall). "
-    "Writes have their vectors already, but for products as they come."
+    "Writes have their vectors already, but for products as they come. They count until all can be found; recalls are "
+    "timed when nothing works in the background any more (Trivet as it comes compares memories for minutes after an "
+    "import)."
 )
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
 

@@ -41,9 +41,9 @@ PRODUCTS = (
         name=OURS,
         title="Trivet",
         packages=(),
-        setting='the default recipe. With given vectors `rerank="off"` (its reranker is a model of its own, and the '
-        "others have none) and `relevance_at_least=0`, so that it shows ten hits as they do. As it comes: all "
-        "defaults, with the embedder and the reranker inside",
+        setting='the default recipe. With given vectors `rerank="off"` and `changes="off"` (what reads hits again and '
+        "what tells changed facts are models of its own, and the others have none) and `relevance_at_least=0`, so that "
+        "it shows ten hits as they do. As it comes: all defaults, with all models inside",
     ),
     Product(
         name="lancedb",

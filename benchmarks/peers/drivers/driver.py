@@ -6,6 +6,7 @@ harness sends a request a line and gets an answer a line, with the seconds that 
     {"do": "open", "folder": "...", "dimension": 384, "given": true}     {"seconds": 0.4}
     {"do": "add", "documents": [{"id": "1", "text": "...", "vector": "..."}]}
     {"do": "finish"}     what the product's manual says to do after many writes, such as to build an index
+    {"do": "settle"}     lets what works in the background end, where something does
     {"do": "search", "text": "...", "vector": "...", "count": 10}        {"ids": ["1"], "seconds": 0.002}
     {"do": "held"}       {"ids": [...]}, every document that the product has
     {"do": "close"}
@@ -50,7 +51,8 @@ class Peer(Protocol):
     def add(self, documents: Sequence[Document]) -> None:
         """Returns when the product says that they are stored."""
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """Returns when everything that was added can be found."""
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
         """The ids of the documents found, best first."""
@@ -113,7 +115,7 @@ def _say(message: dict[str, Any]) -> None:
 def _answer(peer: Peer, request: dict[str, Any]) -> dict[str, Any]:
     given = _arguments(request)
     began = time.perf_counter()
-    found = getattr(peer, request["do"])(*given)
+    found = None if request["do"] == "settle" and not hasattr(peer, "settle") else getattr(peer, request["do"])(*given)
     seconds = time.perf_counter() - began
     return {"seconds": seconds} if found is None else {"seconds": seconds, "ids": found}
 

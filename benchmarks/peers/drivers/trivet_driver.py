@@ -44,7 +44,8 @@ class Given:
 class TrivetPeer:
     """As it comes all is left at its defaults.
 
-    With given vectors it has no model of its own, so it reranks nothing, and shows ten hits as the others do.
+    With given vectors it has no model of its own, so it neither reads hits again nor compares memories, and shows ten
+    hits as the others do.
     """
 
     trivet: Trivet
@@ -55,7 +56,7 @@ class TrivetPeer:
         embedder = f"folder:{MODEL}" if given else "bundled"
         settings = patient(Settings(path=str(folder / "memories.db"), embedder=embedder))
         if given:
-            settings = msgspec.structs.replace(settings, rerank="off")
+            settings = msgspec.structs.replace(settings, rerank="off", changes="off")
         shared = Shared.of(settings)
         if given and shared.embedder is not None:
             shared = msgspec.structs.replace(shared, embedder=Given(shared.embedder))
@@ -70,6 +71,10 @@ class TrivetPeer:
     def finish(self) -> None:
         while self.trivet.stats().not_embedded:
             self.trivet.drain()
+
+    def settle(self) -> None:
+        """Memories are compared with their neighbours when they can be found already, for minutes after an import."""
+        self.trivet.engine.worker.compare()
 
     def search(self, text: str, vector: Vector, count: int) -> list[str]:
         hits = self.trivet.recall(text, limit=count, **self.answers).hits
