@@ -12,7 +12,7 @@ from trivet.analyse import Reading, analyse, marks_of
 from trivet.bounded_cache import KIB
 from trivet.memory.likeness import fingerprint
 from trivet.store.records import Bm25, Entry
-from trivet.store.relational import visibility
+from trivet.store.relational import lexical, visibility
 from trivet.store.relational.store import RelationalStore as Store
 from trivet.types import Candidate, Filter
 
@@ -216,6 +216,17 @@ def test_similar_is_bounded(store: Store) -> None:
     text = "the zebra relay listens on the purple door"
     add(store, *[memory(text) for _ in range(20)])
     assert len(similar(store, text, limit=7)) == 7
+
+
+def test_similar_looks_at_the_latest_that_share_a_common_pair(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a save would take the longer, the more memories say such a thing. By a rare pair an older one is found."""
+    monkeypatch.setattr(lexical, "LATEST", 3)
+    common = "the zebra relay listens on the purple door"
+    rare = memory(f"{common} while seven mild otters juggle warm bricks")
+    alike = [memory(common) for _ in range(10)]
+    add(store, rare, *alike)
+    assert set(similar(store, common)) == {one.id for one in alike[-3:]}
+    assert rare.id in similar(store, f"{common} while seven mild otters juggle cold bricks")
 
 
 def test_terms_of_every_shape_are_kept_apart(store: Store) -> None:

@@ -21,6 +21,9 @@ from trivet.types import Candidate, Filter
 
 # One changed word of a short text changes most of its few pairs.
 SHORT_FINGERPRINT = 8
+# So many of the latest memories with a hash are looked at. Of two texts that are nearly the same some pairs are rare:
+# by those an older one is found.
+LATEST = 200
 NOTHING: frozenset[str] = frozenset()
 NO_OTHERS: Mapping[str, Sequence[Reading]] = {}
 # The marks of languages stand among the keywords, whatever weight a search gives those.
@@ -90,8 +93,10 @@ class LexicalIndex(Part):
     def similar(self, id: str, fingerprint: Sequence[int], limit: int, viewer: str | None = None) -> list[str]:
         """Ids of memories other than `id` that share part of the fingerprint; the caller compares them properly."""
         shared = 1 if len(fingerprint) < SHORT_FINGERPRINT else 2
-        parameters = {"id": id, "hashes": as_json(fingerprint), "shared": shared, "limit": limit, "viewer": viewer}
-        return [row[0] for row in self._rows("similar", **parameters)]
+        rows = self._rows(
+            "similar", id=id, hashes=as_json(fingerprint), shared=shared, latest=LATEST, limit=limit, viewer=viewer
+        )
+        return [row[0] for row in rows]
 
     def holders(self, terms: Sequence[str], filter: Filter, bm25: Bm25) -> dict[str, int]:
         """How many visible memories hold each term. With the weights of the search its posting lists are at hand."""

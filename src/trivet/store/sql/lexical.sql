@@ -18,9 +18,15 @@ ON CONFLICT DO NOTHING;
 DELETE FROM fingerprint WHERE memory = :key;
 
 -- name: similar
-SELECT m.id FROM fingerprint AS f JOIN memory AS m ON m.key = f.memory
-WHERE f.hash {in_keys:hashes} AND m.id != :id AND {readable}
-GROUP BY f.memory, m.id HAVING count(*) >= :shared ORDER BY count(*) DESC, f.memory LIMIT :limit;
+-- Of each hash the latest memories: some pairs of words are in every tenth text, and a save would take as long as they are many.
+SELECT m.id FROM (
+    SELECT f.memory, count(*) AS shared FROM {each_key:hashes} JOIN fingerprint AS f
+    ON f.hash = wanted.value AND f.memory > coalesce((
+        SELECT g.memory FROM fingerprint AS g WHERE g.hash = wanted.value ORDER BY g.memory DESC LIMIT 1 OFFSET :latest
+    ), 0)
+    GROUP BY f.memory HAVING count(*) >= :shared
+) AS alike JOIN memory AS m ON m.key = alike.memory
+WHERE m.id != :id AND {readable} ORDER BY alike.shared DESC, alike.memory LIMIT :limit;
 
 -- name: clear_fingerprints
 DELETE FROM fingerprint;
