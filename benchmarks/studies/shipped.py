@@ -5,8 +5,8 @@ Without a second look, and with each of the three that there are.
     TRIVET_DATA=/path/to/originals python benchmarks/studies/shipped.py [--corpora locomo ...] [--cache STORES]
 
 Needs no other model beside it, so it is the quick one to run after an embedder or a weight changed; `trained.py`
-compares models. What the output has already for the same embedder and recipe is not run again. `--arms NAME=RECIPE ...`
-measures others; docs/results/blends.json is of `"fast 0.15=rerank(fast, blend=0.15)"` and so on.
+compares models. What the output has already for the same embedder, recipe and rerankers is not run again. `--arms
+NAME=RECIPE ...` measures others; docs/results/blends.json is of `"fast 0.15=rerank(fast, blend=0.15)"` and so on.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from trivet.lab.dataset_files import house
 from trivet.lab.measures import measure
 from trivet.lab.run import environment
 from trivet.lab.significance import bootstrap_means
+from trivet.models.rerank.spec import PRESETS
 from trivet.search.recipe import Recipe
 
 CORPORA = ("locomo", "lihua", "scifact", "cranfield", "cosqa", "hotpotqa", "musique")
@@ -46,7 +47,8 @@ RESAMPLES = 2_000
 
 def main() -> None:
     options = _options()
-    of_this = {"embedder": identity(options.embedder), "recipe": str(Recipe())}
+    presets = {name: f"{one.folder}, top={one.top}, blend={one.blend}" for name, one in PRESETS.items()}
+    of_this = {"embedder": identity(options.embedder), "recipe": str(Recipe()), "rerank": presets}
     known = json.loads(options.output.read_text(encoding="utf-8")) if options.output.exists() else {}
     corpora = known["corpora"] if known.get("manifest", {}).get("of") == of_this else {}
     for name in options.corpora:

@@ -133,6 +133,21 @@ def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Mod
     assert list(newest) == [third.id, second.id]
 
 
+def test_where_no_job_waited_they_are_looked_for_again_after_a_change(
+    open_store: Open, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever made it: another process writes, and this one, which saw none, is told of its job."""
+    ours, theirs = open_store(), open_store()
+    assert ours.jobs.newest(model, 2) == {}
+    with monkeypatch.context() as blind:
+        blind.setattr(ours.jobs, "_rows", lambda *_, **__: pytest.fail("nothing changed"))
+        assert ours.jobs.newest(model, 2) == {}
+    one = memory("relay")
+    add(theirs, one)
+    assert list(ours.jobs.newest(model, 2)) == [one.id]
+    assert list(ours.jobs.newest(model, 2)) == [one.id], "as long as it waits"
+
+
 DECADE = 10 * 365 * 86_400.0
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from trivet.graph import reading_time
 from trivet.graph.extract import LONGEST_TITLE_IN_WORDS, MOST_CONCEPTS, extract
 from trivet.graph.mentions import Mention
 from trivet.graph.reading_time import ReadingTime
@@ -134,3 +137,18 @@ def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
     time = ThreePieces()
     assert [one.label for one in extract(None, text, (), time)] == ["alpha", "beta", "gamma"]
     assert time.is_over
+
+
+def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the time that the thread itself has worked counts, however much has gone by."""
+    clock = SimpleNamespace(
+        thread_time=lambda: clock.worked, perf_counter=lambda: clock.gone_by, worked=0.0, gone_by=0.0
+    )
+    monkeypatch.setattr(reading_time, "time", clock)
+    reading = ReadingTime(1.0)
+    clock.gone_by, clock.worked = 500.0, 0.5
+    assert reading.is_left()
+    clock.worked = 1.0
+    assert not reading.is_left()
+    clock.worked = 0.0
+    assert not reading.is_left(), "once it is over it stays so"
