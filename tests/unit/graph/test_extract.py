@@ -141,9 +141,8 @@ def test_a_memory_is_read_as_far_as_its_time_goes() -> None:
 
 def test_a_busy_machine_cuts_no_reading_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the time that the thread itself has worked counts, however much has gone by."""
-    clock = SimpleNamespace(
-        thread_time=lambda: clock.worked, perf_counter=lambda: clock.gone_by, worked=0.0, gone_by=0.0
-    )
+    clock = SimpleNamespace(worked=0.0, gone_by=0.0)
+    clock.thread_time, clock.perf_counter = lambda: clock.worked, lambda: clock.gone_by
     monkeypatch.setattr(reading_time, "time", clock)
     reading = ReadingTime(1.0)
     clock.gone_by, clock.worked = 500.0, 0.5
