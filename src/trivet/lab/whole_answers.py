@@ -7,7 +7,7 @@ no time limits, and what does not answer ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -55,7 +55,7 @@ class WatchedLegs(ParallelLegs):
         self,
         legs: Mapping[str, Search],
         time_limit_ms: int,
-        here: str | None,
+        here: Sequence[str],
         late: Callable[[str], None] = lambda name: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
         rankings, health = self._legs.run(legs, time_limit_ms, here, late)

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -74,7 +74,7 @@ def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple
     """An answer and the decision behind it. `by` is another way to retrieve than from our own legs alone."""
     with engine.load.recall(), engine.store.moment():
         watch = Stopwatch()
-        decision = decide(engine, request, watch, by or retrieve)
+        decision = decide(engine, request, watch, by or retrieve, ahead=True)
         with watch.stage("present"):
             models = engine.embedding.models()
             serving = next((model for model in models if model.serving), None)
@@ -97,22 +97,25 @@ def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple
         return answer, decision
 
 
-def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
+def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, ahead: bool = False) -> Decision:
     """Everything but the showing: which memories answer the request, in what order, and why the others do not."""
-    decision = rank(engine, request, watch, retrieve)
+    decision = rank(engine, request, watch, retrieve, ahead)
     with watch.stage("judge"):
         return judged(engine, decision, _relevance_demanded(engine, request))
 
 
-def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
+def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, ahead: bool = False) -> Decision:
     """The candidates in their order, before it is judged how likely each is to be relevant.
 
     That takes as long as all the rest where a hundred are wanted, and whoever keeps every candidate may not need it.
+    `ahead`: the query's vector is made while its words are read. Who keeps rankings needs none.
     """
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         typed = engine.guard.without_secrets(request.query)
+        if ahead and any(leg.needs_embedder for leg in _legs_that_start(recipe)):
+            engine.embedding.begin(typed, engine.settings.leg_time_limit_ms)
         question = ask(store, typed, filter, recipe.bm25)
         spelled = respelled(store, question, filter, recipe.bm25)
         if spelled.notes:
@@ -197,6 +200,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     the memory that answers need not hold the title. Narrowing there cost 0.013 nDCG@10 on HotpotQA.
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
+    query = query if question.quoted_only else _prepared(query)
     found = search_with(engine, query, _legs_that_start(recipe))
     found = with_unembedded(engine, query, found)
     if not question.quoted_only:
@@ -206,6 +210,16 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
         note = "no memory holds the quoted words as a phrase; searched for the words instead"
         return msgspec.structs.replace(found, notes=(note,))
     return msgspec.structs.replace(found, rankings=holding, narrowed=True)
+
+
+def _prepared(query: LegQuery) -> LegQuery:
+    """With what the legs that wait for others can find out now, while the query's vector is on its way."""
+    found: dict[str, Any] = {}
+    for leg in _legs_that_follow(query.recipe):
+        if leg.prepare is not None:
+            with suppress(Exception):  # the leg tries it again, and its health tells what is wrong
+                found[leg.name] = leg.prepare(query)
+    return replace(query, prepared=found)
 
 
 def _legs_that_start(recipe: Recipe) -> list[Leg]:
@@ -232,7 +246,7 @@ def search_with(engine: Engine, query: LegQuery, chosen: Sequence[Leg]) -> Retri
     able = [leg for leg in chosen if engine.embedding.enabled or not leg.needs_embedder]
     resting = {leg.name: reason for leg in able if (reason := leg.resting(query))}
     ready = {leg.name: leg for leg in able if leg.name not in resting}
-    here = next((leg.name for leg in ready.values() if leg.in_callers_thread), None)
+    here = [leg.name for leg in ready.values() if leg.in_callers_thread(query)]
     searches = {name: partial(leg.search, query) for name, leg in ready.items()}
     rankings, health = engine.legs.run(
         searches,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,6 +35,17 @@ DOCUMENTS_BYTES = 4 * MIB
 LONGEST_NAME = 200
 
 
+class _Begun:
+    """A query's vector that is on its way."""
+
+    def __init__(self, vector: Future[NDArray[np.float32]], within_ms: int) -> None:
+        self._vector = vector
+        self._until = time.monotonic() + within_ms / 1000
+
+    def vector(self) -> NDArray[np.float32]:
+        return self._vector.result(max(0.0, self._until - time.monotonic()))
+
+
 class Embedding:
     """The store's vectors and the embedders of the settings.
 
@@ -52,6 +65,7 @@ class Embedding:
         self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = ((), ())  # as stored, and as they are told
         self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
         self._documents: BoundedCache[tuple[str, str, int], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
+        self._begun: dict[tuple[str, str], _Begun] = {}
         self._lock = threading.Lock()
 
     @property
@@ -216,8 +230,39 @@ class Embedding:
             return None
         return found
 
+    def begin(self, text: str, within_ms: int) -> None:
+        """Has a query's vector made while the caller does something else; whoever asks for it waits so long at most.
+
+        Only where the model runs inside this process: a hosted one would be told what a recall still mends.
+        """
+        serving = self.serving()
+        if serving is None or serving.identity != self.identity or self.at_hand(text):
+            return
+        try:
+            vector = batched(self.embedder_of(serving)).begin(text)
+        except Exception:  # noqa: BLE001 - whoever asks for the vector meets it too, and tells it
+            return
+        if vector is not None:
+            name = (serving.identity, text)
+            self._begun[name] = _Begun(vector, within_ms)
+            vector.add_done_callback(lambda made: self._arrived(name, made))
+
+    def _arrived(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
+        if made.exception() is None:
+            self._queries.put(name, made.result())
+        self._begun.pop(name, None)  # whoever has not asked yet and finds no vector makes it, and hears what is wrong
+
+    def at_hand(self, text: str) -> bool:
+        """Whether the query's vector is known or on its way, so that whoever asks for it need not be left behind."""
+        serving = self.serving()
+        name = (serving.identity, text) if serving else ("", text)
+        return name in self._begun or self._queries.get(name) is not None
+
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
         name = (model.identity, text)
+        begun = self._begun.get(name)
+        if begun is not None:
+            return begun.vector()
         vector = self._queries.get(name)
         if vector is None:
             vector = batched(self.embedder_of(model)).embed_query(text)

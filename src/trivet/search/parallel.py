@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
@@ -73,21 +73,20 @@ class ParallelLegs:
         self,
         legs: Mapping[str, Search],
         time_limit_ms: int,
-        here: str | None,
+        here: Sequence[str],
         late: Callable[[str], None] = lambda name: None,
     ) -> tuple[list[Ranking], list[LegHealth]]:
         """The rankings of the legs that answered in time, and the health of all.
 
-        `here` names the leg that runs in the caller's thread while the others run in theirs: it should be one that
-        cannot hang, and the others ones that mostly wait or compute outside the interpreter. `late` is told
-        each that did not answer in time.
+        `here` names the legs that run in the caller's thread, in this order, while the others run in theirs: they
+        should be ones that cannot hang, and the others ones that mostly wait or compute outside the interpreter. `late`
+        is told each that did not answer in time.
         """
         started = time.perf_counter()
         # Each in a copy of the caller's context: what a recall has settled for itself holds for its legs.
-        apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name != here}
+        apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name not in here}
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
-        if here is not None and here in legs:
-            futures[here] = _done(legs[here])
+        futures |= {name: _done(legs[name]) for name in here}
         outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
         return rankings, [health for _, health in outcomes.values()]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from trivet import Trivet
-from trivet.models.embed.onnx import bundled
+from support.waiting import happened
+from trivet import EmbedderError, Trivet
+from trivet.models.embed.onnx import Runtime, bundled
+from trivet.store.relational.lexical import LexicalIndex
 
 NOTES = [
     "The staging database listens on port 6543.",
@@ -17,6 +21,8 @@ NOTES = [
     "The cat sleeps on the warm radiator all winter.",
     "Deployments are frozen during the last week of December.",
 ]
+# The lexical leg needs a few milliseconds of it, also on a busy machine.
+LONG_FOR_WORDS_MS = 500
 LONG = " ".join(f"Paragraph {number} describes how the village council discusses road repairs." for number in range(60))
 
 
@@ -69,3 +75,61 @@ def test_closing_waits_for_no_one(tmp_path: Path) -> None:
     with Trivet.open(tmp_path / "memory.db", background=False) as trivet:
         trivet.drain()
         assert [hit.id for hit in trivet.recall("closed").hits] == [id]
+
+
+def test_the_words_of_a_query_are_searched_while_its_vector_is_made(
+    store: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = threading.Event()
+    search, run = LexicalIndex.search, Runtime.vector_of
+
+    def searched(*arguments: Any) -> Any:
+        found = search(*arguments)
+        read.set()
+        return found
+
+    def made(runtime: Runtime, ids: list[int]) -> Any:
+        happened(read)  # would wait in vain if the words were searched after it
+        return run(runtime, ids)
+
+    monkeypatch.setattr(LexicalIndex, "search", searched)
+    monkeypatch.setattr(Runtime, "vector_of", made)
+    answer = store.recall("which port has the staging database, by the way")
+    assert [leg.answered for leg in answer.health.legs] == [True] * len(answer.health.legs)
+    assert answer.hits[0].why.legs["dense"].rank == 1
+
+
+@pytest.mark.parametrize("step", ["token_ids", "vector_of"])
+def test_a_model_that_fails_costs_the_dense_leg_alone(
+    store: Trivet, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise EmbedderError("the model is broken")
+
+    monkeypatch.setattr(Runtime, step, fail)
+    answer = store.recall(f"what sleeps on the radiator, says nobody {step}")
+    assert answer.hits[0].content == NOTES[3]
+    told = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
+    assert list(told) == ["dense"]
+    assert "the model is broken" in (told["dense"] or "")
+
+
+def test_a_model_that_takes_too_long_is_left_behind(
+    store: Trivet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    go_on, run = threading.Event(), Runtime.vector_of
+
+    def held_up(runtime: Runtime, ids: list[int]) -> Any:
+        happened(go_on)
+        return run(runtime, ids)
+
+    with Trivet.open(tmp_path / "memory.db", background=False, leg_time_limit_ms=LONG_FOR_WORDS_MS) as trivet:
+        trivet.remember(NOTES[3])
+        trivet.drain()
+        trivet.recall("warms up")
+        monkeypatch.setattr(Runtime, "vector_of", held_up)
+        answer = trivet.recall("what sleeps on the radiator in vain")
+        go_on.set()
+    told = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}
+    assert told == {"dense": f"no answer within {LONG_FOR_WORDS_MS} ms"}
+    assert answer.hits[0].content == NOTES[3]

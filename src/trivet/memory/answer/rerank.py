@@ -77,7 +77,7 @@ def reranked(engine: Engine, question: Question, pool: Pool, rankings: Sequence[
         silent = LegHealth(leg=RERANK, answered=False, reason=resting)
         return _unread(pool, _with_count(engine, silent))
     limit, late = engine.settings.rerank_time_limit_ms, partial(engine.rerankers.late, step.model)
-    found, (health,) = engine.legs.run({RERANK: read}, limit, here=None, late=lambda _: late())
+    found, (health,) = engine.legs.run({RERANK: read}, limit, here=(), late=lambda _: late())
     engine.rerankers.note(health.answered)
     if not found:
         return _unread(pool, _with_count(engine, health))

@@ -1,12 +1,17 @@
 """Queries asked at the same time are embedded together: while one batch runs, those that arrive wait for the next.
 
-Whoever is alone embeds at once and in its own thread. There is no thread of ours and no waiting for company.
+Whoever is alone embeds at once and in its own thread, without waiting for company. A recall that has something else to
+do first can have its query begun: then a thread of ours runs the model meanwhile.
 """
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,13 +20,19 @@ if TYPE_CHECKING:
 
 # So that the first of a crowd does not wait for all of it.
 MOST_AT_ONCE = 32
+# Longer than a thread takes to wake up: after that the caller goes on with its work in any case.
+WAKING_SECONDS = 0.005
 
 
 class _Asked:
-    """One query, and once its batch has run, its vector; where the batch failed, it has to be asked alone."""
+    """One query, and once its batch has run, its vector; where the batch failed, it has to be asked alone.
 
-    def __init__(self, text: str) -> None:
+    `alone` embeds it by itself.
+    """
+
+    def __init__(self, text: str, alone: Callable[[], Vectors]) -> None:
         self.text = text
+        self.alone = alone
         self.woken = threading.Event()
         self.leads = False
         self.vector: Vectors | None = None
@@ -35,10 +46,32 @@ class BatchedQueries:
         self._guard = threading.Lock()
         self._waiting: list[_Asked] = []
         self._running = False
+        self._beside = _Thread()
         self.sizes: Counter[int] = Counter() if sizes is None else sizes
 
+    def begin(self, text: str) -> Future[Vectors] | None:
+        """The vector to come, made in a thread of ours while the caller does something else.
+
+        None where that gains nothing: the embedder cannot be begun, or a batch is under way, which the query then waits
+        for when it is asked. Returns once the model runs, outside the interpreter: else our thread would wait for the
+        interpreter until the caller had done its work.
+        """
+        begun: Callable[[str], Callable[[], Vectors]] | None = getattr(self._embedder, "begun", None)
+        if begun is None:
+            return None
+        with self._guard:
+            if self._running:
+                return None
+            self._running = True
+        try:
+            asked = _Asked(text, begun(text))
+        except BaseException:  # an interruption too must not leave the others waiting
+            self._hand_over()
+            raise
+        return self._beside.run(partial(self._lead, asked))
+
     def embed_query(self, text: str) -> Vectors:
-        asked = _Asked(text)
+        asked = _Asked(text, partial(self._embedder.embed_query, text))
         with self._guard:
             if self._running:
                 self._waiting.append(asked)
@@ -49,7 +82,7 @@ class BatchedQueries:
         if asked.leads:
             return self._lead(asked)
         # Its neighbours must not be able to spoil it, nor it them: what failed together is tried apart.
-        return asked.vector if asked.vector is not None else self._embedder.embed_query(text)
+        return asked.vector if asked.vector is not None else asked.alone()
 
     def _lead(self, asked: _Asked) -> Vectors:
         """Runs the batch of those that wait by now, then hands the lead to the first that came meanwhile."""
@@ -58,7 +91,7 @@ class BatchedQueries:
             self._waiting = self._waiting[MOST_AT_ONCE - 1 :]
             self.sizes[1 + len(others)] += 1
         try:
-            return self._together(asked, others) if others else self._embedder.embed_query(asked.text)
+            return self._together(asked, others) if others else asked.alone()
         finally:
             self._hand_over()
             for other in others:
@@ -68,7 +101,7 @@ class BatchedQueries:
         try:
             vectors = self._embedder.embed_queries([asked.text, *(other.text for other in others)])
         except Exception:  # noqa: BLE001 - each asks alone now, and hears what is wrong with its own text
-            return self._embedder.embed_query(asked.text)
+            return asked.alone()
         for other, vector in zip(others, vectors[1:], strict=True):
             other.vector = vector
         first: Vectors = vectors[0]
@@ -82,6 +115,37 @@ class BatchedQueries:
             following = self._waiting.pop(0)
             following.leads = True
         following.woken.set()
+
+
+class _Thread:
+    """One that never holds up the end of the process, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[tuple[Future[Vectors], threading.Event, Callable[[], Vectors]]] = (
+            queue.SimpleQueue()
+        )
+        self._running = False
+
+    def run(self, work: Callable[[], Vectors]) -> Future[Vectors]:
+        """One at a time asks. Waits until the work has begun."""
+        if not self._running:
+            threading.Thread(target=self._work, name="trivet-query", daemon=True).start()
+            self._running = True
+        future: Future[Vectors] = Future()
+        begun = threading.Event()
+        self._tasks.put((future, begun, work))
+        begun.wait(WAKING_SECONDS)
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, begun, work = self._tasks.get()
+            begun.set()
+            try:
+                future.set_result(work())
+            except Exception as error:  # noqa: BLE001 - handed to the recall that asks for the vector, and shown there
+                future.set_exception(error)
+            del future, work  # and the vector with them, while it waits for the next
 
 
 _known: WeakKeyDictionary[Embedder, BatchedQueries] = WeakKeyDictionary()

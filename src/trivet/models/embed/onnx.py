@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -82,9 +82,26 @@ class OnnxEmbedder:
         return checked(np.stack(rows), len(texts), self._dimension, self.identity)
 
     def embed_query(self, text: str) -> Vectors:
-        row = self._runtime().vector(self._files.query_prompt + text)
-        vector: Vectors = checked(row[np.newaxis], 1, self._dimension, self.identity)[0]
-        return vector
+        return self._begun(text)()
+
+    def begun(self, text: str) -> Callable[[], Vectors]:
+        """What is left of `embed_query` when the text is cut into tokens: to run the model, outside the interpreter.
+
+        Before the model is opened that is left too, since it takes far longer.
+        """
+        if self._opened is None:
+            return lambda: self._begun(text)()
+        return self._begun(text)
+
+    def _begun(self, text: str) -> Callable[[], Vectors]:
+        runtime = self._runtime()
+        ids = runtime.token_ids(self._files.query_prompt + text)
+
+        def run() -> Vectors:
+            vector: Vectors = checked(runtime.vector_of(ids)[np.newaxis], 1, self._dimension, self.identity)[0]
+            return vector
+
+        return run
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         rows = self._rows([self._files.query_prompt + text for text in texts])
@@ -161,11 +178,14 @@ class Runtime:
 
     def vector(self, text: str) -> Vectors:
         """The pooled vector of one text, not yet checked or normalised."""
-        output = self._run(self._token_ids(text))
+        return self.vector_of(self.token_ids(text))
+
+    def vector_of(self, ids: list[int]) -> Vectors:
+        output = self._run(ids)
         vector = pooled(output[0], self._pooling) if output.ndim == 3 else output[0]
         return np.asarray(vector, dtype=np.float32)
 
-    def _token_ids(self, text: str) -> list[int]:
+    def token_ids(self, text: str) -> list[int]:
         encoding = self._tokenizer.encode(clean(text), add_special_tokens=False)
         encoding.truncate(self.window)
         ids: list[int] = self._tokenizer.post_process(encoding).ids

@@ -49,6 +49,7 @@ DENSE = Leg(
     search=_search,
     floor=FLOOR,
     needs_embedder=True,
+    in_callers_thread=lambda query: query.embedding.at_hand(query.question.text),
     steps=("chance",),
     trust=8 / 9,  # as in the default fusion, whatever the recipe's own is
     features={

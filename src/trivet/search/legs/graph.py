@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trivet.search.legs.leg import Leg, LegQuery
+from trivet.search.legs.leg import Leg, LegQuery, always
 from trivet.types import Contribution, PathStep, Ranking, Why
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _named(query: LegQuery) -> dict[int, float]:
 def _search(query: LegQuery) -> Ranking:
     from trivet.search.legs.seeds import seeds_of
 
-    seeds = seeds_of(query, _named(query))
+    seeds = seeds_of(query, query.prepared[NAME] if NAME in query.prepared else _named(query))
     if seeds is None:
         return Walked(leg=NAME, floor=FLOOR)
     found = query.store.graph.walk(seeds, query.filter, query.recipe.walk, query.recipe.depth)
@@ -78,7 +78,8 @@ GRAPH = Leg(
     search=_search,
     floor=FLOOR,
     after_others=True,
-    in_callers_thread=True,  # there is nobody to run beside
+    in_callers_thread=always,  # there is nobody to run beside
+    prepare=_named,
     reads_text=False,
     steps=("walk", "bm25"),  # how sure a name is depends on how many memories hold its words
     features={f"{NAME}_raw": "normalised", f"{NAME}_rank": "place"},

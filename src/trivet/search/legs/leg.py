@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trivet.types import Contribution, PathStep, Ranking, Why
 
@@ -25,7 +25,10 @@ Measure = Literal["score", "log_score", "normalised", "place", "gap", "silent", 
 
 @dataclass(frozen=True, slots=True)
 class LegQuery:
-    """What a leg gets to search with. `rankings` are those of the legs that ran before it."""
+    """What a leg gets to search with.
+
+    `rankings` are those of the legs that ran before it, `prepared` what legs have found out already, by their names.
+    """
 
     store: Store
     embedding: Embedding
@@ -33,6 +36,15 @@ class LegQuery:
     filter: Filter
     recipe: Recipe
     rankings: Sequence[Ranking] = ()
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+
+
+def always(query: LegQuery) -> bool:
+    return True
+
+
+def never(query: LegQuery) -> bool:
+    return False
 
 
 def _no_paths(query: LegQuery, ranking: Ranking, ids: Sequence[str]) -> Mapping[str, tuple[PathStep, ...]]:
@@ -53,8 +65,10 @@ class Leg:
     floor: float
     # It starts from what the other legs found, so it runs when they have answered.
     after_others: bool = False
-    # It runs in the caller's thread while the others run in theirs: for a leg that cannot hang. One of them at most.
-    in_callers_thread: bool = False
+    # Whether it runs in the caller's thread while the others run in theirs: for a leg that cannot hang.
+    in_callers_thread: Callable[[LegQuery], bool] = never
+    # What it can find out before the legs that it waits for have answered, put into `prepared`. None: nothing.
+    prepare: Callable[[LegQuery], Any] | None = None
     # It compares vectors, so it does not run without an embedder.
     needs_embedder: bool = False
     # It scores a memory by its own text, as a reranker does. Where it does not, reranking leaves its part alone.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trivet.search.legs.leg import Leg, LegQuery
+from trivet.search.legs.leg import Leg, LegQuery, always
 from trivet.types import Contribution, Ranking, Why
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LEXICAL = Leg(
     name=NAME,
     search=_search,
     floor=FLOOR,
-    in_callers_thread=True,  # it computes inside the interpreter and waits for nobody
+    in_callers_thread=always,  # it computes inside the interpreter and waits for nobody
     finds_exact_matches=True,
     trust=1 / 9,  # as in the default fusion, whatever the recipe's own is
     steps=("match", "bm25"),

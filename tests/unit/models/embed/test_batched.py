@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -116,6 +117,63 @@ def test_after_an_error_the_next_is_served(embedder: Lengths) -> None:
         queries.embed_query("bad")
     embedder.gate.release()
     assert queries.embed_query("ok").tolist() == [2.0]
+
+
+class Begun(Lengths):
+    """One whose texts can be begun, and whose model the test holds up."""
+
+    def begun(self, text: str) -> Callable[[], Vectors]:
+        if text == "unreadable":
+            raise EmbedderError("unreadable text")
+        return partial(self.embed_query, text)
+
+
+def test_what_is_begun_is_made_in_another_thread_while_the_caller_goes_on() -> None:
+    embedder = Begun()
+    vector = BatchedQueries(embedder).begin("begun")
+    assert vector is not None
+    taken(embedder.started)
+    assert not vector.done()
+    embedder.gate.release()
+    assert result_of(vector).tolist() == [5.0]
+    assert threading.get_ident() not in embedder.threads
+
+
+def test_who_comes_while_a_begun_one_runs_waits_for_it_and_begins_nothing() -> None:
+    embedder = Begun()
+    queries = BatchedQueries(embedder)
+    first = queries.begin("first")
+    taken(embedder.started)
+    assert queries.begin("second") is None
+    with ThreadPoolExecutor(1) as threads:
+        second = threads.submit(queries.embed_query, "second")
+        while not queries._waiting:
+            threading.Event().wait(0.001)
+        embedder.gate.release(2)
+        assert result_of(second).tolist() == [6.0]
+    assert first is not None
+    assert result_of(first).tolist() == [5.0]
+    assert embedder.calls == [["first"], ["second"]]
+
+
+def test_one_after_another_is_begun_also_after_errors() -> None:
+    embedder = Begun()
+    queries = BatchedQueries(embedder)
+    embedder.gate.release(10)
+    with pytest.raises(EmbedderError, match="unreadable"):
+        queries.begin("unreadable")
+    bad = queries.begin("bad")
+    assert bad is not None
+    with pytest.raises(EmbedderError, match="bad text"):
+        result_of(bad)
+    while (good := queries.begin("good")) is None:  # the one before has told its error and is about to hand over
+        threading.Event().wait(0.001)
+    assert result_of(good).tolist() == [4.0]
+
+
+def test_an_embedder_that_must_be_asked_over_a_network_is_not_begun(embedder: Lengths) -> None:
+    assert BatchedQueries(embedder).begin("text") is None
+    assert embedder.calls == []
 
 
 def test_all_who_share_an_embedder_share_its_batches(embedder: Lengths) -> None:
