@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _word = re.compile(r"[a-z]+")
+_digit = re.compile(r"\d")  # one pass over a text, where the following tries each of its places
 _year_or_quarter = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\b[qQ][1-4]\b")
 _CUES = frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul aug "
@@ -17,7 +18,8 @@ _RELATIONS = frozenset("before after since until during".split())
 
 
 def may_name_a_time(text: str) -> bool:
-    return _year_or_quarter.search(text) is not None or not _CUES.isdisjoint(_words(text))
+    numbered = _digit.search(text) is not None and _year_or_quarter.search(text) is not None
+    return numbered or not _CUES.isdisjoint(_words(text))
 
 
 def may_name_an_event(text: str) -> bool:

@@ -140,7 +140,7 @@ def _dates_in(memory: Memory, created: datetime) -> tuple[Expression, ...]:
     return _dates(text[:LONGEST_READ], created)
 
 
-@cached(MIB)  # every candidate of every question that names a time is read, and the same ones again and again
+@cached(4 * MIB)  # every candidate of every question that names a time is read, and the same ones again and again
 def _dates(text: str, written: datetime) -> tuple[Expression, ...]:
     return tuple(expressions_in(text, written, nearest=True))
 
