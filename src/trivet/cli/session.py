@@ -23,13 +23,14 @@ class Session:
     def __init__(self, path: str | None, as_json: bool, creates: bool = False) -> None:
         self.path = path
         self.as_json = as_json
+        self.model_soon = False  # whether the command is going to ask the embedder
         self.creates = creates  # whether the command may make the store; what only looks or changes may not
 
     @cached_property
     def memory(self) -> Trivet:
         from trivet.serve.resident.connect import open_memory
 
-        return open_memory(self.path, create=self.creates, background=False)
+        return open_memory(self.path, create=self.creates, model_soon=self.model_soon, background=False)
 
     @property
     def file(self) -> Path:

@@ -22,6 +22,7 @@ trivet recall "E_CONN_4012" --scope acme --json
 """,
 )
 def recall(session: Session, request: RecallRequest) -> None:
+    session.model_soon = True
     answer = session.memory.perform(request)
     session.show(answer, lambda: as_lines(answer))
 
@@ -39,6 +40,7 @@ trivet fuse "E_CONN_4012" --recipe "rrf(k=60, notes=2)" --json
 """,
 )
 def fuse(session: Session, request: RecallRequest) -> None:
+    session.model_soon = True
     answer = session.memory.perform(msgspec.structs.replace(request, federated=True))
     session.show(answer, lambda: as_lines(answer))
 
@@ -66,6 +68,7 @@ git log -1 --format=%B | trivet remember - --category code
     creates=True,
 )
 def remember(session: Session, request: Remember) -> None:
+    session.model_soon = True
     remembered = session.memory.perform(request)
     session.show(remembered, lambda: views.remembered(remembered))
     session.embed_waiting()

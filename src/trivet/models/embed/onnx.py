@@ -63,6 +63,9 @@ class OnnxEmbedder:
         self._opened: Runtime | None = None
         self._opening = threading.Lock()
 
+    def open(self) -> None:
+        self._runtime()
+
     @property
     def dimension(self) -> int:
         if self._dimension is None:
@@ -166,8 +169,9 @@ class Runtime:
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
         threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else usable_cores()
         self.workers = usable_cores() // threads
-        self._tokenizer = open_tokenizer(tokenizer)
+        # First what runs outside the interpreter: another thread can load modules meanwhile.
         self._session = open_session(model, threads)
+        self._tokenizer = open_tokenizer(tokenizer)
         self._inputs = input_types(self._session, model)
         self._output = _output_name(self._session)
         self._pooling = pooling

@@ -1,5 +1,7 @@
 """From the name of an embedder to the embedder. Importing this is cheap: each kind is imported when it is asked for."""
 
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from trivet.errors import InvalidInput
@@ -25,6 +27,23 @@ def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
     given = {"nothing": (), "path": (value.name,)}.get(kind.follows, (value,))
     embedder: Embedder = kind.opener()(*given)
     return embedder
+
+
+def open_soon(spec: str) -> None:
+    """Opens the bundled model, if that is meant, in a thread of its own: for a program that is about to ask it.
+
+    Most of it runs outside the interpreter, which meanwhile loads the rest of the program. The process waits for the
+    thread at its end: one that is cut off within the runtime can take the process down with it.
+    """
+    if spec == DEFAULT:
+        threading.Thread(target=_open_bundled, name="trivet-open").start()
+
+
+def _open_bundled() -> None:
+    with suppress(Exception):  # whoever asks the model meets it too, and tells it
+        from trivet.models.embed.onnx import bundled
+
+        bundled().open()
 
 
 def shipped(identity: str) -> "Embedder | None":

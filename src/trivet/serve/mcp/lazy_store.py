@@ -59,4 +59,4 @@ class LazyStore:
         settings = load_settings(path=self._path)
         if (missing := missing_store(settings)) and nearest_store(Path(settings.path).expanduser()):
             logger.warning("%s", missing)
-        return open_memory(self._path)
+        return open_memory(self._path, model_soon=True)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from trivet.errors import TrivetError
+from trivet.models.embed.registry import open_soon
 from trivet.serve.resident.client import Resident
 from trivet.serve.resident.hook_client import Gone, ask
 from trivet.serve.resident.paths import LOG, SUPPORTED, holder, made_folder, socket_file
@@ -30,18 +31,22 @@ START_SECONDS = 20.0
 LOOK_SECONDS = 0.05
 
 
-def open_memory(path: str | None = None, *, create: bool = True, **overrides: Any) -> Trivet:
-    """As Trivet.open, for programs of this user: the command line and MCP on standard input and output."""
+def open_memory(path: str | None = None, *, create: bool = True, model_soon: bool = False, **overrides: Any) -> Trivet:
+    """As Trivet.open, for programs of this user: the command line and MCP on standard input and output.
+
+    `model_soon`: the embedder is going to be asked. Where no other process does that, it is opened beside the rest.
+    """
     settings = load_settings(path=path, **overrides)
     if not create:
         check_exists(settings)
-    if not SUPPORTED or settings.resident == "off" or is_server(settings.path):
-        return Trivet.open(settings=settings)
-    if settings.resident == "always":
-        start(settings)
-    if not socket_file().exists():
-        return Trivet.open(settings=settings)
-    return Trivet.through(Resident(whole_path(settings, Path.cwd())))
+    if SUPPORTED and settings.resident != "off" and not is_server(settings.path):
+        if settings.resident == "always":
+            start(settings)
+        if socket_file().exists():
+            return Trivet.through(Resident(whole_path(settings, Path.cwd())))
+    if model_soon and not is_server(settings.path):
+        open_soon(settings.embedder)
+    return Trivet.open(settings=settings)
 
 
 def is_warm(memory: Trivet) -> bool:
