@@ -50,6 +50,7 @@ class WatchedLegs(ParallelLegs):
 
     def __init__(self, legs: ParallelLegs) -> None:
         self._legs = legs
+        self.turns = legs.turns
 
     def run(
         self,

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
+# So many recalls ask a database server at once.
+TURNS_AT_A_SERVER = 4
+
 HTTP_STATUS = re.compile(r"\(HTTP ([0-9]{3})\)")
 
 
@@ -54,7 +57,7 @@ class Shared(msgspec.Struct, frozen=True):
         """`processes`: so many share the machine's cores, this one among them."""
         kind = database_of(settings.path)
         server = open_server(settings, kind) if kind else None
-        legs = ParallelLegs(settings.recalls_at_once)
+        legs = ParallelLegs(settings.recalls_at_once, _turns(settings))
         systems = Systems(settings.federation)
         return cls(
             load(settings.embedder), _earlier(settings), _rerankers(settings), systems, legs, Load(processes), server
@@ -159,7 +162,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
     tally = UsageCounter(store.usage, settings.usage_counts)
     at_work = shared.load if shared else Load()
     worker = Worker(store, embedding, _triples(settings, store, chat), tally, settings.changes, at_work)
-    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once)
+    legs = shared.legs if shared else ParallelLegs(settings.recalls_at_once, _turns(settings))
     return Engine(
         settings,
         store,
@@ -176,6 +179,11 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
         shares_legs=shared is not None,
         follows=follows,
     )
+
+
+def _turns(settings: Settings) -> int:
+    """A recall over a file computes; one over a database server mostly waits for it."""
+    return 1 if is_file(settings.path) else TURNS_AT_A_SERVER
 
 
 def _earlier(settings: Settings) -> tuple[Embedder, ...]:

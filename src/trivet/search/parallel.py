@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
 
 from trivet.errors import TrivetError
 from trivet.search.fuse import check
+from trivet.search.turns import Turns
 from trivet.types import LegHealth, Ranking
 
 Search = Callable[[], Ranking]
@@ -63,9 +65,10 @@ class _Threads:
 
 
 class ParallelLegs:
-    """The threads that legs run in, kept from one recall to the next."""
+    """The threads that legs run in, kept from one recall to the next, and whose turn it is."""
 
-    def __init__(self, threads_a_leg: int = THREADS_A_LEG) -> None:
+    def __init__(self, threads_a_leg: int = THREADS_A_LEG, at_once: int = 1) -> None:
+        self.turns = Turns(at_once)
         self._threads_a_leg = threads_a_leg
         self._threads: dict[str, _Threads] = {}
 
@@ -87,7 +90,8 @@ class ParallelLegs:
         apart = {name: partial(copy_context().run, leg) for name, leg in legs.items() if name not in here}
         futures = {name: self._of(name).submit(leg) for name, leg in apart.items()}
         futures |= {name: _done(legs[name]) for name in here}
-        outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
+        with self.turns.waiting() if apart else nullcontext():
+            outcomes = {name: self._outcome(name, futures[name], started, time_limit_ms, late) for name in legs}
         rankings = [ranking for ranking, _ in outcomes.values() if ranking is not None]
         return rankings, [health for _, health in outcomes.values()]
 

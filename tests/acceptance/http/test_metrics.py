@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -109,19 +109,24 @@ class Gate:
         self.calls: list[int] = []
         self.first = threading.Event()
         self.open = threading.Event()
-        alone, together = OnnxEmbedder.embed_query, OnnxEmbedder.embed_queries
+        begin, together = OnnxEmbedder.begun, OnnxEmbedder.embed_queries
 
-        def embed_query(embedder: OnnxEmbedder, text: str) -> Vectors:
-            self.calls.append(1)
-            self.first.set()
-            happened(self.open)
-            return alone(embedder, text)
+        def begun(embedder: OnnxEmbedder, text: str) -> Callable[[], Vectors]:
+            run = begin(embedder, text)
+
+            def held_up() -> Vectors:
+                self.calls.append(1)
+                self.first.set()
+                happened(self.open)
+                return run()
+
+            return held_up
 
         def embed_queries(embedder: OnnxEmbedder, texts: Sequence[str]) -> Vectors:
             self.calls.append(len(texts))
             return together(embedder, texts)
 
-        monkeypatch.setattr(OnnxEmbedder, "embed_query", embed_query)
+        monkeypatch.setattr(OnnxEmbedder, "begun", begun)
         monkeypatch.setattr(OnnxEmbedder, "embed_queries", embed_queries)
 
 

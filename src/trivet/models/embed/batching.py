@@ -27,12 +27,13 @@ WAKING_SECONDS = 0.005
 class _Asked:
     """One query, and once its batch has run, its vector; where the batch failed, it has to be asked alone.
 
-    `alone` embeds it by itself.
+    `alone` embeds it by itself. A query that was begun has nobody who waits in its place: it is `made` by our thread.
     """
 
-    def __init__(self, text: str, alone: Callable[[], Vectors]) -> None:
+    def __init__(self, text: str, alone: Callable[[], Vectors], made: Future[Vectors] | None = None) -> None:
         self.text = text
         self.alone = alone
+        self.made = made
         self.woken = threading.Event()
         self.leads = False
         self.vector: Vectors | None = None
@@ -52,23 +53,25 @@ class BatchedQueries:
     def begin(self, text: str) -> Future[Vectors] | None:
         """The vector to come, made in a thread of ours while the caller does something else.
 
-        None where that gains nothing: the embedder cannot be begun, or a batch is under way, which the query then waits
-        for when it is asked. Returns once the model runs, outside the interpreter: else our thread would wait for the
-        interpreter until the caller had done its work.
+        None where the embedder cannot be begun. Returns once the model runs, outside the interpreter, or once the query
+        stands in line: else our thread would wait for the interpreter until the caller had done its work.
         """
         begun: Callable[[str], Callable[[], Vectors]] | None = getattr(self._embedder, "begun", None)
         if begun is None:
             return None
+        made: Future[Vectors] = Future()
         with self._guard:
             if self._running:
-                return None
+                self._waiting.append(_Asked(text, partial(self._embedder.embed_query, text), made))
+                return made
             self._running = True
         try:
-            asked = _Asked(text, begun(text))
+            asked = _Asked(text, begun(text), made)
         except BaseException:  # an interruption too must not leave the others waiting
             self._hand_over()
             raise
-        return self._beside.run(partial(self._lead, asked))
+        self._beside.put(made, partial(self._lead, asked)).wait(WAKING_SECONDS)
+        return made
 
     def embed_query(self, text: str) -> Vectors:
         asked = _Asked(text, partial(self._embedder.embed_query, text))
@@ -95,7 +98,7 @@ class BatchedQueries:
         finally:
             self._hand_over()
             for other in others:
-                other.woken.set()
+                self._tell(other)
 
     def _together(self, asked: _Asked, others: list[_Asked]) -> Vectors:
         try:
@@ -114,7 +117,19 @@ class BatchedQueries:
                 return
             following = self._waiting.pop(0)
             following.leads = True
-        following.woken.set()
+        if following.made is not None:
+            self._beside.put(following.made, partial(self._lead, following))
+        else:
+            following.woken.set()
+
+    def _tell(self, other: _Asked) -> None:
+        """That its batch has run."""
+        if other.made is None:
+            other.woken.set()
+        elif other.vector is not None:
+            other.made.set_result(other.vector)
+        else:
+            self._beside.put(other.made, other.alone)
 
 
 class _Thread:
@@ -124,28 +139,28 @@ class _Thread:
         self._tasks: queue.SimpleQueue[tuple[Future[Vectors], threading.Event, Callable[[], Vectors]]] = (
             queue.SimpleQueue()
         )
+        self._guard = threading.Lock()
         self._running = False
 
-    def run(self, work: Callable[[], Vectors]) -> Future[Vectors]:
-        """One at a time asks. Waits until the work has begun."""
-        if not self._running:
-            threading.Thread(target=self._work, name="trivet-query", daemon=True).start()
-            self._running = True
-        future: Future[Vectors] = Future()
+    def put(self, made: Future[Vectors], work: Callable[[], Vectors]) -> threading.Event:
+        """Has the work done after what was put before; what is returned tells when it has begun."""
+        with self._guard:
+            if not self._running:
+                threading.Thread(target=self._work, name="trivet-query", daemon=True).start()
+                self._running = True
         begun = threading.Event()
-        self._tasks.put((future, begun, work))
-        begun.wait(WAKING_SECONDS)
-        return future
+        self._tasks.put((made, begun, work))
+        return begun
 
     def _work(self) -> None:
         while True:
-            future, begun, work = self._tasks.get()
+            made, begun, work = self._tasks.get()
             begun.set()
             try:
-                future.set_result(work())
+                made.set_result(work())
             except Exception as error:  # noqa: BLE001 - handed to the recall that asks for the vector, and shown there
-                future.set_exception(error)
-            del future, work  # and the vector with them, while it waits for the next
+                made.set_exception(error)
+            del made, work  # and the vector with them, while it waits for the next
 
 
 _known: WeakKeyDictionary[Embedder, BatchedQueries] = WeakKeyDictionary()

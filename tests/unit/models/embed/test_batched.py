@@ -139,21 +139,33 @@ def test_what_is_begun_is_made_in_another_thread_while_the_caller_goes_on() -> N
     assert threading.get_ident() not in embedder.threads
 
 
-def test_who_comes_while_a_begun_one_runs_waits_for_it_and_begins_nothing() -> None:
+def test_who_comes_while_a_begun_one_runs_goes_together_with_others_in_the_next() -> None:
     embedder = Begun()
     queries = BatchedQueries(embedder)
     first = queries.begin("first")
     taken(embedder.started)
-    assert queries.begin("second") is None
     with ThreadPoolExecutor(1) as threads:
-        second = threads.submit(queries.embed_query, "second")
+        asked = threads.submit(queries.embed_query, "asked")
         while not queries._waiting:
             threading.Event().wait(0.001)
+        begun = [queries.begin(text) for text in ("begun", "as well")]
         embedder.gate.release(2)
-        assert result_of(second).tolist() == [6.0]
-    assert first is not None
-    assert result_of(first).tolist() == [5.0]
-    assert embedder.calls == [["first"], ["second"]]
+        assert result_of(asked).tolist() == [5.0]
+    assert [result_of(one).tolist() for one in (first, *begun) if one is not None] == [[5.0], [5.0], [7.0]]
+    assert embedder.calls == [["first"], ["asked", "begun", "as well"]]
+
+
+def test_a_begun_one_leads_those_behind_it_and_one_bad_text_spoils_only_itself() -> None:
+    embedder = Begun()
+    queries = BatchedQueries(embedder)
+    first = queries.begin("first")
+    taken(embedder.started)
+    begun = [queries.begin(text) for text in ("leads", "bad", "fine")]
+    embedder.gate.release(10)
+    heard = [one.exception(60) or float(one.result()[0]) for one in (first, *begun) if one is not None]
+    assert (heard[0], heard[1], heard[3]) == (5.0, 5.0, 4.0)
+    assert isinstance(heard[2], EmbedderError)
+    assert embedder.calls[:2] == [["first"], ["leads", "bad", "fine"]]
 
 
 def test_one_after_another_is_begun_also_after_errors() -> None:
@@ -166,8 +178,8 @@ def test_one_after_another_is_begun_also_after_errors() -> None:
     assert bad is not None
     with pytest.raises(EmbedderError, match="bad text"):
         result_of(bad)
-    while (good := queries.begin("good")) is None:  # the one before has told its error and is about to hand over
-        threading.Event().wait(0.001)
+    good = queries.begin("good")
+    assert good is not None
     assert result_of(good).tolist() == [4.0]
 
 
