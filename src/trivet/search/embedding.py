@@ -233,10 +233,12 @@ class Embedding:
     def begin(self, text: str, within_ms: int) -> None:
         """Has a query's vector made while the caller does something else; whoever asks for it waits so long at most.
 
-        Only where the model runs inside this process: a hosted one would be told what a recall still mends.
+        Only where the model runs inside this process: a hosted one would be told what a recall still mends. Which model
+        answers, the store is asked once; after that it is the one of the last recall. If it is another by now, a vector
+        is made for nothing.
         """
-        serving = self.serving()
-        if serving is None or serving.identity != self.identity or self.at_hand(text):
+        serving = next((model for model in self._shown[1] or self.models() if model.serving), None)
+        if serving is None or serving.identity != self.identity or self._on_its_way(serving, text):
             return
         try:
             vector = batched(self.embedder_of(serving)).begin(text)
@@ -255,7 +257,10 @@ class Embedding:
     def at_hand(self, text: str) -> bool:
         """Whether the query's vector is known or on its way, so that whoever asks for it need not be left behind."""
         serving = self.serving()
-        name = (serving.identity, text) if serving else ("", text)
+        return serving is not None and self._on_its_way(serving, text)
+
+    def _on_its_way(self, model: Model, text: str) -> bool:
+        name = (model.identity, text)
         return name in self._begun or self._queries.get(name) is not None
 
     def query_vector(self, model: Model, text: str) -> NDArray[np.float32]:
