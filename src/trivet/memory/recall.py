@@ -1,14 +1,14 @@
 """The read path: analyse -> legs -> fuse -> expand, rerank -> weigh -> choose, later first -> judge -> present.
 
-A query is cleaned of secrets, slips of the keyboard are mended, it is cut into words, and the time it names ("last
-week") is understood (analyse). The legs of the recipe search for it side by side, the graph after the others because it
-walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion makes one list of the rankings. If the
-caller wants it, rewrites of the query add their finds; where it is unclear whether the best candidates answer, a
-reranker reads them. Then the memories themselves are read: what holds the query literally gets a bonus, importance
-decides between near equals, what belongs to the time counts more (weigh), successors stand in for superseded memories,
-hits that say the same are folded (choose). Of two hits on the same matter the later stands first, unless the question
-asks about the past (later first). A calibrated model says how likely each hit is to be relevant, and what is noise
-(judge). Last, the caller gets the hits with their reasons, and the legs' health.
+A query is cleaned of secrets, and its vector is begun. Meanwhile slips of the keyboard are mended, it is cut into
+words, and the time it names ("last week") is understood (analyse). The legs of the recipe search for it side by side,
+the graph after the others because it walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion
+makes one list of the rankings. If the caller wants it, rewrites of the query add their finds; where it is unclear
+whether the best candidates answer, a reranker reads them. Then the memories themselves are read: what holds the query
+literally gets a bonus, importance decides between near equals, what belongs to the time counts more (weigh), successors
+stand in for superseded memories, hits that say the same are folded (choose). Of two hits on the same matter the later
+stands first, unless the question asks about the past (later first). A calibrated model says how likely each hit is to
+be relevant, and what is noise (judge). Last, the caller gets the hits with their reasons, and the legs' health.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
