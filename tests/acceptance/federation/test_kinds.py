@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from support.http_server import served, settings_for
+from support.waiting import happened, result_of
 from trivet import Trivet
 from trivet.types import Answer
 
 from .conftest import Opened
 from .systems import PATIENT_MS, SHORT_MS, health_of, http_server
 
+# Longer than a few recalls take on a busy machine.
+SOME_SECONDS_MS = 20_000
 NOTES = [sys.executable, str(Path(__file__).with_name("mcp_notes.py"))]
 
 
@@ -36,6 +40,26 @@ def test_over_http_by_get(federation: Opened) -> None:
         memory = federation(wiki={"http": url, "fetch_k": 5, "time_limit_ms": PATIENT_MS})
         (hit,) = memory.recall("a&b=c #d/ü?", federated=True).foreign
     assert (hit.id, hit.legs["wiki"].score) == ("a&b=c #d/ü?", 5.0)
+
+
+def test_while_a_system_is_waited_for_others_recall(federation: Opened) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer(_: BaseHTTPRequestHandler, __: bytes) -> tuple[int, bytes]:
+        asked.set()
+        happened(go_on)
+        return 200, json.dumps({"hits": [{"id": "late", "score": 1}]}).encode()
+
+    with http_server(answer) as address, ThreadPoolExecutor(1) as threads:
+        memory = federation(wiki={"http": f"{address}/?q={{query}}", "time_limit_ms": SOME_SECONDS_MS})
+        memory.remember("The key is under the mat.")
+        waiting = threads.submit(memory.recall, "key", federated=True)
+        happened(asked)
+        for _ in range(20):  # of which some come after the one that waits has begun
+            assert len(memory.recall("key").hits) == 1
+        assert not waiting.done(), "it had its turn only afterwards"
+        go_on.set()
+        assert ids(result_of(waiting)) == ["late"]
 
 
 def test_over_http_by_post_with_a_key(federation: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,8 @@ def _rewrites(engine: Engine, rewriter: Rewriter, question: Question) -> tuple[t
     """The other questions, and why there are none where the language model failed."""
     try:
         asked = without_placeholders(engine.guard.without_secrets(question.text))
-        return rewriter.rewrites(question.text, asked), None
+        with engine.legs.turns.waiting():
+            return rewriter.rewrites(question.text, asked), None
     except (EmbedderError, BadAnswer) as error:
         return (), str(error)
 

@@ -84,7 +84,8 @@ class Gathering:
         own = retrieve(engine, question, filter, recipe)
         if question.text != self._question.text:
             return own  # a rewrite of the query, which is asked of our own legs alone
-        heard = engine.systems.collect(self._futures, self._started)
+        with engine.legs.turns.waiting():
+            heard = engine.systems.collect(self._futures, self._started)
         found = self._placed(heard, own, filter)
         self.foreign = found.foreign
         health = [*own.health, *(one.health for one in heard)]

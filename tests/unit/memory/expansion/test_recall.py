@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.chat_server import chat_server
 from support.invented_secrets import github
 from support.opened import Opened
+from support.waiting import happened, result_of
 from trivet import InvalidInput, Trivet
 from trivet.memory.answer import expand
 
@@ -120,3 +122,14 @@ def test_a_memory_found_by_a_rewrite_is_judged_by_it(open_trivet: Opened) -> Non
         trivet = with_notes(open_trivet(expand_llm=server.spec, rerank="off", expand=True))
         relevance = {hit.content: hit.relevance for hit in trivet.recall("the author of Hush").hits}
         assert relevance[CITY] > 0.5
+
+
+def test_while_a_language_model_is_waited_for_others_recall(open_trivet: Opened) -> None:
+    with chat_server(lambda _: None) as server, ThreadPoolExecutor(1) as threads:
+        trivet = with_notes(open_trivet(expand_llm=server.spec, expand_time_limit_ms=60_000))
+        waiting = threads.submit(trivet.recall, "the author of Hush", expand=True)
+        happened(server.asked)
+        assert len(trivet.recall("relay").hits) == 1
+        assert not waiting.done(), "it had its turn only afterwards"
+        server.over.set()
+        assert result_of(waiting).hits[0].content == HUSH
