@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary, finalize, ref
 
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder, Vectors
@@ -40,15 +40,24 @@ class _Asked:
 
 
 class BatchedQueries:
-    """The queries of one embedder, from any number of threads. `sizes` counts the batches by their size."""
+    """The queries of one embedder, from any number of threads. `sizes` counts the batches by their size.
+
+    Who asks has the embedder; here it is not kept, or it would be for ever.
+    """
 
     def __init__(self, embedder: Embedder, sizes: Counter[int] | None = None) -> None:
-        self._embedder = embedder
+        self._kept_elsewhere = ref(embedder)
         self._guard = threading.Lock()
         self._waiting: list[_Asked] = []
         self._running = False
         self._beside = _Thread()
         self.sizes: Counter[int] = Counter() if sizes is None else sizes
+
+    @property
+    def _embedder(self) -> Embedder:
+        embedder = self._kept_elsewhere()
+        assert embedder is not None, "whoever asks has it"
+        return embedder
 
     def begin(self, text: str) -> Future[Vectors] | None:
         """The vector to come, made in a thread of ours while the caller does something else.
@@ -132,13 +141,20 @@ class BatchedQueries:
             self._beside.put(other.made, other.alone)
 
 
+class _Task(NamedTuple):
+    made: Future[Vectors]
+    begun: threading.Event
+    work: Callable[[], Vectors]
+
+
+_Tasks = queue.SimpleQueue[_Task | None]
+
+
 class _Thread:
-    """One that never holds up the end of the process, made when it is first needed."""
+    """One that never holds up the end of the process, made when it is first needed; it ends with who has it."""
 
     def __init__(self) -> None:
-        self._tasks: queue.SimpleQueue[tuple[Future[Vectors], threading.Event, Callable[[], Vectors]]] = (
-            queue.SimpleQueue()
-        )
+        self._tasks: _Tasks = queue.SimpleQueue()
         self._guard = threading.Lock()
         self._running = False
 
@@ -146,21 +162,22 @@ class _Thread:
         """Has the work done after what was put before; what is returned tells when it has begun."""
         with self._guard:
             if not self._running:
-                threading.Thread(target=self._work, name="trivet-query", daemon=True).start()
+                threading.Thread(target=_work, args=(self._tasks,), name="trivet-query", daemon=True).start()
+                finalize(self, self._tasks.put, None)
                 self._running = True
-        begun = threading.Event()
-        self._tasks.put((made, begun, work))
-        return begun
+        task = _Task(made, threading.Event(), work)
+        self._tasks.put(task)
+        return task.begun
 
-    def _work(self) -> None:
-        while True:
-            made, begun, work = self._tasks.get()
-            begun.set()
-            try:
-                made.set_result(work())
-            except Exception as error:  # noqa: BLE001 - handed to the recall that asks for the vector, and shown there
-                made.set_exception(error)
-            del made, work  # and the vector with them, while it waits for the next
+
+def _work(tasks: _Tasks) -> None:
+    while (task := tasks.get()) is not None:
+        task.begun.set()
+        try:
+            task.made.set_result(task.work())
+        except Exception as error:  # noqa: BLE001 - handed to the recall that asks for the vector, and shown there
+            task.made.set_exception(error)
+        del task  # and the vector with it, while it waits for the next
 
 
 _known: WeakKeyDictionary[Embedder, BatchedQueries] = WeakKeyDictionary()

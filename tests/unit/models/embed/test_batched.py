@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from support.waiting import result_of, taken
+from support.waiting import ended, result_of, taken
 from trivet.errors import EmbedderError
 from trivet.models.embed.base import Vectors
 from trivet.models.embed.batching import MOST_AT_ONCE, BatchedQueries, batch_sizes, batched
@@ -181,6 +182,19 @@ def test_one_after_another_is_begun_also_after_errors() -> None:
     good = queries.begin("good")
     assert good is not None
     assert result_of(good).tolist() == [4.0]
+
+
+def test_its_thread_ends_with_the_embedder() -> None:
+    embedder = Begun()
+    embedder.gate.release()
+    begun = batched(embedder).begin("begun")
+    assert begun is not None
+    assert result_of(begun).tolist() == [5.0]
+    ident = embedder.threads[0]
+    (thread,) = [one for one in threading.enumerate() if one.ident == ident]
+    del embedder, begun
+    gc.collect()
+    ended(thread)
 
 
 def test_an_embedder_that_must_be_asked_over_a_network_is_not_begun(embedder: Lengths) -> None:
