@@ -66,6 +66,12 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error
 
 
+def import_runtime() -> None:
+    """What opening a model imports, so that it can be opened in another thread without importing anything there."""
+    _runtime()
+    import tokenizers  # noqa: F401
+
+
 def _runtime() -> Any:
     # Since 1.29 the runtime reports to its makers unless told otherwise before it is loaded. Trivet reports to nobody.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"

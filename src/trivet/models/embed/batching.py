@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 32
 # Longer than a thread takes to wake up: after that the caller goes on with its work in any case.
 WAKING_SECONDS = 0.005
+STOPPING_SECONDS = 0.5
 
 
 class _Asked:
@@ -162,12 +163,20 @@ class _Thread:
         """Has the work done after what was put before; what is returned tells when it has begun."""
         with self._guard:
             if not self._running:
-                threading.Thread(target=_work, args=(self._tasks,), name="trivet-query", daemon=True).start()
-                finalize(self, self._tasks.put, None)
+                thread = threading.Thread(target=_work, args=(self._tasks,), name="trivet-query", daemon=True)
+                thread.start()
+                finalize(self, _stop, self._tasks, thread)  # at the end of the process too
                 self._running = True
         task = _Task(made, threading.Event(), work)
         self._tasks.put(task)
         return task.begun
+
+
+def _stop(tasks: _Tasks, thread: threading.Thread) -> None:
+    """Waits a moment for a model that is at work: a thread that is cut off within it can take the process down."""
+    tasks.put(None)
+    if thread is not threading.current_thread():
+        thread.join(STOPPING_SECONDS)
 
 
 def _work(tasks: _Tasks) -> None:

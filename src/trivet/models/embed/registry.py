@@ -10,6 +10,7 @@ from trivet.models.kinds import known
 
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
+    from trivet.models.embed.onnx import OnnxEmbedder
 
 DEFAULT = "bundled"
 # The bundled models of earlier releases, oldest first. A release that brings another bundled model adds the one before.
@@ -32,18 +33,22 @@ def load(spec: str | Spec = DEFAULT) -> "Embedder | None":
 def open_soon(spec: str) -> None:
     """Opens the bundled model, if that is meant, in a thread of its own: for a program that is about to ask it.
 
-    Most of it runs outside the interpreter, which meanwhile loads the rest of the program. The process waits for the
-    thread at its end: one that is cut off within the runtime can take the process down with it.
+    Most of it runs outside the interpreter, which meanwhile loads the rest of the program. What has to be imported is
+    imported here: where a program is interrupted while it imports, a thread that imports too would wait for ever. The
+    process waits for the thread at its end: one that is cut off within the runtime can take the process down with it.
     """
     if spec == DEFAULT:
-        threading.Thread(target=_open_bundled, name="trivet-open").start()
+        with suppress(Exception):  # whoever asks the model meets it too, and tells it
+            from trivet.models.embed.onnx import bundled
+            from trivet.models.onnx import import_runtime
+
+            import_runtime()
+            threading.Thread(target=_open, args=(bundled(),), name="trivet-open").start()
 
 
-def _open_bundled() -> None:
+def _open(embedder: "OnnxEmbedder") -> None:
     with suppress(Exception):  # whoever asks the model meets it too, and tells it
-        from trivet.models.embed.onnx import bundled
-
-        bundled().open()
+        embedder.open()
 
 
 def shipped(identity: str) -> "Embedder | None":
