@@ -1,7 +1,7 @@
 """Recalls of one process take turns, since Python runs one thread at a time anyway.
 
 Where many compete, each loses the interpreter at every row that the database gives it, and gets it back only after the
-others have had it: sixteen threads answered 33 requests a second, one of them 53 (docs/decisions/0008). Whoever waits
+others have had it: eight threads answered 33 requests a second, one of them 53 (docs/decisions/0008). Whoever waits
 for somebody else, such as a hosted model, lets the next one go on meanwhile.
 """
 

@@ -12,6 +12,7 @@ import pytest
 from support.waiting import happened
 from trivet import EmbedderError, Trivet
 from trivet.models.embed.onnx import Runtime, bundled
+from trivet.store.relational.graph import GraphIndex
 from trivet.store.relational.lexical import LexicalIndex
 
 NOTES = [
@@ -97,6 +98,26 @@ def test_the_words_of_a_query_are_searched_while_its_vector_is_made(
     answer = store.recall("which port has the staging database, by the way")
     assert [leg.answered for leg in answer.health.legs] == [True] * len(answer.health.legs)
     assert answer.hits[0].why.legs["dense"].rank == 1
+
+
+def test_what_a_query_names_is_looked_up_while_its_vector_is_made(
+    store: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up = threading.Event()
+    named, run = GraphIndex.named, Runtime.vector_of
+
+    def look_up(*arguments: Any) -> Any:
+        looked_up.set()
+        return named(*arguments)
+
+    def made(runtime: Runtime, ids: list[int]) -> Any:
+        happened(looked_up)  # would wait in vain if the graph looked only after the other legs
+        return run(runtime, ids)
+
+    monkeypatch.setattr(GraphIndex, "named", look_up)
+    monkeypatch.setattr(Runtime, "vector_of", made)
+    answer = store.recall("does Grandmother's soup need carrots, I wonder")
+    assert {leg.leg: leg.answered for leg in answer.health.legs}["dense"]
 
 
 @pytest.mark.parametrize("step", ["token_ids", "vector_of"])

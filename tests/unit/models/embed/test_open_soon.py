@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from support.waiting import ended, happened
 from trivet.models.embed import onnx
 from trivet.models.embed.registry import DEFAULT, open_soon
+from trivet.serve.resident import connect
 
 
 class Opening:
@@ -55,3 +57,14 @@ def test_no_other_embedder_is_opened_before_it_is_asked(monkeypatch: pytest.Monk
     before = threading.active_count()
     open_soon(spec)
     assert threading.active_count() == before
+
+
+def test_a_program_that_says_so_has_it_opened_where_no_other_process_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(connect, "open_soon", opened.append)
+    monkeypatch.setattr(connect, "socket_file", lambda: tmp_path / "nobody")
+    for soon in (False, True):
+        connect.open_memory(str(tmp_path / "memory.db"), model_soon=soon, background=False).close()
+    assert opened == [DEFAULT]
