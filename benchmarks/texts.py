@@ -55,6 +55,26 @@ def named_queries(count: int, size: int, seed: int = 13) -> list[str]:
     return asked
 
 
+def long_memories(count: int, words: int, seed: int = 17) -> Iterator[str]:
+    """Of about so many words each: sentences, and what is particular to a memory at its end."""
+    chance = random.Random(seed)
+    starts, follows = _chain()
+    for _ in range(count):
+        sentences: list[str] = []
+        length = 0
+        while length < words - 12:
+            sentences.append(_sentence(chance, starts, follows))
+            length += len(sentences[-1].split())
+        yield " ".join([*sentences, _particulars(chance)])
+
+
+def words_of_sentences() -> list[str]:
+    starts, follows = _chain()
+    return sorted(
+        {word.strip(".,;:") for word in (*starts, *follows, *(one for some in follows.values() for one in some))}
+    )
+
+
 def _chain() -> tuple[list[str], dict[str, list[str]]]:
     text = resources.files("trivet.lab").joinpath("house", "memories.jsonl").read_text(encoding="utf-8")
     starts: list[str] = []

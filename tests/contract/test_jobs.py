@@ -183,3 +183,20 @@ def test_two_workers_share_one_queue_without_waiting_for_each_other(open_store: 
     taken = [store.jobs.lease(model, 64, 60, 10_000) for store in (ours, theirs, ours)]
     assert [len(jobs) for jobs in taken] == [1, 1, 1]
     assert len({job.key for jobs in taken for job in jobs}) == 3
+
+
+def test_whether_more_than_a_few_wait_is_told_without_counting_all(store: Store, model: Model) -> None:
+    add(store, memory("one"), memory("two"), memory("three"))
+    other = store.vectors.adopt("other", "b", 2)
+    finish(store, *store.jobs.lease(other, 10, 60))
+    assert [store.jobs.waits_for_more_than(model, few) for few in (0, 2, 3)] == [True, True, False]
+    assert not store.jobs.waits_for_more_than(other, 0)
+
+
+def test_what_is_told_is_what_waits(store: Store, model: Model) -> None:
+    add(store, memory("one"), memory("two"))
+    (job, _) = store.jobs.lease(model, 10, 60)
+    store.jobs.fail([job], "no answer", {job.key: 60.0})
+    backlog, unread = store.jobs.told(model)
+    assert (backlog.waiting, backlog.failing, backlog.last_error, unread) == (2, 1, "no answer", 2)
+    assert backlog == store.jobs.backlog(model)

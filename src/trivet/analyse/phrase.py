@@ -107,21 +107,24 @@ class PhraseSearch:
 
     def holds(self, folded: str) -> bool:
         """What `contains_phrase(fold(text), folded)` says."""
+        if folded.isascii() and self._is_in_view(folded) and contains_phrase(self._plain, folded):
+            return True
         if self._text.isascii():
-            return self._is_in_view(folded) and contains_phrase(self._squeezed.decode(), folded)
+            return False
         mostly_ascii = self._view.count(STRANGE) * MOSTLY_ASCII < len(self._view)
         if mostly_ascii and not self._may_hold(folded):
             return False
         return contains_phrase(fold(self._text), folded)
 
     def _may_hold(self, folded: str) -> bool:
-        """A phrase stands where the text is ASCII, or reaches into a word that is not."""
-        if folded.isascii() and self._is_in_view(folded):
-            return True
+        """Of a phrase that does not stand where the text is ASCII: whether it may reach into a word that is not."""
+        words = folded.split(" ")
         apart = self._never_ascii_apart if folded.isascii() else self._apart
+        if not all(word.encode() in self._view or word in apart for word in words):
+            return False
         if BETWEEN + BETWEEN in apart:  # a part of which nothing is left joins its neighbours
             return True
-        return self._may_go_through(apart, folded.split(" ")) and _may_reach_into(apart, folded)
+        return self._may_go_through(apart, words) and _may_reach_into(apart, folded)
 
     def _may_go_through(self, apart: str, words: Sequence[str]) -> bool:
         """Words within a phrase stand side by side where the text is ASCII, or one of them is not ASCII there."""
@@ -139,6 +142,11 @@ class PhraseSearch:
         while b"  " in view:
             view = view.replace(b"  ", b" ")
         return view
+
+    @cached_property
+    def _plain(self) -> str:
+        """Squeezed; what is not ASCII stands for a letter, so that nothing beside it counts as a whole word."""
+        return self._squeezed.replace(STRANGE, b"x").decode()
 
     @cached_property
     def _strange(self) -> str:

@@ -44,6 +44,20 @@ def likeness(one: Words, other: Words) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
+def likeness_to(one: Words, text: str, least: float) -> float:
+    """The likeness to a text if it is so much at least, else 0.
+
+    Most texts that share some pairs of words are far from alike, and the different words they share tell that in a
+    fraction of the time: no more can be in common than these and what `one` repeats.
+    """
+    words = _sequence(text)
+    in_common = len(one.keys() & words) + one.total() - len(one)
+    if 2 * in_common < least * (one.total() + len(words)):
+        return 0.0
+    alike = likeness(one, Counter(words))
+    return alike if alike >= least else 0.0
+
+
 def essence(text: str) -> tuple[str, ...]:
     """Equal for texts that say the same: the same stems in the same order, with the same negations.
 

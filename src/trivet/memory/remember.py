@@ -23,7 +23,7 @@ from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
 from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note_attempt
 from trivet.memory.join import join
-from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness, words_of
+from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness_to, words_of
 from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
@@ -247,8 +247,7 @@ def near_duplicates(engine: Engine, entry: Entry) -> tuple[Duplicate, ...]:
     words = words_of(memory.content)
     similar = []
     for other in engine.store.memories.get_many(ids).values():
-        alike = likeness(words, words_of(other.content))
-        if alike >= REPORTED_FROM and other.scope == memory.scope:
+        if other.scope == memory.scope and (alike := likeness_to(words, other.content, REPORTED_FROM)):
             content = masked(other).content
             similar.append(Duplicate(id=other.id, similarity=round(alike, 3), content=content))
     similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))

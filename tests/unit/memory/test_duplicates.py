@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from support.opened import Opened
 from trivet import Trivet
-from trivet.memory.likeness import essence, likeness, words_of
+from trivet.memory.likeness import essence, likeness, likeness_to, words_of
 
 
 def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
@@ -159,3 +161,11 @@ def test_folding_is_the_same_after_reopening(open_trivet: Opened) -> None:
     before = first.recall("old relay")
     after = open_trivet().recall("old relay")
     assert [(hit.id, hit.score, hit.why) for hit in before.hits] == [(hit.id, hit.score, hit.why) for hit in after.hits]
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=9), st.lists(st.sampled_from("abcdef"), max_size=9))
+def test_what_is_told_apart_by_its_different_words_is_not_alike(one: list[str], other: list[str]) -> None:
+    first, second = words_of(" ".join(one)), " ".join(other)
+    alike = likeness(first, words_of(second))
+    for least in (0.3, 0.5, 0.75, 1.0):
+        assert likeness_to(first, second, least) == (alike if alike >= least else 0.0)

@@ -148,7 +148,7 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
     if (difference := engine.embedding.difference()) is not None:
         said.append(difference)
     if filling is not None:
-        waiting = engine.store.jobs.backlog(filling).waiting
+        waiting = engine.store.jobs.told(filling)[0].waiting
         said.append(f"moving to {filling.identity}: {waiting} memories to go; the old vectors answer meanwhile")
     known = [leg for health in legs if (leg := leg_named(health.leg)) is not None]
     said += [note for leg in known if (note := leg.note(engine.store)) is not None]
@@ -168,6 +168,6 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
 def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Backlog, int]:
     """What waits to be embedded, and how many memories wait to be read."""
     if serving is not None:
-        return engine.store.jobs.backlog_with_readings(serving)
+        return engine.store.jobs.told(serving)
     waiting = engine.store.graph.backlog("rules").waiting
     return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting

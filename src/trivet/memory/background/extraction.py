@@ -64,7 +64,7 @@ class Extraction:
 
     def read_what_was_saved(self) -> None:
         """Unless many wait: then the worker is at it, and a save does not do its work."""
-        if self._store.graph.backlog("rules").waiting <= READ_ON_SAVE:
+        if not self._store.graph.waits_for_more_than("rules", READ_ON_SAVE):
             self._read_some(READ_ON_SAVE, threading.Event())
 
     def _read_some(self, most: int, stop: threading.Event) -> int:

@@ -32,7 +32,8 @@ def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -
     crowded = how == "read" and engine.load.gives_way() is not None
     comparison = Comparison(engine.store, engine.embedding, "words" if crowded else how, most=READ_ON_SAVE)
     serving = engine.embedding.serving()
-    alone = serving is None or engine.store.jobs.backlog(serving).waiting <= 1  # none but itself waits for its vector
+    # None but itself waits for its vector.
+    alone = serving is None or not engine.store.jobs.waits_for_more_than(serving, 1)
     judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded)
     engine.worker.note(comparison.trouble)
     told = change_model().told

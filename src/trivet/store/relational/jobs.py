@@ -16,6 +16,7 @@ from trivet.store.records import Backlog, Job, Model, Passage
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Connection, Part, StoreDatabase, WriteTransaction
 from trivet.store.relational.fair_order import Waiting, fair_order, shared_out
+from trivet.store.relational.seldom_counted import SeldomCounted
 
 # More than any lease or retry takes. Whatever is put off for longer was so under a clock that was ahead, and would wait
 # for ever after it is set right.
@@ -33,6 +34,7 @@ class Jobs(Part):
         super().__init__(database)
         self._encode = database.encode_vector
         self._changes = changes
+        self._told: SeldomCounted[tuple[Backlog, int]] = SeldomCounted()
         self._none_waited: tuple[int, int] | None = None  # of which model, and after which change
 
     def lease(self, model: Model, limit: int, seconds: float, most_characters: int | None = None) -> tuple[Job, ...]:
@@ -128,8 +130,18 @@ class Jobs(Part):
         row = self._row("pending", model=model.model)
         return Backlog(row[0], row[1], row[2])
 
-    def backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
-        """And how many memories wait to be read by the rules, asked together: every answer tells both."""
+    def waits_for_more_than(self, model: Model, few: int) -> bool:
+        """Whether more memories than these few wait; asked by every save, however many they are."""
+        return int(self._row("counted_up_to", model=model.model, most=few + 1)[0]) > few
+
+    def told(self, model: Model) -> tuple[Backlog, int]:
+        """What waits, and how many memories wait to be read by the rules, as every answer tells it: where it is a lot,
+        as it was a moment ago."""
+        return self._told.of(
+            model.model, lambda: self._backlog_with_readings(model), lambda both: both[0].waiting + both[1]
+        )
+
+    def _backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
         row = self._row("pending_with_readings", model=model.model)
         return Backlog(row[0], row[1], row[2]), int(row[3])
 

@@ -100,6 +100,10 @@ class Readings(Part):
         row = self._row("pending", reader=reader)
         return Backlog(row[0], row[1], row[2])
 
+    def waits_for_more_than(self, reader: Reader, few: int) -> bool:
+        """Whether more memories than these few wait; asked by every save, however many they are."""
+        return int(self._row("counted_up_to", reader=reader, most=few + 1)[0]) > few
+
     def ask_for_triples(self) -> int:
         """Queues every memory that no language model has read as it is now; says how many were added."""
         changed = self._changes.last()

@@ -55,9 +55,12 @@ UPDATE reading SET attempts = attempts + 1, last_error = :error, not_before = {e
 WHERE memory = :memory AND reader = :reader AND revision = :revision;
 
 -- name: pending
-SELECT count(*), count(*) FILTER (WHERE attempts > 0),
-       (SELECT last_error FROM reading WHERE reader = :reader AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
-FROM reading WHERE reader = :reader;
+SELECT (SELECT count(*) FROM reading WHERE reader = :reader),
+       (SELECT count(*) FROM reading WHERE reader = :reader AND attempts > 0),
+       (SELECT last_error FROM reading WHERE reader = :reader AND attempts > 0 ORDER BY not_before DESC LIMIT 1);
+
+-- name: counted_up_to
+SELECT count(*) FROM (SELECT 1 FROM reading WHERE reader = :reader LIMIT :most) AS waiting;
 
 -- name: insert_concept
 INSERT INTO concept (concept, name) VALUES (:concept, :name);

@@ -54,16 +54,19 @@ WHERE memory = :memory AND model = :model AND revision = :revision;
 UPDATE job SET not_before = 0;
 
 -- name: pending
-SELECT count(*), count(*) FILTER (WHERE attempts > 0),
-       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1)
-FROM job WHERE model = :model;
+SELECT (SELECT count(*) FROM job WHERE model = :model),
+       (SELECT count(*) FROM job WHERE model = :model AND attempts > 0),
+       (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1);
 
 -- name: pending_with_readings
 -- The same, and how many memories wait to be read by the rules: what every answer tells.
-SELECT count(*), count(*) FILTER (WHERE attempts > 0),
+SELECT (SELECT count(*) FROM job WHERE model = :model),
+       (SELECT count(*) FROM job WHERE model = :model AND attempts > 0),
        (SELECT last_error FROM job WHERE model = :model AND attempts > 0 ORDER BY not_before DESC LIMIT 1),
-       (SELECT count(*) FROM reading WHERE reader = 'rules')
-FROM job WHERE model = :model;
+       (SELECT count(*) FROM reading WHERE reader = 'rules');
+
+-- name: counted_up_to
+SELECT count(*) FROM (SELECT 1 FROM job WHERE model = :model LIMIT :most) AS waiting;
 
 -- name: next_due
 -- How long until the first and the last are due; each is looked up by the index.
