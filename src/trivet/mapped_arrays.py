@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +23,8 @@ logger = logging.getLogger("trivet")
 ALIGNMENT = 64
 KIND_BYTES = 8
 HEAD_BYTES = 16
+# For the head and what is before it: some hundred arrays.
+HEAD_ROOM = 32_768
 
 Arrays = Mapping[str, Any]
 
@@ -56,18 +58,50 @@ class Mapped(msgspec.Struct, frozen=True):
 _head = msgspec.json.Decoder(_Head)
 
 
+class ArrayWriter:
+    """Writes arrays one after the other, so that no two of them need be in memory at once. The head comes last, into
+    the room that was left for it.
+
+    `kind` is eight bytes that say what the arrays are, and in which version.
+    """
+
+    def __init__(self, stream: BinaryIO, kind: bytes) -> None:
+        self._stream = stream
+        self._kind = kind
+        self._written: list[_Array] = []
+        self._at = 0
+        stream.write(bytes(HEAD_ROOM))
+
+    def add(self, name: str, array: Any) -> None:
+        self.add_portions(name, array.dtype, array.shape, (array,))
+
+    def add_portions(self, name: str, kind: Any, shape: tuple[int, ...], portions: Iterable[Any]) -> None:
+        """An array of this shape, given as its rows in their order."""
+        checksum = size = 0
+        for portion in portions:
+            written = _bytes(portion)
+            checksum = crc32(written, checksum)
+            size += self._stream.write(written)
+        if size != prod(shape) * np.dtype(kind).itemsize:
+            raise ValueError(f"{name}: {size} bytes were given, which is not what {shape} of {kind} takes")
+        self._stream.write(bytes(-size % ALIGNMENT))
+        self._written.append(_Array(name, np.dtype(kind).str, shape, self._at, checksum))
+        self._at += -(-size // ALIGNMENT) * ALIGNMENT
+
+    def finish(self, facts: Mapping[str, str] | None = None) -> None:
+        head = msgspec.json.encode(_Head(self._at, tuple(self._written), dict(facts or {})))
+        if len(head) > HEAD_ROOM - HEAD_BYTES:
+            raise ValueError(f"a head of {len(head)} bytes, for which there is no room")
+        head = head.ljust(HEAD_ROOM - HEAD_BYTES)
+        self._stream.seek(0)
+        self._stream.write(self._kind + len(head).to_bytes(4, "little") + crc32(head).to_bytes(4, "little") + head)
+
+
 def write_arrays(stream: BinaryIO, kind: bytes, arrays: Arrays, facts: Mapping[str, str] | None = None) -> None:
-    """`kind` is eight bytes that say what the arrays are, and in which version."""
-    placed, at = [], 0
+    writer = ArrayWriter(stream, kind)
     for name, array in arrays.items():
-        placed.append(_Array(name, array.dtype.str, array.shape, at, crc32(_bytes(array))))
-        at += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-    head = msgspec.json.encode(_Head(at, tuple(placed), dict(facts or {})))
-    stream.write(kind + len(head).to_bytes(4, "little") + crc32(head).to_bytes(4, "little") + head)
-    stream.write(bytes(-(HEAD_BYTES + len(head)) % ALIGNMENT))
-    for array in arrays.values():
-        stream.write(_bytes(array))
-        stream.write(bytes(-array.nbytes % ALIGNMENT))
+        writer.add(name, array)
+    writer.finish(facts)
 
 
 def map_arrays(file: Path, kind: bytes) -> Mapped | None:

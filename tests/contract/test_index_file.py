@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from support.stores import add, embed, found, memory, near, replace, unit
 from trivet.analyse import analyse
+from trivet.mapped_arrays import ArrayWriter, map_arrays
 from trivet.search.recipe import DEFAULT
 from trivet.store.records import Model
 from trivet.store.relational import build_index
@@ -28,7 +30,16 @@ from .graphs import reached, read_all
 
 WORDS = "Acme Clara Bremen relay door port backup Mira schedule invoice don't C++ été 東京 node.js".split()
 WEIGHTS = DEFAULT.bm25.field_weights
-FILTERS = (Filter(), Filter(scope="work"), Filter(states=("active",)), Filter(scope="work", states=("deleted",)))
+EARLY, LATE = "2024-03-01T00:00:00.000000Z", "2025-03-01T12:00:00.000001Z"
+FILTERS = (
+    Filter(),
+    Filter(scope="work"),
+    Filter(states=("active",)),
+    Filter(scope="work", states=("deleted",)),
+    Filter(created_after=EARLY),
+    Filter(scope="work", created_after=EARLY, created_before=LATE),
+)
+MOMENTS = ("2023-01-01T00:00:00.000000Z", EARLY, "2025-03-01T12:00:00.000000Z", LATE)
 Opener = Callable[..., SqliteStore]
 
 
@@ -92,7 +103,14 @@ def answers(store: SqliteStore) -> dict[str, Any]:
 def act(store: SqliteStore, chance: random.Random, known: list[Memory]) -> None:
     what = chance.choice(("add", "add", "edit", "forget", "purge"))
     if what == "add" or len(known) < 5:
-        new = [memory(text(chance), scope=chance.choice(("work", "work/trivet", "home"))) for _ in range(3)]
+        new = [
+            memory(
+                text(chance),
+                scope=chance.choice(("work", "work/trivet", "home")),
+                created_at=chance.choice(MOMENTS),
+            )
+            for _ in range(3)
+        ]
         add(store, *new)
         known += new
         return
@@ -257,6 +275,7 @@ def test_nothing_of_a_purged_memory_is_left(opened: Opener) -> None:
     memories = filled(store)
     canary = store.vectors.of_memory(store.vectors.models()[0], 1)
     assert canary is not None
+    canary = canary.astype("f2")  # as the file has it
     assert canary.tobytes() in the_file(store).read_bytes()
     answers(reader)  # which goes on with its mapping
     store.memories.purge(memories[0].id)
@@ -269,13 +288,13 @@ def test_nothing_of_a_purged_memory_is_left(opened: Opener) -> None:
 def test_a_purge_while_a_file_is_written_leaves_none(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     store, other = opened(), opened()
     memories = filled(store)
-    words = build_index._words
+    words = build_index._write_words
 
-    def purge_meanwhile(connection: Any) -> Any:
+    def purge_meanwhile(*written: Any) -> None:
         other.memories.purge(memories[0].id)
-        return words(connection)
+        words(*written)
 
-    monkeypatch.setattr(build_index, "_words", purge_meanwhile)
+    monkeypatch.setattr(build_index, "_write_words", purge_meanwhile)
     add(store, memory("one more"))
     assert not store.upkeep.renew_index()
     assert not list(store._database.index_files.folder.iterdir())
@@ -303,7 +322,7 @@ def test_a_full_disk_costs_only_the_file(opened: Opener, monkeypatch: pytest.Mon
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(index_files, "write_arrays", full)
+    monkeypatch.setattr(index_files, "ArrayWriter", full)
     add(store, memory("one more door"))
     assert not store.upkeep.renew_index()
     assert len(list(store._database.index_files.folder.iterdir())) == 1, "the earlier one stays"
@@ -353,3 +372,46 @@ def the_sequence(store: SqliteStore) -> int:
     index = store._database.mapped_index()
     assert index is not None
     return index.sequence
+
+
+def test_a_time_asked_about_is_told_by_the_file(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    index = opened()._database.mapped_index()
+    assert index is not None
+    assert all(index.shown(filter) is not None for filter in FILTERS)
+    assert index.shown(Filter(as_of=EARLY)) is None
+
+
+def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    asked = {"relay", "relais", "harbour"}
+    reader = opened()
+    assert reader.lexical.held_by_any(asked) == {"relay"}
+    add(store, memory("the harbour"))
+    assert reader.lexical.held_by_any(asked) == {"relay", "harbour"}
+    assert reader.lexical.held_by_any(()) == set()
+    assert opened(mapped=False).lexical.held_by_any(asked) is None
+
+
+def test_an_array_that_is_not_what_was_announced_is_no_file(tmp_path: Path) -> None:
+    with (tmp_path / "arrays").open("wb") as stream:
+        writer = ArrayWriter(stream, b"KIND0001")
+        with pytest.raises(ValueError, match="numbers: 8 bytes"):
+            writer.add_portions("numbers", np.dtype(np.int64), (2,), [np.zeros(1, np.int64)])
+    assert map_arrays(tmp_path / "arrays", b"KIND0001") is None
+
+
+def test_arrays_are_read_as_they_were_written_in_portions(tmp_path: Path) -> None:
+    rows = np.arange(12, dtype=np.int32).reshape(4, 3)
+    with (tmp_path / "arrays").open("wb") as stream:
+        writer = ArrayWriter(stream, b"KIND0001")
+        writer.add_portions("rows", rows.dtype, rows.shape, [rows[:1], rows[1:]])
+        writer.add("none", np.zeros((0, 3)))
+        writer.finish({"about": "rows"})
+    mapped = map_arrays(tmp_path / "arrays", b"KIND0001")
+    assert mapped is not None
+    assert (mapped.arrays["rows"] == rows).all()
+    assert mapped.arrays["none"].shape == (0, 3)
+    assert (mapped.facts, mapped.damaged()) == ({"about": "rows"}, [])

@@ -23,7 +23,7 @@ def half(stream, *_):
     print("writing", flush=True)
     sys.stdin.read()
 
-index_files.write_arrays = half
+index_files.ArrayWriter = half
 maintenance.LEAST_MEMORIES = 1
 Trivet.open(sys.argv[1], embedder="none", background=False).engine.store.upkeep.renew_index()
 """

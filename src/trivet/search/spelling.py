@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.analyse import Question, Word, analyse, tokens_of
@@ -26,6 +27,9 @@ FIRST_LETTERS = 2
 SHORTEST, SHORTEST_SWAPPED, SHORTEST_OF_SHORT_STEM = 5, 4, 6
 # Each costs a look into the vocabulary. A query of many unknown words is in another language or about another matter.
 MOST_WORDS = 4
+
+# What terms consist of where a query's words are ASCII: words are folded, and identifiers may have these within.
+LETTERS = f"{ascii_lowercase}{digits}-_./:@#+\\"
 
 _word = re.compile(r"\w+")
 
@@ -78,10 +82,28 @@ def _typed(word: Word) -> set[str]:
 
 
 def _known(store: Store, word: Word) -> set[str]:
-    """The terms that begin as it does, or would with its second letter gone or in the third's place."""
+    """The terms that begin as it does, or would with its second letter gone or in the third's place.
+
+    In a large store those alone that are a slip away: to look for each of these takes less than to read them all.
+    """
     text = word.text.lower()
     starts = {text[:FIRST_LETTERS], text[0] + text[2]}
+    slips = {slip for typed in _typed(word) for slip in slips_of(typed) if slip[:FIRST_LETTERS] in starts}
+    held = store.lexical.held_by_any(slips)
+    if held is not None:
+        return held
     return {term for start in sorted(starts) for term in store.lexical.terms_from(start)}
+
+
+def slips_of(typed: str) -> Iterator[str]:
+    """Everything with one letter less, wrong or more, or with two neighbours in each other's place."""
+    for at in range(len(typed) + 1):
+        before, rest = typed[:at], typed[at:]
+        yield from (before + letter + rest for letter in LETTERS)
+        if rest:
+            yield before + rest[1:]
+            yield from (before + letter + rest[1:] for letter in LETTERS)
+            yield before + rest[:2][::-1] + rest[2:]
 
 
 def _as_written(store: Store, id: str, term: str) -> str | None:

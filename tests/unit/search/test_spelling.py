@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trivet.search.spelling import is_slip
+from trivet.search.spelling import is_slip, slips_of
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,9 @@ def test_other_words_are_not(typed: str, meant: str) -> None:
 def test_a_short_stem_counts_where_the_word_is_long() -> None:
     assert is_slip("alow", "allow", len("alowed"))
     assert not is_slip("alow", "allow", len("alow"))
+
+
+@given(st.text("abc", min_size=1, max_size=6), st.text("abc", max_size=7))
+def test_every_slip_is_among_those_that_are_looked_for(typed: str, meant: str) -> None:
+    if is_slip(typed, meant, 99):
+        assert meant in set(slips_of(typed))

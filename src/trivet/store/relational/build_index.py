@@ -1,84 +1,146 @@
-"""Reads a whole store for its index file, as of one moment: what `mapped_index.py` maps."""
+"""Writes the index file of a whole store, as of one moment: what `mapped_index.py` maps.
+
+A store may be larger than memory: rows are read in portions, and an array is written before the next one is made.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from trivet.analyse.term_hash import hashed
+from trivet.mapped_arrays import ArrayWriter
 from trivet.store.relational.graph_cache import read_network
-from trivet.store.relational.mapped_index import STATES, Facts, flat_graph, flat_matrix
-from trivet.store.relational.vector_cache import matrix_of
+from trivet.store.relational.mapped_index import STATES, Facts, flat_graph, microseconds
+from trivet.store.relational.matrix import LEAST_ROOM, ROOM_SHARE, passages_of, sign_codes
 
 if TYPE_CHECKING:
+    from trivet.store.records import Model
     from trivet.store.relational.database import Connection, StoreDatabase
     from trivet.store.relational.vector_index import VectorIndex
 
+# Rows read at a time, and words that are sorted at a time.
+ROWS = 50_000
+WORDS = 4_000_000
 
-def read_index(database: StoreDatabase, vectors: VectorIndex, mark: str) -> tuple[Facts, dict[str, Any]]:
-    """What the file is about, and its arrays."""
+
+def write_index(writer: ArrayWriter, database: StoreDatabase, vectors: VectorIndex, mark: str) -> Facts:
+    """What the file is about."""
     with database.snapshot() as connection:
         row = connection.execute(connection.sql("memories")["last_change"]).fetchone()
-        memories = _memories(connection)
+        held = _write_memories(writer, connection)
+        _write_words(writer, connection)
+        for name, array_of_graph in flat_graph(read_network(database)).items():
+            writer.add(name, array_of_graph)
         model = next((model for model in vectors.stored(connection) if model.serving), None)
-        arrays = {**memories, **_words(connection), **flat_graph(read_network(database))}
         if model is not None:
-            arrays |= flat_matrix(matrix_of(model, vectors.all_passages(model)))
-    held = int(np.count_nonzero(memories["memory.states"]))
-    return Facts(mark, database.schema, int(row[0]) if row else 0, model.model if model else 0, held), arrays
+            _write_vectors(writer, vectors, model)
+    return Facts(mark, database.schema, int(row[0]) if row else 0, model.model if model else 0, held)
 
 
-def _memories(connection: Connection) -> dict[str, Any]:
-    """Arrays by key, with one entry more than there are keys: that is where the key -1 of a removed row leads."""
-    rows = connection.execute(connection.sql("visible")["columns"]).fetchall()
-    size = max((row[0] for row in rows), default=-1) + 2
+def _portions(connection: Connection, file: str, name: str) -> Iterator[Sequence[Any]]:
+    every = iter(connection.execute(connection.sql(file)[name]))
+    while rows := list(islice(every, ROWS)):
+        yield rows
+
+
+def _write_memories(writer: ArrayWriter, connection: Connection) -> int:
+    """Arrays by key, with one entry more than there are keys: that is where the key -1 of a removed row leads.
+
+    Returns how many memories there are.
+    """
+    size = int(connection.execute(connection.sql("visible")["highest_key"]).fetchone()[0]) + 2
     lengths, states, scopes = np.zeros(size, np.float32), np.zeros(size, np.uint8), np.zeros(size, np.int32)
+    created = np.zeros(size, np.int64)
     names: defaultdict[str, int] = defaultdict(count().__next__)
-    keys = np.array([row[0] for row in rows], np.int64)
-    lengths[keys] = [row[1] for row in rows]
-    states[keys] = [STATES[row[2]] for row in rows]
-    scopes[keys] = [names[row[3]] for row in rows]
-    spelled = np.frombuffer(msgspec.json.encode(list(names) or [""]), np.uint8)
-    return {
-        "memory.lengths": lengths,
-        "memory.states": states,
-        "memory.scopes": scopes,
-        "memory.scope_names": spelled,
-    }
+    for rows in _portions(connection, "visible", "columns"):
+        keys = np.array([row[0] for row in rows], np.int64)
+        lengths[keys] = [row[1] for row in rows]
+        states[keys] = [STATES[row[2]] for row in rows]
+        scopes[keys] = [names[row[3]] for row in rows]
+        created[keys] = microseconds([row[4] for row in rows])
+    writer.add("memory.lengths", lengths)
+    writer.add("memory.states", states)
+    writer.add("memory.scopes", scopes)
+    writer.add("memory.created", created)
+    writer.add("memory.scope_names", np.frombuffer(msgspec.json.encode(list(names) or [""]), np.uint8))
+    return int(np.count_nonzero(states))
 
 
-def _words(connection: Connection) -> dict[str, Any]:
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    terms, places, times = array("i"), array("q"), array("i")
-    documents: Iterable[Any] = connection.execute(connection.sql("lexical")["documents"])
-    for row in documents:
-        for field, text in enumerate(row[1:]):
-            if text:
-                words = text.split(" ")
-                terms.extend([numbers[word] for word in words])
-                places.append(row[0] * 8 + field)
-                times.append(len(words))
-    return _by_term(list(numbers), terms, np.repeat(np.frombuffer(places, np.int64), np.frombuffer(times, np.int32)))
-
-
-def _by_term(spelled: Sequence[str], terms: array[int], places: Any) -> dict[str, Any]:
+def _write_words(writer: ArrayWriter, connection: Connection) -> None:
     """Lists by term in the order of the terms' hashes, so that a term is found by bisection."""
-    hashes = np.fromiter(map(hashed, spelled), np.uint64, len(spelled))
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    terms, places, times = array("i"), array("i"), array("i")
+    for rows in _portions(connection, "lexical", "documents"):
+        for row in rows:
+            for field, text in enumerate(row[1:]):
+                if text:
+                    words = text.split(" ")
+                    terms.extend([numbers[word] for word in words])
+                    places.append(row[0] * 8 + field)
+                    times.append(len(words))
+    hashes = np.fromiter(map(hashed, numbers), np.uint64, len(numbers))
     by_hash = np.argsort(hashes, kind="stable")
-    ranks = np.empty(len(spelled), np.int32)
-    ranks[by_hash] = np.arange(len(spelled), dtype=np.int32)
+    ranks = np.empty(len(hashes), np.int32)
+    ranks[by_hash] = np.arange(len(hashes), dtype=np.int32)
     ranked = ranks[np.frombuffer(terms, np.int32)]
-    order = np.argsort(ranked, kind="stable")  # places stay in the order of keys and fields
-    starts = np.zeros(len(spelled) + 1, np.int64)
-    np.cumsum(np.bincount(ranked, minlength=len(spelled)), out=starts[1:])
-    return {
-        "words.terms": hashes[by_hash],
-        "words.starts": starts,
-        "words.places": places[order].astype(np.int32),
-    }
+    del terms, numbers
+    starts = np.zeros(len(hashes) + 1, np.int64)
+    np.cumsum(np.bincount(ranked, minlength=len(hashes)), out=starts[1:])
+    writer.add("words.terms", hashes[by_hash])
+    writer.add("words.starts", starts)
+    writer.add("words.places", _by_term(ranked, starts, places, times))
+
+
+def _by_term(ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, times: Any) -> NDArray[np.int32]:
+    """Where each term stands, term by term; of one term in the order of keys and fields, as they came.
+
+    A portion at a time is sorted and put behind what is there of its terms: to sort all at once takes five times the
+    memory of the result.
+    """
+    where = np.repeat(np.frombuffer(places, np.int32), np.frombuffer(times, np.int32))
+    sorted_, ends = np.empty(len(ranked), np.int32), starts[:-1].copy()
+    for start in range(0, len(ranked), WORDS):
+        some = ranked[start : start + WORDS]
+        order = np.argsort(some, kind="stable")
+        found, firsts, counts = np.unique(some[order], return_index=True, return_counts=True)
+        behind = np.arange(len(some)) - np.repeat(firsts, counts)
+        sorted_[np.repeat(ends[found], counts) + behind] = where[start : start + WORDS][order]
+        ends[found] += counts
+    return sorted_
+
+
+def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> None:
+    """In the order of keys and ordinals, with room for more: see `Matrix.mapped`."""
+    size = vectors.count(model)
+    room = size // ROOM_SHARE + LEAST_ROOM
+    keys, ordinals = np.full(size + room, -1, np.int64), np.zeros(size + room, np.int64)
+    codes = np.zeros((-(-model.dimension // 64), size + room), np.uint64)
+
+    def portions() -> Iterator[NDArray[np.float16]]:
+        at = 0
+        for rows in vectors.all_passages(model):
+            given = passages_of(rows.vectors, len(rows.keys), model.dimension)
+            stop = at + len(rows.keys)
+            keys[at:stop], ordinals[at:stop], codes[:, at:stop] = rows.keys, rows.ordinals, sign_codes(given).T
+            at = stop
+            yield given
+        yield np.zeros((room, model.dimension), np.float16)
+
+    writer.add_portions("vectors.vectors", np.dtype(np.float16), (size + room, model.dimension), portions())
+    held = keys[:size]
+    starts = np.searchsorted(held, np.arange(int(held[-1]) + 2 if size else 1)).astype(np.int32)
+    chances = np.zeros(size + room, np.float32)
+    chances[:size] = np.log(np.diff(starts)[held])
+    writer.add("vectors.keys", keys)
+    writer.add("vectors.ordinals", ordinals)
+    writer.add("vectors.codes", codes)
+    writer.add("vectors.chances", chances)
+    writer.add("vectors.starts", starts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
@@ -106,6 +106,10 @@ class LexicalIndex(Part):
         """The terms that begin so and that any memory holds, whoever may see it: ask `holders` before one is told."""
         return [row[0] for row in self._rows("terms_from", low=start, high=start[:-1] + chr(ord(start[-1]) + 1))]
 
+    def held_by_any(self, terms: Collection[str]) -> set[str] | None:
+        """Those of the terms that any memory holds, whoever may see it; None where no index file tells."""
+        return self._postings.held(terms)
+
     def held(self, terms: Sequence[str], ids: Sequence[str], bm25: Bm25) -> dict[str, frozenset[str]]:
         """Which of the terms each of these memories holds, in any field that has a weight."""
         keys = self._ids.keys(ids)
@@ -117,7 +121,7 @@ class LexicalIndex(Part):
         return {id: found.get(id, NOTHING) for id in ids}
 
     def _best(self, scores: NDArray[np.float64], depth: int) -> list[Candidate]:
-        found = np.flatnonzero(scores)
+        found = np.flatnonzero(scores > 0)  # of truth values, which numpy finds four times as fast
         if len(found) > depth:
             cut = np.partition(scores[found], len(found) - depth)[len(found) - depth]
             found = found[scores[found] >= cut]  # everything tied at the cut stays until ids decide

@@ -7,7 +7,8 @@ truth: without the file, or where anything about it is doubtful, caches are load
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from trivet.store.relational.matrix import Matrix, MatrixArrays
 from trivet.types import Filter
 
 # What is in the file, and in which version: another one is not read.
-KIND = b"TRIVETI1"
+KIND = b"TRIVETI2"
 # With more changes since than this, everything is loaded from the database: to take them in would take as long.
 MOST_CHANGES = 2_000
 
@@ -90,14 +91,28 @@ class MappedIndex:
 
     def shown(self, filter: Filter) -> tuple[NDArray[np.bool_], NDArray[np.float32]] | None:
         """By key, which memories a filter lets through, and lengths; None where columns of the database decide."""
-        if filter != Filter(scope=filter.scope, states=filter.states):
+        after, before = filter.created_after, filter.created_before
+        if filter != Filter(scope=filter.scope, states=filter.states, created_after=after, created_before=before):
             return None
         wanted = np.zeros(len(STATES) + 1, bool)
         wanted[[STATES[state] for state in filter.states]] = True
         mask: NDArray[np.bool_] = wanted[self._arrays["memory.states"]]
         if filter.scope is not None:
             mask &= self._in_scope(filter.scope)[self._arrays["memory.scopes"]]
+        created = self._arrays["memory.created"]
+        if after is not None:
+            mask &= created >= microseconds([after])[0]
+        if before is not None:
+            mask &= created < microseconds([before])[0]
         return mask, self._arrays["memory.lengths"]
+
+    def held(self, terms: Collection[str]) -> set[str]:
+        """Those of the terms that any memory holds."""
+        named = list(terms)
+        wanted = np.fromiter(map(hashed, named), np.uint64, len(named))
+        known = self._arrays["words.terms"]
+        places = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
+        return set(compress(named, known[places] == wanted)) if len(known) else set()
 
     def _in_scope(self, scope: str) -> NDArray[np.bool_]:
         """By number, which scopes lie in this one."""
@@ -106,6 +121,11 @@ class MappedIndex:
 
     def _edges(self, nodes: str) -> Edges:
         return Edges(*(self._arrays[f"graph.{nodes}.{name}"] for name in Edges.__struct_fields__))
+
+
+def microseconds(stamps: Sequence[str]) -> NDArray[np.int64]:
+    """Moments as they are stored, which all end with Z, as numbers."""
+    return np.array([stamp.removesuffix("Z") for stamp in stamps], "datetime64[us]").astype(np.int64)
 
 
 def flat_graph(network: Network) -> dict[str, Any]:
@@ -121,12 +141,6 @@ def flat_graph(network: Network) -> dict[str, Any]:
         "links.sources": np.repeat(np.array(sources, np.int32), [len(one) for one in targets]),
         "links.targets": np.concatenate([np.zeros(0, np.int32), *targets]),
     }
-
-
-def flat_matrix(matrix: Matrix) -> dict[str, Any]:
-    arrays, starts = matrix.packed()
-    parts: Mapping[str, Any] = msgspec.structs.asdict(arrays)
-    return {**{f"vectors.{name}": array for name, array in parts.items()}, "vectors.starts": starts}
 
 
 def _linked(sources: Keys, targets: Keys) -> dict[int, Keys]:

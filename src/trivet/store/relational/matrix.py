@@ -13,10 +13,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.errors import EmbedderError
+
 # Rescored exactly: docs/decisions/0004 has the recall this reaches and what it costs.
 SHORTLIST = 1_000
 # Up to this many visible passages the full product is as fast as the codes.
 EXACT_UP_TO = 3_000
+# Codes compared at a time: half a megabyte of differences.
+BLOCK = 65_536
 # Among so many times the depth of best passages there are nearly always enough different memories.
 LIKELY_FACTOR = 2
 
@@ -67,6 +71,7 @@ class _Seen(msgspec.Struct):
     mask: NDArray[np.bool_]
     state: tuple[int, int]
     rows: NDArray[np.int64]
+    hidden: NDArray[np.int64]  # the others
     sample: NDArray[np.float32] | None = None
 
 
@@ -79,7 +84,7 @@ class Matrix:
         self.size = 0
         self.removed = 0
         self._highest = -1
-        self._last = _Seen(np.zeros(0, bool), (0, 0), np.zeros(0, np.int64))
+        self._last = _Seen(np.zeros(0, bool), (0, 0), np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._words = -(-dimension // 64)
         # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
         self._starts = np.zeros(0, np.int32)
@@ -88,24 +93,13 @@ class Matrix:
 
     @classmethod
     def mapped(cls, arrays: MatrixArrays, starts: NDArray[np.int32]) -> Matrix:
-        """Over arrays out of a file, as `packed` made them. What is added or removed later is this process's own."""
-        matrix = cls(arrays.vectors.shape[1])
+        """Over arrays out of a file: rows in the order of their keys, with room for more, and where those of each key
+        begin. What is added or removed later is this process's own."""
+        matrix = cls(arrays.vectors.shape[1], arrays.vectors.dtype.type)
         matrix._arrays, matrix._starts = arrays, starts
         matrix.size = int(starts[-1])
         matrix._highest = len(starts) - 2
         return matrix
-
-    def packed(self) -> tuple[MatrixArrays, NDArray[np.int32]]:
-        """The rows in the order of their keys, with room for more, and where those of each key begin."""
-        kept = np.flatnonzero(self._arrays.keys[: self.size] >= 0)
-        order = kept[np.lexsort((self._arrays.ordinals[kept], self._arrays.keys[kept]))]
-        size = len(order)
-        packed, old = self._empty(size + size // ROOM_SHARE + LEAST_ROOM), self._arrays
-        packed.keys[:size], packed.ordinals[:size] = old.keys[order], old.ordinals[order]
-        packed.vectors[:size], packed.codes[:, :size] = old.vectors[order], old.codes[:, order]
-        packed.chances[:size] = old.chances[order]
-        highest = int(packed.keys[size - 1]) if size else -1
-        return packed, np.searchsorted(packed.keys[:size], np.arange(highest + 2)).astype(np.int32)
 
     @property
     def bytes(self) -> int:
@@ -119,7 +113,7 @@ class Matrix:
         arrays.keys[start:stop] = keys
         arrays.ordinals[start:stop] = ordinals
         arrays.vectors[start:stop] = vectors
-        arrays.codes[:, start:stop] = self._encode(vectors).T
+        arrays.codes[:, start:stop] = sign_codes(vectors).T
         for row, key in enumerate(keys, start):
             self._added.setdefault(key, []).append(row)
         for key in {key for key, ordinal in zip(keys, ordinals, strict=True) if ordinal}:
@@ -151,7 +145,7 @@ class Matrix:
         seen = self._visible_rows(arrays, mask)
         rows = seen.rows
         if len(rows) > EXACT_UP_TO:
-            rows = self._shortlist(arrays.codes, query, rows)
+            rows = _shortlist(arrays.codes, sign_codes(query[None, :])[0], seen)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
         scores = vectors.astype(np.float32, copy=False) @ query
@@ -163,7 +157,8 @@ class Matrix:
         """Kept while neither the mask nor the rows change, as from one recall to the next of the same scope."""
         last, state = self._last, (len(arrays.keys), self.removed)
         if last.mask is not mask or last.state != state:
-            last = self._last = _Seen(mask, state, np.flatnonzero(self._seen(arrays.keys, mask)))
+            seen = self._seen(arrays.keys, mask)
+            last = self._last = _Seen(mask, state, np.flatnonzero(seen), np.flatnonzero(~seen))
         return last
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -173,24 +168,6 @@ class Matrix:
         inside = (keys >= 0) & (keys < len(mask))  # a memory newer than the mask is not in it yet
         seen: NDArray[np.bool_] = inside & mask[np.where(inside, keys, 0)]
         return seen
-
-    def _shortlist(
-        self, codes: NDArray[np.uint64], query: NDArray[np.float32], rows: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        code = self._encode(query[None, :])[0]
-        everything = len(rows) == codes.shape[1]
-        seen = codes if everything else codes[:, rows]
-        distances = np.bitwise_count(seen[0] ^ code[0]).astype(np.uint16)
-        for word in range(1, self._words):
-            distances += np.bitwise_count(seen[word] ^ code[word])
-        limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), SHORTLIST))
-        near = np.flatnonzero(distances <= limit)
-        return near if everything else rows[near]
-
-    def _encode(self, vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
-        bits = np.zeros((len(vectors), self._words * 64), bool)
-        bits[:, : self.dimension] = vectors > 0
-        return np.packbits(bits, axis=1).view(np.uint64)
 
     def _grow(self, capacity: int) -> None:
         old, grown, size = self._arrays, self._empty(capacity), self.size
@@ -207,6 +184,45 @@ class Matrix:
             np.zeros((self._words, capacity), np.uint64),
             np.zeros(capacity, np.float32),
         )
+
+
+def _shortlist(codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _Seen) -> NDArray[np.int64]:
+    """The rows seen whose codes are nearest. To collect the codes of some rows takes longer than to compare all, unless
+    most are hidden."""
+    compares_all = len(seen.hidden) <= len(seen.rows)
+    distances = _distances(codes if compares_all else codes[:, seen.rows], code)
+    if compares_all:
+        distances[seen.hidden] = 64 * len(codes) + 1
+    limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), SHORTLIST))
+    near = np.flatnonzero(distances <= limit)
+    return near if compares_all else seen.rows[near]
+
+
+def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """A block at a time, so that what is between stays in the processor's cache."""
+    distances = np.zeros(codes.shape[1], np.uint16)
+    differing, bits = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
+    for start in range(0, len(distances), BLOCK):
+        block = distances[start : start + BLOCK]
+        for word, own in zip(codes, code, strict=True):
+            np.bitwise_xor(word[start : start + BLOCK], own, out=differing[: len(block)])
+            block += np.bitwise_count(differing[: len(block)], out=bits[: len(block)])
+    return distances
+
+
+def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """A row of bits for each vector: which of its dimensions are positive."""
+    words = -(-vectors.shape[1] // 64)
+    bits = np.zeros((len(vectors), words * 64), bool)
+    bits[:, : vectors.shape[1]] = vectors > 0
+    return np.packbits(bits, axis=1).view(np.uint64)
+
+
+def passages_of(vectors: NDArray[np.float16], count: int, dimension: int) -> NDArray[np.float16]:
+    """Vectors as they were read, a row each."""
+    if vectors.size != count * dimension:
+        raise EmbedderError(f"Stored vectors do not have {dimension} dimensions. Run `trivet reindex --vectors`.")
+    return vectors.reshape(-1, dimension)
 
 
 def _deviation(vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _Seen) -> float:

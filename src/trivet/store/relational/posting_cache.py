@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 import numpy as np
@@ -61,6 +61,16 @@ class PostingCache:
             if sequence < known:  # documents were read as they were at that moment, and are something else by now
                 self._documents.clear()
             return found
+
+    def held(self, terms: Collection[str]) -> set[str] | None:
+        """Those of the terms that are in the index file or in a memory that changed since; None without a file."""
+        with self._lock:
+            self._follow()
+            if self._index is None:
+                return None
+            changed = {key for _, key in self._log}
+            new = {term for key in changed for field in self._document(key) for term in field.keys() & terms}
+            return self._index.held(terms) | new
 
     def _fresh(self, term: str, weights: Weights, sequence: int) -> Postings:
         entry = known = self._entries.get((term, weights))
@@ -122,13 +132,17 @@ class PostingCache:
         return _Entry(sequence, Postings(all_keys[order], all_frequencies[order]))
 
     def _frequency(self, key: int, term: str, weights: Weights) -> float:
+        document = self._document(key)
+        return float(sum(weight * field[term] for weight, field in zip(weights, document, strict=False)))
+
+    def _document(self, key: int) -> _Document:
         document = self._documents.get(key)
         if document is None:
             with self._database.errors():
                 row = self._database.read().execute(self._sql["document"], {"key": key}).fetchone()
             document = tuple(Counter(text.split(" ")) for text in row) if row else ()
             self._documents.put(key, document)
-        return float(sum(weight * field[term] for weight, field in zip(weights, document, strict=False)))
+        return document
 
 
 def postings_of(occurrences: NDArray[np.integer], weights: Weights) -> Postings:

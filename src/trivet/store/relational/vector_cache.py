@@ -15,7 +15,7 @@ from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.mapped_index import MappedIndex
-from trivet.store.relational.matrix import Kind, Matrix
+from trivet.store.relational.matrix import Kind, Matrix, passages_of
 from trivet.types import Candidate
 
 # A matrix with more removed rows than this share of it is loaded afresh, which packs it.
@@ -158,12 +158,9 @@ def matrix_of(model: Model, passages: Iterable[Rows], kind: Kind = np.float32) -
 
 def _append(matrix: Matrix, portions: Iterable[Rows]) -> None:
     for rows in portions:
-        if rows.vectors.size != len(rows.keys) * matrix.dimension:
-            raise EmbedderError(
-                f"Stored vectors do not have {matrix.dimension} dimensions. Run `trivet reindex --vectors`."
-            )
+        vectors = passages_of(rows.vectors, len(rows.keys), matrix.dimension)
         if rows.keys:
-            matrix.add(rows.keys, rows.ordinals, rows.vectors.reshape(-1, matrix.dimension))
+            matrix.add(rows.keys, rows.ordinals, vectors)
 
 
 def check_dimension(model: Model, vector: NDArray[np.float32]) -> None:

@@ -52,8 +52,12 @@ class VectorIndex(Part, ABC):
         first: NDArray[np.float32] = rows.vectors.reshape(len(rows.keys), -1)[rows.ordinals.index(0)].astype("f4")
         return first
 
+    def count(self, model: Model) -> int:
+        """How many passages a model has made."""
+        return int(self._row("count_passages", model=model.model)[0])
+
     def all_passages(self, model: Model) -> Iterator[Rows]:
-        """Every passage of a model, in portions."""
+        """Every passage of a model, in portions, in the order of keys and ordinals."""
         return self._read(model, None)
 
     def of_memories(self, model: Model, keys: Collection[int]) -> Iterator[Rows]:

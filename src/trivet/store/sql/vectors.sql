@@ -30,6 +30,9 @@ SELECT NOT EXISTS (SELECT 1 FROM passage WHERE model = :model) AND NOT EXISTS (S
 -- name: spans_at
 -- One passage of each of some memories, by id and ordinal. Every store writes its own.
 
+-- name: count_passages
+SELECT count(*) FROM passage WHERE model = :model;
+
 -- name: passages_of
 SELECT model, ordinal, start, stop FROM passage WHERE memory = :memory ORDER BY model, ordinal;
 

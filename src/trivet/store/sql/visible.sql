@@ -20,7 +20,10 @@ SELECT count(*) FROM memory AS m WHERE {visible};
 SELECT m.key, m.length FROM memory AS m WHERE {visible};
 
 -- name: columns
-SELECT key, length, state, scope FROM memory;
+SELECT key, length, state, scope, created_at FROM memory;
+
+-- name: highest_key
+SELECT coalesce(max(key), -1) FROM memory;
 
 -- name: changed_keys
 SELECT m.key, m.length FROM memory AS m

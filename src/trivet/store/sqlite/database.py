@@ -253,8 +253,7 @@ class Database:
 
     def integers(self, sql: str, parameters: Parameters = NONE) -> NDArray[np.int64]:
         with self.errors():
-            rows = self.read().execute(sql, parameters).fetchall()
-        return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+            return np.fromiter((row[0] for row in self.read().execute(sql, parameters)), np.int64)
 
     def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
         return SqliteVectorIndex(self, visibility, changes, ids)

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from trivet.mapped_arrays import write_arrays
+from trivet.mapped_arrays import ArrayWriter
 from trivet.private_folder import private_folder
 from trivet.store.relational.mapped_index import KIND, Facts, MappedIndex
 
@@ -39,7 +39,8 @@ LEASE_SECONDS = 300.0
 # Files that appear while others are removed are removed too; more rounds than this are never needed.
 ROUNDS = 100
 
-Read = Callable[[str], tuple[Facts, dict[str, Any]]]
+# Writes the arrays of a store under this mark, and says what they are about.
+Write = Callable[[ArrayWriter, str], Facts]
 
 
 class IndexFiles:
@@ -70,7 +71,7 @@ class IndexFiles:
         known = index is not None and (index.facts.mark, index.facts.schema) == (mark, self._database.schema)
         return index if known else None
 
-    def renew(self, read: Read) -> bool:
+    def renew(self, write: Write) -> bool:
         """Writes a new file and makes it the current one, unless another process is about to.
 
         The file is there before the database is read: who removes all files after a purge thus removes it, or it was
@@ -83,9 +84,9 @@ class IndexFiles:
         mark = secrets.token_hex(MARK_BYTES)
         file = self.folder / f"{mark}{SUFFIX}"
         with _new_file(file.with_suffix(PARTIAL), file) as stream:
-            facts, arrays = read(mark)
-            told = {name: str(value) for name, value in msgspec.structs.asdict(facts).items()}
-            write_arrays(stream, KIND, arrays, told)
+            writer = ArrayWriter(stream, KIND)
+            facts = write(writer, mark)
+            writer.finish({name: str(value) for name, value in msgspec.structs.asdict(facts).items()})
         written = MappedIndex.open(file)
         if written is None or written.damaged() or not self._adopted(file, mark, before):
             file.unlink(missing_ok=True)

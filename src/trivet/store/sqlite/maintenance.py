@@ -47,9 +47,11 @@ class SqliteMaintenance(Maintenance):
         try:
             if not self._index_is_due(only_if_missing):
                 return False
-            from trivet.store.relational.build_index import read_index
+            from trivet.store.relational.build_index import write_index
 
-            return self._file.index_files.renew(lambda mark: read_index(self._file, self._vectors, mark))
+            return self._file.index_files.renew(
+                lambda writer, mark: write_index(writer, self._file, self._vectors, mark)
+            )
         except (OSError, EmbedderError) as error:  # the disk is full or read-only: recalls go on without
             logger.info("The index file of %s cannot be written: %s", self._file.path, error)
             return False

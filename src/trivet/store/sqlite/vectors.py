@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,9 @@ from trivet.types import Candidate, Filter
 
 if TYPE_CHECKING:
     from trivet.store.sqlite.database import Database
+
+# Passages read at a time: some megabytes.
+AT_ONCE = 10_000
 
 
 class SqliteVectorIndex(VectorIndex):
@@ -39,8 +43,9 @@ class SqliteVectorIndex(VectorIndex):
         return {id for id, key in self._ids.keys(ids).items() if matrix.holds(key)}
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
-        name, parameters = "all_vectors" if keys is None else "vectors_of", {"keys": as_json(keys or ())}
-        rows = self._rows(name, **parameters, model=model.model)
-        if rows:
-            places, ordinals, blobs = zip(*rows, strict=True)
-            yield Rows(list(places), list(ordinals), np.frombuffer(b"".join(blobs), np.float16))
+        name, listed = "all_vectors" if keys is None else "vectors_of", as_json(keys or ())
+        with self._database.errors():
+            every = iter(self._database.read().execute(self._sql[name], {"keys": listed, "model": model.model}))
+            while rows := list(islice(every, AT_ONCE)):
+                places, ordinals, blobs = zip(*rows, strict=True)
+                yield Rows(list(places), list(ordinals), np.frombuffer(b"".join(blobs), np.float16))

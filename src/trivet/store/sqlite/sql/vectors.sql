@@ -1,5 +1,5 @@
 -- name: all_vectors
-SELECT memory, ordinal, vector FROM passage WHERE model = :model;
+SELECT memory, ordinal, vector FROM passage WHERE model = :model ORDER BY memory, ordinal;
 
 -- name: vectors_of
 SELECT memory, ordinal, vector FROM passage

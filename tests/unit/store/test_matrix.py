@@ -1,0 +1,46 @@
+"""The shortlist by codes finds what the full product finds, whichever rows are hidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trivet.store.relational import matrix as matrices
+from trivet.store.relational.matrix import Matrix
+
+ROWS, DIMENSION = 700, 96
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortlists are made of few rows, in several blocks."""
+    monkeypatch.setattr(matrices, "EXACT_UP_TO", 40)
+    monkeypatch.setattr(matrices, "SHORTLIST", 60)
+    monkeypatch.setattr(matrices, "BLOCK", 64)
+
+
+@pytest.mark.parametrize("shown", [1.0, 0.9, 0.2], ids=["all", "most", "few"])
+def test_the_nearest_of_those_shown_are_found(shown: float) -> None:
+    chance = np.random.default_rng(5)
+    vectors = chance.standard_normal((ROWS, DIMENSION)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    matrix = Matrix(DIMENSION)
+    matrix.add(range(ROWS), [0] * ROWS, vectors)
+    mask = np.append(chance.random(ROWS) < shown, False)
+    for target in np.flatnonzero(mask[:-1])[::25]:
+        query = vectors[target] + 0.05 * chance.standard_normal(DIMENSION).astype(np.float32)
+        found = matrix.search(query, mask, 5).keys
+        assert found[0] == target
+        assert mask[found].all()
+
+
+def test_a_hidden_row_is_not_found_though_it_is_nearest() -> None:
+    vectors = np.eye(DIMENSION, dtype=np.float32)
+    matrix = Matrix(DIMENSION)
+    matrix.add(range(DIMENSION), [0] * DIMENSION, vectors)
+    mask = np.append(np.ones(DIMENSION, bool), False)
+    mask[7] = False
+    assert 7 not in matrix.search(vectors[7], mask, DIMENSION).keys
+    mask = mask.copy()
+    mask[7] = True
+    assert matrix.search(vectors[7], mask, 1).keys[0] == 7
