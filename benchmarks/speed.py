@@ -2,7 +2,11 @@
 
     python benchmarks/speed.py --sizes 1000 10000 100000 --work /tmp/trivet-speed --output benchmarks/results/speed.json
 
-Stores are made once and kept in the work folder; the one of 100,000 memories takes about ten minutes on two cores.
+Stores are made once and kept in the work folder; the one of 100,000 memories takes about ten minutes on two cores. A
+million would take hours to embed: with `--quick` vectors are sums of words (`quick_vectors.py`), near-duplicates are
+not looked for, and it takes one.
+
+    python benchmarks/speed.py --quick --sizes 1000000 --output benchmarks/results/million.json
 """
 
 from __future__ import annotations
@@ -11,20 +15,25 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 
+from quick_vectors import quick_vectors
 from texts import memories, named_queries, queries
 from trivet import Trivet
+from trivet.memory import remember
 from trivet.models.embed import load
 from trivet.models.rerank.registry import load as load_reranker
 from trivet.models.rerank.spec import OFF, PRESETS, RerankSpec
@@ -49,9 +58,10 @@ def main() -> None:
     }
     for size in options.sizes:
         path = options.work / f"{size}.db"
-        _build(path, size)
+        _build(path, size, options.quick)
+        index = _index_file(path)
         print(f"{size:,} memories", flush=True)
-        result["sizes"][str(size)] = _measure_size(path)
+        result["sizes"][str(size)] = {**_measure_size(path), "index file": index}
         _show(result["sizes"][str(size)])
     result["rerankers"] = _rerankers()
     print("rerankers", result["rerankers"])
@@ -213,8 +223,13 @@ def _process(command: Sequence[str]) -> float:
     return _milliseconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
 
 
-def _build(path: Path, size: int) -> None:
-    with Trivet.open(path, background=False) as trivet:
+def _build(path: Path, size: int, quick: bool) -> None:
+    with ExitStack() as while_building:
+        if quick:
+            while_building.enter_context(quick_vectors())
+            while_building.enter_context(patch.object(remember, "near_duplicates", return_value=()))
+        changes = "off" if quick else "read"
+        trivet = while_building.enter_context(Trivet.open(path, background=False, changes=changes))
         have = sum(trivet.stats().memories.values())
         texts = list(memories(size))
         for start in range(have, size, 1000):
@@ -222,6 +237,23 @@ def _build(path: Path, size: int) -> None:
             trivet.drain()
             print(f"\r  building {path.name}: {min(start + 1000, size):,} of {size:,}", end="", file=sys.stderr)
         trivet.drain()
+
+
+def _index_file(path: Path) -> Figures:
+    """Written anew, in a process of its own, which says how much memory it took at most."""
+    command = [sys.executable, __file__, "--write-index", str(path)]
+    figures: Figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return figures
+
+
+def write_index(path: Path) -> Figures:
+    with Trivet.open(path, background=False) as trivet:
+        files = trivet.engine.store.upkeep._file.index_files  # type: ignore[attr-defined]
+        files.throw_away()
+        took = _milliseconds(trivet.engine.store.upkeep.renew_index)
+        written = sum(file.stat().st_size for file in files.folder.iterdir())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    return {"seconds": round(took / 1000, 1), "mb": round(written / 2**20), "peak_mb": round(peak)}
 
 
 def _summary(values: Sequence[float], bare: float) -> Figures:
@@ -266,12 +298,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "speed.json")
+    parser.add_argument("--quick", action="store_true", help="without the model, for stores too large to embed")
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--write-index", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     if (given := _options()).measure:
         print(json.dumps(measure(given.measure)))
+    elif given.write_index:
+        print(json.dumps(write_index(given.write_index)))
     else:
         main()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trivet.models.cores import cores
+from trivet.cores import cores
 
 # So often what waits for room looks whether there is some.
 LOOKS_SECONDS = 0.1

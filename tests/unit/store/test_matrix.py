@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from trivet.store.relational import matrix as matrices
-from trivet.store.relational.matrix import Matrix
+from trivet.store.relational.matrix import Matrix, as_singles
 
 ROWS, DIMENSION = 700, 96
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortlists are made of few rows, in several blocks."""
+    """Shortlists are made of few rows, in several blocks and by two threads."""
     monkeypatch.setattr(matrices, "EXACT_UP_TO", 40)
     monkeypatch.setattr(matrices, "SHORTLIST", 60)
     monkeypatch.setattr(matrices, "BLOCK", 64)
+    monkeypatch.setattr(matrices, "LEAST_SHARE", 300)
 
 
 @pytest.mark.parametrize("shown", [1.0, 0.9, 0.2], ids=["all", "most", "few"])
@@ -44,3 +45,12 @@ def test_a_hidden_row_is_not_found_though_it_is_nearest() -> None:
     mask = mask.copy()
     mask[7] = True
     assert matrix.search(vectors[7], mask, 1).keys[0] == 7
+
+
+def test_halves_become_the_singles_that_they_are() -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    halves = every[np.isfinite(every)].reshape(-1, 64)
+    assert (as_singles(halves).view(np.uint32) == halves.astype(np.float32).view(np.uint32)).all()
+    assert (as_singles(halves[::3, ::2]) == halves[::3, ::2].astype(np.float32)).all()
+    singles = np.ones((2, 2), np.float32)
+    assert (as_singles(singles) == singles).all()

@@ -20,7 +20,7 @@ import msgspec
 from trivet.code.encoder import Encoder, bundled
 from trivet.code.tree import Root
 from trivet.code.types import Keyed
-from trivet.models.cores import usable_cores
+from trivet.cores import usable_cores
 
 logger = logging.getLogger("trivet.code")
 

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from trivet.cores import usable_cores
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
-from trivet.models.cores import usable_cores
 from trivet.models.embed.background import Background
 from trivet.models.embed.base import Vectors, checked, clean
 from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer

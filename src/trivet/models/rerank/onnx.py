@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from trivet.cores import usable_cores
 from trivet.errors import RerankerError, TrivetError
 from trivet.models import WEIGHTS
-from trivet.models.cores import usable_cores
 from trivet.models.embed.base import clean
 from trivet.models.onnx import HASH_LENGTH, SharedWords, input_types, open_session, open_tokenizer
 from trivet.models.rerank.base import checked

@@ -19,7 +19,7 @@ from trivet.analyse.term_hash import hashed
 from trivet.mapped_arrays import ArrayWriter
 from trivet.store.relational.graph_cache import read_network
 from trivet.store.relational.mapped_index import STATES, Facts, flat_graph, microseconds
-from trivet.store.relational.matrix import LEAST_ROOM, ROOM_SHARE, passages_of, sign_codes
+from trivet.store.relational.matrix import LEAST_ROOM, ROOM_SHARE, kind_for, passages_of, sign_codes
 
 if TYPE_CHECKING:
     from trivet.store.records import Model
@@ -120,21 +120,21 @@ def _by_term(ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, 
 def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> None:
     """In the order of keys and ordinals, with room for more: see `Matrix.mapped`."""
     size = vectors.count(model)
-    room = size // ROOM_SHARE + LEAST_ROOM
+    room, kind = size // ROOM_SHARE + LEAST_ROOM, kind_for(size, model.dimension)
     keys, ordinals = np.full(size + room, -1, np.int64), np.zeros(size + room, np.int64)
     codes = np.zeros((-(-model.dimension // 64), size + room), np.uint64)
 
-    def portions() -> Iterator[NDArray[np.float16]]:
+    def portions() -> Iterator[NDArray[np.floating]]:
         at = 0
         for rows in vectors.all_passages(model):
             given = passages_of(rows.vectors, len(rows.keys), model.dimension)
             stop = at + len(rows.keys)
             keys[at:stop], ordinals[at:stop], codes[:, at:stop] = rows.keys, rows.ordinals, sign_codes(given).T
             at = stop
-            yield given
-        yield np.zeros((room, model.dimension), np.float16)
+            yield given.astype(kind)
+        yield np.zeros((room, model.dimension), kind)
 
-    writer.add_portions("vectors.vectors", np.dtype(np.float16), (size + room, model.dimension), portions())
+    writer.add_portions("vectors.vectors", np.dtype(kind), (size + room, model.dimension), portions())
     held = keys[:size]
     starts = np.searchsorted(held, np.arange(int(held[-1]) + 2 if size else 1)).astype(np.int32)
     chances = np.zeros(size + room, np.float32)

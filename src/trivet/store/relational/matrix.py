@@ -8,11 +8,16 @@ smaller than the shortlist are searched exactly by the same code.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.bounded_cache import MIB
+from trivet.cores import usable_cores
 from trivet.errors import EmbedderError
 
 # Rescored exactly: docs/decisions/0004 has the recall this reaches and what it costs.
@@ -21,6 +26,8 @@ SHORTLIST = 1_000
 EXACT_UP_TO = 3_000
 # Codes compared at a time: half a megabyte of differences.
 BLOCK = 65_536
+# A core more is asked for no fewer rows: to wake a thread takes as long as some thousand.
+LEAST_SHARE = 100_000
 # Among so many times the depth of best passages there are nearly always enough different memories.
 LIKELY_FACTOR = 2
 
@@ -35,6 +42,12 @@ SAMPLED = 1_000
 
 # As vectors are stored, or twice as large and ready to multiply.
 Kind = type[np.float16] | type[np.float32]
+# Up to so many bytes vectors are kept ready to multiply: about 170,000 passages of the bundled model.
+READY_BYTES = 256 * MIB
+
+
+def kind_for(passages: int, dimension: int) -> Kind:
+    return np.float32 if 4 * passages * dimension <= READY_BYTES else np.float16
 
 
 def bytes_a_passage(dimension: int) -> int:
@@ -148,7 +161,7 @@ class Matrix:
             rows = _shortlist(arrays.codes, sign_codes(query[None, :])[0], seen)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
-        scores = vectors.astype(np.float32, copy=False) @ query
+        scores = as_singles(vectors) @ query
         if chance and arrays.chances[rows].any():
             scores -= by_chance(chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows])
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
@@ -190,24 +203,39 @@ def _shortlist(codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _Seen)
     """The rows seen whose codes are nearest. To collect the codes of some rows takes longer than to compare all, unless
     most are hidden."""
     compares_all = len(seen.hidden) <= len(seen.rows)
-    distances = _distances(codes if compares_all else codes[:, seen.rows], code)
+    distances, counts = _distances(codes if compares_all else codes[:, seen.rows], code)
     if compares_all:
-        distances[seen.hidden] = 64 * len(codes) + 1
-    limit = int(np.searchsorted(np.cumsum(np.bincount(distances)), SHORTLIST))
+        counts -= np.bincount(distances[seen.hidden], minlength=len(counts))
+        distances[seen.hidden] = len(counts)
+    limit = int(np.searchsorted(np.cumsum(counts), SHORTLIST))
     near = np.flatnonzero(distances <= limit)
     return near if compares_all else seen.rows[near]
 
 
-def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """A block at a time, so that what is between stays in the processor's cache."""
+def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    """Of each row, and how many rows have each distance. Many rows are shared out between the cores."""
     distances = np.zeros(codes.shape[1], np.uint16)
+    shares = max(1, min(usable_cores(), len(distances) // LEAST_SHARE))
+    cuts = np.linspace(0, len(distances), shares + 1).astype(int).tolist()
+    parts = [(codes[:, start:stop], code, distances[start:stop]) for start, stop in pairwise(cuts)]
+    beside = [_helpers().submit(_compare, *part) for part in parts[1:]]
+    return distances, sum((one.result() for one in beside), start=_compare(*parts[0]))
+
+
+def _compare(codes: NDArray[np.uint64], code: NDArray[np.uint64], distances: NDArray[np.uint16]) -> NDArray[np.int64]:
+    """A block at a time, so that what is between stays in the processor's cache."""
     differing, bits = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
     for start in range(0, len(distances), BLOCK):
         block = distances[start : start + BLOCK]
         for word, own in zip(codes, code, strict=True):
             np.bitwise_xor(word[start : start + BLOCK], own, out=differing[: len(block)])
             block += np.bitwise_count(differing[: len(block)], out=bits[: len(block)])
-    return distances
+    return np.bincount(distances, minlength=64 * len(codes) + 1)
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="trivet-codes")
 
 
 def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
@@ -216,6 +244,19 @@ def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
     bits = np.zeros((len(vectors), words * 64), bool)
     bits[:, : vectors.shape[1]] = vectors > 0
     return np.packbits(bits, axis=1).view(np.uint64)
+
+
+def as_singles(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Ready to multiply. What `astype` says of halves that are finite, in half of its time: their bits are put where a
+    single has them, and the exponent is set right by a product."""
+    if vectors.dtype != np.float16:
+        return vectors.astype(np.float32, copy=False)
+    bits = np.ascontiguousarray(vectors).view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= np.int32(-0x70002000)  # the sign, which was widened with the number, once, and the 15 others
+    singles = bits.view(np.float32)
+    singles *= np.float32(2.0**112)
+    return singles
 
 
 def passages_of(vectors: NDArray[np.float16], count: int, dimension: int) -> NDArray[np.float16]:
@@ -227,7 +268,7 @@ def passages_of(vectors: NDArray[np.float16], count: int, dimension: int) -> NDA
 
 def _deviation(vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _Seen) -> float:
     if seen.sample is None:  # rows from all over the matrix take ten times as long to collect as to multiply
-        seen.sample = vectors[seen.rows[:: -(-len(seen.rows) // SAMPLED)]].astype(np.float32)
+        seen.sample = as_singles(vectors[seen.rows[:: -(-len(seen.rows) // SAMPLED)]])
     return float((seen.sample @ query).std())
 
 
