@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Hashable, Mapping
+from datetime import datetime
 from functools import wraps
 from typing import Any, Generic, TypeVar, cast
 
@@ -20,7 +21,7 @@ STRUCT_BYTES = 32
 ARRAY_BYTES = 160
 
 KIB, MIB = 2**10, 2**20
-_PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
+_PLAIN = frozenset((str, bytes, int, float, bool, datetime, type(None)))
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -106,11 +107,11 @@ class BoundedCache(Generic[K, V]):
             self._bytes = self._older_bytes = 0
 
 
-def cached(most_bytes: int) -> Callable[[F], F]:
+def cached(most_bytes: int, size: Callable[[Any], int] = size_of) -> Callable[[F], F]:
     """For a function of texts, as functools.lru_cache is, but bounded in bytes. Its result must never be None."""
 
     def decorate(function: F) -> F:
-        kept: BoundedCache[Any, Any] = BoundedCache(most_bytes)
+        kept: BoundedCache[Any, Any] = BoundedCache(most_bytes, size)
 
         @wraps(function)
         def call(*arguments: Any) -> Any:

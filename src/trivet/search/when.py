@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 HALF_WORDS = 8
 # The first dates of a long memory tell when it was. So much is read of each candidate in about a millisecond.
 LONGEST_READ = 2_000
+# More than an expression takes with its spans: to measure each takes a third as long as to find them.
+EXPRESSION_BYTES = 1_000
 # With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
 FEW_WORDS = 2
 
@@ -140,7 +142,8 @@ def _dates_in(memory: Memory, created: datetime) -> tuple[Expression, ...]:
     return _dates(text[:LONGEST_READ], created)
 
 
-@cached(4 * MIB)  # every candidate of every question that names a time is read, and the same ones again and again
+# Every candidate of every question that names a time is read, and the same ones again and again.
+@cached(4 * MIB, lambda dates: EXPRESSION_BYTES * (1 + len(dates)))
 def _dates(text: str, written: datetime) -> tuple[Expression, ...]:
     return tuple(expressions_in(text, written, nearest=True))
 
