@@ -10,7 +10,7 @@ _NUMBERED = ("19", "20", "q", "Q")
 # Small letters, and spaces for whatever else there is.
 _letters = bytes(byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256))
 _CUES = frozenset(
-    b"january february march april may june july august september october november december jan feb mar apr jun jul aug "
+    b"january february march april may june july august september october november december jan feb mar apr jun jul "
     b"aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri "
     b"spring summer autumn fall winter yesterday today tonight tomorrow recently lately day week weekend month quarter "
     b"year morning afternoon evening night minutes hours days weeks months quarters years ago".split()
