@@ -66,6 +66,5 @@ def test_they_end_with_the_process_that_looks_after_them(path: Path) -> None:
 
 
 def workers(server: Process) -> list[psutil.Process]:
-    """The processes that serve, and not the one that looks after what they share."""
-    found = psutil.Process(server.running.pid).children()
-    return [one for one in found if "resource_tracker" not in " ".join(one.cmdline())]
+    """The processes that serve, which a process that does nothing else has forked."""
+    return [grandchild for child in psutil.Process(server.running.pid).children() for grandchild in child.children()]

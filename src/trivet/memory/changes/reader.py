@@ -29,6 +29,11 @@ def _reader() -> OnnxReranker:
     return bundled(FOLDER)
 
 
+def open_reader() -> None:
+    """Before it is asked. Raises RerankerError."""
+    _reader().open()
+
+
 def read(new: str, olds: Sequence[str], seconds: float = LONGEST_SECONDS) -> list[float]:
     """One number a pair; above 0 it is rather an update than none. Raises RerankerError, also after so many seconds."""
     known = {old: score for old in olds if (score := _kept.get((new, old))) is not None}

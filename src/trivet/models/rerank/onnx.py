@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,9 @@ class OnnxReranker:
         self._files = files
         self._opened: _Pairs | None = None
         self._opening = threading.Lock()
+
+    def open(self) -> None:
+        self._pairs()
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         pairs = self._pairs()
@@ -168,4 +172,10 @@ def bundled(folder: str) -> OnnxReranker:
             "this installation comes without its reranker. Name another one, such as rerank = folder:/path/to/model, "
             "or set rerank = off."
         )
-    return OnnxReranker(described(where))
+    return _shared(described(where))
+
+
+@cache
+def _shared(files: RerankerFiles) -> OnnxReranker:
+    """One for all stores that a process opens: it takes as long and as much as the embedder, or more."""
+    return OnnxReranker(files)

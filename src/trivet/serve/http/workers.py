@@ -11,14 +11,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from types import FrameType
+from typing import TYPE_CHECKING
 
+from trivet.serve.http import before_fork
+from trivet.serve.http.before_fork import OPENED, bundled_models
 from trivet.serve.http.metrics import COUNTED_IN
 from trivet.serve.http.server import KILLED, run, set_up_logs
 from trivet.settings import Settings
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 # One that ends sooner than this has not come up; after so many in a row the server ends, and says so.
 YOUNG_SECONDS = 5.0
@@ -34,6 +40,7 @@ def run_workers(settings: Settings, listener: socket.socket, host: str, count: i
     set_up_logs(log_access=True)
     with tempfile.TemporaryDirectory(prefix="trivet-counts-") as folder:
         os.environ[COUNTED_IN] = folder
+        os.environ[OPENED] = " ".join(bundled_models(settings))
         status = _Workers(settings, listener, host, count).run()
     if status:
         sys.exit(status)
@@ -42,9 +49,9 @@ def run_workers(settings: Settings, listener: socket.socket, host: str, count: i
 class _Workers:
     def __init__(self, settings: Settings, listener: socket.socket, host: str, count: int) -> None:
         self._settings, self._listener, self._host = settings, listener, host
-        self._context = get_context("spawn")
+        self._context = _context()
         self._pipes: list[Pipe] = [self._context.Pipe(duplex=False) for _ in range(count)]
-        self._running: dict[int, SpawnProcess] = {}
+        self._running: dict[int, BaseProcess] = {}
         self._began: dict[int, float] = {}
         self._died_young = 0
         self._ending = False
@@ -71,7 +78,7 @@ class _Workers:
         if self._ending:  # the signal came while it was being started
             process.terminate()
 
-    def _ended(self, place: int, one: SpawnProcess) -> int:
+    def _ended(self, place: int, one: BaseProcess) -> int:
         """What its end means for the server: another one follows, unless the server ends or none comes up."""
         from prometheus_client.multiprocess import mark_process_dead
 
@@ -97,6 +104,15 @@ class _Workers:
         self._ending = True
         for one in self._running.values():
             one.terminate()
+
+
+def _context() -> SpawnContext | ForkServerContext:
+    """How processes are started. Forked ones share the models that were opened before; Windows forks none."""
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([before_fork.__name__])
+    return context
 
 
 def _work(
