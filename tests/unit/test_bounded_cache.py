@@ -142,6 +142,7 @@ KEYED_BY_CODE = {
     "contract/verb.py": {"_defaults"},
     "dates/forms.py": {"form"},
     "models/embed/onnx.py": {"_shared"},
+    "models/rerank/onnx.py": {"_shared"},
     "serve/http/parse_request.py": {"shapes_of"},
     "serve/mcp/results.py": {"_defaults"},
     "serve/mcp/tools.py": {"_without"},

@@ -23,7 +23,7 @@ from trivet.models.rerank.spec import PRESETS, RerankSpec
 from trivet.settings import Settings
 
 # Says to the fork server which of the models are going to be asked.
-OPENED = "TRIVET_OPENED_BEFORE_FORK"
+OPENED = "_TRIVET_OPENED_BEFORE_FORK"
 EMBEDDER, READER = "embedder", "changes"
 logger = logging.getLogger("trivet.serve.http")
 

@@ -1,6 +1,6 @@
 """Whether a recall takes longer where memories are longer: stores of as many memories of 60, 600 and 4,000 words.
 
-    python benchmarks/lengths.py --output benchmarks/results/lengths.json
+    python benchmarks/long_memories.py --output benchmarks/results/long_memories.json
 
 The stores are asked in turns, question by question, so that a noisy machine disturbs all alike. Vectors are sums of
 words (`quick_vectors.py`): to embed thirty thousand passages would take most of the time and show nothing.
@@ -86,7 +86,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=500)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "lengths.json")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "long_memories.json")
     return parser.parse_args()
 
 
