@@ -251,7 +251,7 @@ def write_index(path: Path) -> Figures:
         files = trivet.engine.store.upkeep._file.index_files  # type: ignore[attr-defined]
         files.throw_away()
         took = _milliseconds(trivet.engine.store.upkeep.renew_index)
-        written = sum(file.stat().st_size for file in files.folder.iterdir())
+        written = sum(file.stat().st_size for file in files.folder.glob("*"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     return {"seconds": round(took / 1000, 1), "mb": round(written / 2**20), "peak_mb": round(peak)}
 
