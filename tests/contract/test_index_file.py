@@ -386,6 +386,15 @@ def test_vectors_that_are_many_take_half_the_room_and_answer_the_same(
     assert answers(opened()) == told
 
 
+def test_a_row_with_a_time_that_is_none_costs_only_the_file(opened: Opener) -> None:
+    store = opened()
+    filled(store)
+    add(store, memory("one more door"))
+    store._database.read().execute("UPDATE memory SET created_at = 'no time' WHERE key = 1")
+    assert not store.upkeep.renew_index()
+    assert len(list(store._database.index_files.folder.iterdir())) == 1, "the earlier one stays"
+
+
 def test_a_time_asked_about_is_told_by_the_file(opened: Opener) -> None:
     store = opened()
     filled(store)

@@ -52,7 +52,8 @@ class SqliteMaintenance(Maintenance):
             return self._file.index_files.renew(
                 lambda writer, mark: write_index(writer, self._file, self._vectors, mark)
             )
-        except (OSError, EmbedderError) as error:  # the disk is full or read-only: recalls go on without
+        # The disk is full or read-only, or a row is not as we write them: recalls go on without.
+        except (OSError, EmbedderError, ValueError) as error:
             logger.info("The index file of %s cannot be written: %s", self._file.path, error)
             return False
 
