@@ -6,6 +6,8 @@ import socket
 import tempfile
 from pathlib import Path
 
+import msgspec
+
 from trivet.cli.failure import warn
 from trivet.cli.output import line, write_lines
 from trivet.settings import Settings, load_settings
@@ -19,7 +21,8 @@ def serve_store(path: str | None, host: str, port: int, workers: int = 1) -> Non
 
     settings = for_server(load_settings(path=path))
     with listen(host, port) as listener:
-        tenants = Tenants(settings)
+        # One that only looks after others takes up no work of the store: the models for it would stay in its memory.
+        tenants = Tenants(settings if workers == 1 else msgspec.structs.replace(settings, background=False))
         if not tenants.has_users():
             warn("nobody has a key yet. `trivet user add NAME`, then `trivet key add NAME`, while this runs or before.")
         if not is_loopback(host):

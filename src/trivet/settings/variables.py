@@ -8,8 +8,8 @@ from trivet.settings import Settings
 
 PREFIX = "TRIVET_"
 # What is no setting and is read all the same: where the configuration is, what an agent may see, keys of services, and
-# where the lab's collections and the indexes of code search lie.
-OTHERS = ("CONFIG", "MCP_REVEAL", "EMBED_API_KEY", "RERANK_API_KEY", "LLM_API_KEY", "DATA", "CODE_CACHE")
+# where the lab's collections, the indexes of code search and those of tenants of PostgreSQL lie.
+OTHERS = ("CONFIG", "MCP_REVEAL", "EMBED_API_KEY", "RERANK_API_KEY", "LLM_API_KEY", "DATA", "CODE_CACHE", "INDEX_CACHE")
 
 _told: set[str] = set()
 

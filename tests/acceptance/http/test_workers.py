@@ -16,6 +16,21 @@ from .process import Process, key_for, process
 
 # With so many connections each of two processes has some, but for one time in thousands.
 CONNECTIONS = 12
+# Ends with an error where the store that is opened to look for users has a worker.
+LOOKING = """
+import threading
+from trivet.cli import main
+from trivet.serve.http.tenants import Tenants
+
+has_users = Tenants.has_users
+
+def look(tenants):
+    assert "trivet-worker" not in [one.name for one in threading.enumerate()]
+    return has_users(tenants)
+
+Tenants.has_users = look
+main()
+"""
 WAITS = "/v1/sync/wait?seconds=100&known={}"
 
 
@@ -63,6 +78,12 @@ def test_they_end_with_the_process_that_looks_after_them(path: Path) -> None:
         for one in running:
             one.wait(LIMIT_SECONDS)
         server.end()
+
+
+def test_the_process_that_looks_after_them_takes_up_no_work_of_the_store(path: Path) -> None:
+    key = key_for(path)
+    with process("--path", str(path), "--workers", "2", program=("-c", LOOKING)) as server:
+        assert server.client(key).done("GET", "/v1/memories")["total"] == 0
 
 
 def workers(server: Process) -> list[psutil.Process]:

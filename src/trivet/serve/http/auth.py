@@ -99,7 +99,8 @@ class Authentication:
             self._laptops -= 1
 
     def _told(self, scope: Scope, caller: Caller) -> None:
-        if self._news is not None and scope["method"] not in READING:
+        only_read = scope["method"] in READING or scope["state"].get("only_read")
+        if self._news is not None and not only_read:
             self._news.written(caller)
 
     @contextmanager

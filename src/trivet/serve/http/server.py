@@ -66,17 +66,18 @@ def run(
     links: Links | None = None,
     log_access: bool = True,
     neighbours: Neighbours | None = None,
+    kind: type[Server] = Server,
 ) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
     set_up_logs(log_access)
     app = build_app(tenants, settings, host, links, neighbours)
-    server_of(app, settings).run(sockets=[listener])
+    server_of(app, settings, kind).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
         os._exit(KILLED)
 
 
-def server_of(app: Starlette, settings: Settings) -> Server:
-    return Server(
+def server_of(app: Starlette, settings: Settings, kind: type[Server] = Server) -> Server:
+    return kind(
         uvicorn.Config(
             app,
             http=Connection,

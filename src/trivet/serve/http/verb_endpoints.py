@@ -48,6 +48,7 @@ def _endpoint(context: ServerContext, verb: Verb, route: Route) -> Endpoint:
 def _handler(context: ServerContext, verb: Verb, route: Route) -> Handler:
     async def handle(http: Request) -> Response:
         caller_of(http, verb.needs)
+        http.state.only_read = verb.read_only  # also by POST, as a recall: nobody need be told of it
         request = check(verb.request, await arguments_of(http, verb.request, route.in_query, context))
         expected = expected_revisions(http) if verb.guarded else None
         repeatable = idempotent_request(http, http.state.body) if verb.acts_once else None

@@ -1,0 +1,85 @@
+"""Who of several processes lets a newcomer in: two servers in one event loop, so a busy machine decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from support.waiting import LIMIT_SECONDS
+from trivet.serve.http import shared_door
+from trivet.serve.http.app import build_app
+from trivet.serve.http.server import listen, server_of
+from trivet.serve.http.shared_door import SharingServer
+from trivet.serve.http.tenants import Tenants
+from trivet.settings import Settings
+
+# So long that the difference between many connections and few is far more than a loaded machine takes for a turn.
+LONGEST_SECONDS = 4.0
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+def test_who_has_fewer_connections_takes_those_that_come(
+    busy: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_door, "LONGEST_SECONDS", LONGEST_SECONDS)
+
+    async def come() -> list[int]:
+        async with AsyncExitStack() as running:
+            listener = running.enter_context(listen("127.0.0.1", 0))
+            servers = [await running.enter_async_context(_serving(path, listener)) for _ in range(2)]
+            for _ in range(20):
+                await running.enter_async_context(_connected_to(servers[busy]))
+            for number in range(3):
+                await running.enter_async_context(_connected(listener))
+                await _until(lambda number=number: sum(map(_connections, servers)) > 20 + number)  # type: ignore[misc]
+            return [_connections(server) for server in servers]
+
+    assert asyncio.run(come()) == ([20, 3] if busy == 0 else [3, 20])
+
+
+@asynccontextmanager
+async def _serving(path: Path, listener: socket.socket) -> AsyncIterator[SharingServer]:
+    settings = Settings(path=str(path), embedder="none", background=False)
+    server = server_of(build_app(Tenants(settings), settings), settings, SharingServer)
+    assert isinstance(server, SharingServer)
+    serving = asyncio.create_task(server._serve(sockets=[listener.dup()]))
+    await _until(lambda: server.started)
+    try:
+        yield server
+    finally:
+        server.should_exit = True
+        await serving
+
+
+@asynccontextmanager
+async def _connected(listener: socket.socket) -> AsyncIterator[None]:
+    _, writer = await asyncio.open_connection(*listener.getsockname())
+    try:
+        yield
+    finally:
+        writer.close()
+
+
+@asynccontextmanager
+async def _connected_to(server: SharingServer) -> AsyncIterator[None]:
+    """With this one, past the door."""
+    client, taken = socket.socketpair()
+    taken.setblocking(False)
+    with client:
+        await asyncio.get_running_loop().connect_accepted_socket(server._connection, taken)
+        yield
+
+
+def _connections(server: SharingServer) -> int:
+    return len(server.server_state.connections)
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while not is_so():
+            await asyncio.sleep(0.001)

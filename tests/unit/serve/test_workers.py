@@ -1,0 +1,16 @@
+"""What each of several processes gets of what is set for the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet.serve.http.workers import _part_of
+from trivet.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("threads", "processes", "each"),
+    [(8, 2, 4), (9, 2, 5), (8, 4, 4), (64, 4, 16), (1, 2, 1)],
+)
+def test_threads_are_shared_out(threads: int, processes: int, each: int) -> None:
+    assert _part_of(Settings(server_threads=threads), processes).server_threads == each
