@@ -5,7 +5,8 @@
 
 Short notes, long sessions, both mixed, several languages, titles, keywords, sensitive and superseded memories, equal
 ones, pages of links, memories without vectors; asked plainly, by phrases, identifiers and times, with filters, other
-recipes, budgets and limits. `--anew` stores everything again with the version after. What takes time is left out, and
+recipes, budgets and limits. `--anew` stores everything again with the version after; `--within 1e-5` lets
+numbers pass that differ by less, for a change of how they are rounded. What takes time is left out, and
 when a memory was stored.
 """
 
@@ -51,10 +52,10 @@ def main() -> int:
             (given.folder / f"{name}.jsonl").write_text("\n".join(answers) + "\n", encoding="utf-8")
             print(f"{name}: {len(answers)} answers", flush=True)
         return 0
-    return 1 if sum(_compared(name, given.folder, given.anew) for name in STORES) else 0
+    return 1 if sum(_compared(name, given.folder, given.anew, given.within) for name in STORES) else 0
 
 
-def _compared(name: str, folder: Path, anew: bool) -> int:
+def _compared(name: str, folder: Path, anew: bool, within: float) -> int:
     before = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as place:
         store = Path(place) / f"{name}.db"
@@ -66,7 +67,7 @@ def _compared(name: str, folder: Path, anew: bool) -> int:
     found = {
         str(asked): lines
         for one, other, asked in zip_longest(before, after, _questions(name))
-        if (lines := list(_differences(json.loads(one or "null"), json.loads(other or "null"))))
+        if (lines := list(_differences(json.loads(one or "null"), json.loads(other or "null"), within)))
     }
     print(f"{name}: {len(after)} answers, {len(found)} of them differ", flush=True)
     for asked, lines in list(found.items())[:SHOWN]:
@@ -224,13 +225,15 @@ def _canonical(value: Any) -> Any:
     return [_canonical(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _differences(before: Any, after: Any, where: str = "") -> Iterator[str]:
+def _differences(before: Any, after: Any, within: float, where: str = "") -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for name in sorted(before.keys() | after.keys()):
-            yield from _differences(before.get(name), after.get(name), f"{where}.{name}")
+            yield from _differences(before.get(name), after.get(name), within, f"{where}.{name}")
     elif isinstance(before, list) and isinstance(after, list):
         for number, pair in enumerate(zip_longest(before, after)):
-            yield from _differences(*pair, f"{where}[{number}]")
+            yield from _differences(*pair, within, f"{where}[{number}]")
+    elif isinstance(before, float) and isinstance(after, float) and abs(before - after) < within:
+        return
     elif (type(before), before) != (type(after), after):
         yield f"{where}: {str(before)[:100]!r} -> {str(after)[:100]!r}"
 
@@ -240,6 +243,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("act", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--anew", action="store_true", help="store everything again with this version")
+    parser.add_argument("--within", type=float, default=0.0, help="numbers may differ by less than this")
     return parser.parse_args()
 
 

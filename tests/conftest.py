@@ -85,6 +85,7 @@ def _move_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("TRIVET_CHANGES", "off")  # to compare each save would take minutes of the suite
     home = tmp_path_factory.getbasetemp() / "home"
     monkeypatch.setenv("TRIVET_CODE_CACHE", str(home / "code"))
+    monkeypatch.setenv("TRIVET_INDEX_CACHE", str(home / "index"))
     # The last is where a resident process would be: none of the user's own is found.
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))

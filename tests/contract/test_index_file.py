@@ -16,20 +16,23 @@ import msgspec
 import numpy as np
 import pytest
 
-from support.stores import add, embed, found, memory, near, replace, unit
+from support.stores import ADDRESS, STORES, add, embed, found, memory, near, replace, unit
 from trivet.analyse import analyse
 from trivet.mapped_arrays import ArrayWriter, map_arrays
 from trivet.search.recipe import DEFAULT
+from trivet.store.postgres import PostgresStore
 from trivet.store.records import Model
-from trivet.store.relational import build_index, matrix
-from trivet.store.relational.posting_cache import PostingCache, postings_of
-from trivet.store.sqlite import SqliteStore, index_files, maintenance
+from trivet.store.relational import build_index, index_files, index_upkeep, matrix
+from trivet.store.relational.posting_cache import postings_of
+from trivet.store.relational.store import RelationalStore
+from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory
 
 from .graphs import reached, read_all
 
 WORDS = "Acme Clara Bremen relay door port backup Mira schedule invoice don't C++ été 東京 node.js".split()
 WEIGHTS = DEFAULT.bm25.field_weights
+ODD_WEIGHTS = (0.1, 0.7, 0.3, 0.3, 0.6)
 EARLY, LATE = "2024-03-01T00:00:00.000000Z", "2025-03-01T12:00:00.000001Z"
 FILTERS = (
     Filter(),
@@ -41,13 +44,37 @@ FILTERS = (
 )
 MOMENTS = ("2023-01-01T00:00:00.000000Z", EARLY, "2025-03-01T12:00:00.000000Z", LATE)
 Opener = Callable[..., SqliteStore]
+OpenEither = Callable[..., RelationalStore]
+EITHER = pytest.mark.parametrize("either", ["postgres", "sqlite"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores of a few memories get a file too, after every change."""
-    monkeypatch.setattr(maintenance, "LEAST_MEMORIES", 1)
-    monkeypatch.setattr(maintenance, "CHANGES_BEHIND", 0)
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    monkeypatch.setattr(index_upkeep, "CHANGES_BEHIND", 0)
+
+
+@pytest.fixture
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenEither]:
+    """Opens the same store again and again, of the kind that the test asks for."""
+    stores = []
+    server = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    if server is not None:
+        (tmp_path / ADDRESS).write_text(server.database())
+
+    def open_one(mapped: bool = True) -> RelationalStore:
+        store = STORES[request.param](tmp_path)
+        if not mapped:
+            store._database.index_files.current = lambda: None  # type: ignore[method-assign]
+        stores.append(store)
+        return store
+
+    yield open_one
+    for store in stores:
+        store.close()
+    if server is not None:
+        server.drop((tmp_path / ADDRESS).read_text())
 
 
 @pytest.fixture
@@ -70,7 +97,7 @@ def text(chance: random.Random) -> str:
     return " ".join(chance.choices(WORDS, k=chance.randint(2, 9)))
 
 
-def settle(store: SqliteStore) -> Model:
+def settle(store: RelationalStore) -> Model:
     """Does what a worker does: vectors made of words, and concepts."""
     model = store.vectors.adopt("words", "spec", len(WORDS))
     jobs = {job.content for job in store.jobs.lease(model, 1000, 0)}
@@ -83,8 +110,13 @@ def numbers(content: str) -> list[float]:
     return [content.split().count(word) + 0.01 for word in WORDS]
 
 
-def answers(store: SqliteStore) -> dict[str, Any]:
-    """What every index says: scores too."""
+def answers(store: RelationalStore) -> dict[str, Any]:
+    """What every index says, as of one moment: scores too."""
+    with store.moment():
+        return answers_now(store)
+
+
+def answers_now(store: RelationalStore) -> dict[str, Any]:
     model = next(iter(store.vectors.models()))
     told: dict[str, Any] = {}
     for filter in FILTERS:
@@ -100,7 +132,7 @@ def answers(store: SqliteStore) -> dict[str, Any]:
     return told
 
 
-def act(store: SqliteStore, chance: random.Random, known: list[Memory]) -> None:
+def act(store: RelationalStore, chance: random.Random, known: list[Memory]) -> None:
     what = chance.choice(("add", "add", "edit", "forget", "purge"))
     if what == "add" or len(known) < 5:
         new = [
@@ -122,49 +154,54 @@ def act(store: SqliteStore, chance: random.Random, known: list[Memory]) -> None:
     known.append(replace(store, msgspec.structs.replace(one, **changed)))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_answers_are_the_same_with_the_file_and_without(opened: Opener, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("either", "seed"), [("postgres", 0), ("sqlite", 0), ("sqlite", 1), ("sqlite", 2)], indirect=["either"]
+)
+def test_answers_are_the_same_with_the_file_and_without(either: OpenEither, seed: int) -> None:
     chance, known = random.Random(seed), list[Memory]()
-    writer, mapped_in_time = opened(), 0
+    writer, mapped_in_time = either(), 0
     for turn in range(3):
         for _ in range(chance.randint(1, 6)):
             act(writer, chance, known)
         settle(writer)
         if not turn or chance.random() < 0.7:
             assert writer.upkeep.renew_index()
-            mapped_in_time += opened()._database.mapped_index() is not None
+            mapped_in_time += either()._database.mapped_index() is not None
         act(writer, chance, known)
         settle(writer)
-        new = opened()
-        plain = answers(opened(mapped=False))
+        new = either()
+        plain = answers(either(mapped=False))
         assert answers(new) == plain
         assert answers(writer) == plain
     assert mapped_in_time
 
 
-def test_every_list_of_the_file_is_that_of_the_database(opened: Opener) -> None:
-    store = opened()
+@EITHER
+def test_every_list_of_the_file_is_that_of_the_database(either: OpenEither) -> None:
+    store = either()
     chance = random.Random(1)
     add(
         store,
         *(
-            memory(text(chance) + " it's x=1 (a) «b» _c-d: /usr/bin a@b.de #7 +1 'q'", title=text(chance))
+            memory(text(chance) * 3 + " it's x=1 (a) «b» _c-d: /usr/bin a@b.de #7 +1 'q'", title=text(chance))
             for _ in range(20)
         ),
     )
     assert store.upkeep.renew_index()
     index, database = store._database.mapped_index(), store._database
     assert index is not None
-    terms = [row[0] for row in database.read().execute("SELECT DISTINCT term FROM lexical_term").fetchall()]
+    table = "posting" if isinstance(store, PostgresStore) else "lexical_term"
+    terms = [row[0] for row in database.read().execute(f"SELECT DISTINCT term FROM {table}").fetchall()]
     assert len(terms) > len(WORDS)
-    for term in terms:
-        ours, theirs = postings_of(index.occurrences(term), WEIGHTS), database.read_postings(term, WEIGHTS)
-        assert ours.keys.tolist() == theirs.keys.tolist(), term
-        assert ours.frequencies.tolist() == theirs.frequencies.tolist(), term
+    for weights in (WEIGHTS, ODD_WEIGHTS):
+        for term, theirs in database.read_postings(terms, weights).items():
+            ours = postings_of(index.occurrences(term), weights)
+            assert ours.keys.tolist() == theirs.keys.tolist(), term
+            assert ours.frequencies.tolist() == theirs.frequencies.tolist(), term
     assert not len(index.occurrences("unheard-of"))
 
 
-def filled(store: SqliteStore) -> list[Memory]:
+def filled(store: RelationalStore) -> list[Memory]:
     memories = [memory(text(random.Random(number)), scope="work") for number in range(20)]
     add(store, *memories)
     settle(store)
@@ -172,31 +209,42 @@ def filled(store: SqliteStore) -> list[Memory]:
     return memories
 
 
-def the_file(store: SqliteStore) -> Path:
+def the_file(store: RelationalStore) -> Path:
     (file,) = store._database.index_files.folder.iterdir()
     return file
 
 
-def test_a_new_process_reads_no_vectors_and_no_lists(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(opened())
-    store = opened()
-    monkeypatch.setattr(PostingCache, "_read", None)
+@EITHER
+def test_a_new_process_reads_no_vectors_and_no_lists(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(either())
+    store = either()
+    for name in ("read_postings", "integers", "_read_ids"):
+        monkeypatch.setattr(store._database, name, None, raising=False)
     monkeypatch.setattr(store.vectors._cache, "_read", None)  # type: ignore[attr-defined]
     assert found(store, "Acme")
     assert near(store, store.vectors.models()[0], numbers("Acme door"))
+    assert reached(store, next(store.memories.everything()))
 
 
+@EITHER
 @pytest.mark.skipif(os.name == "nt", reason="modes are not kept there")
-def test_it_is_for_its_owner_alone(opened: Opener) -> None:
-    store = opened()
+def test_it_is_for_its_owner_alone(either: OpenEither) -> None:
+    store = either()
     filled(store)
     assert the_file(store).stat().st_mode & 0o777 == 0o600
     assert the_file(store).parent.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "head", "empty", "gone", "other kind"])
-def test_a_file_that_is_not_as_it_was_written_is_not_used(opened: Opener, damage: str) -> None:
-    writer = opened()
+@pytest.mark.parametrize(
+    ("either", "damage"),
+    [
+        ("postgres", "cut"),
+        *(("sqlite", damage) for damage in ("cut", "garbled", "head", "empty", "gone", "other kind")),
+    ],
+    indirect=["either"],
+)
+def test_a_file_that_is_not_as_it_was_written_is_not_used(either: OpenEither, damage: str) -> None:
+    writer = either()
     filled(writer)
     file = the_file(writer)
     whole = file.read_bytes()
@@ -210,16 +258,17 @@ def test_a_file_that_is_not_as_it_was_written_is_not_used(opened: Opener, damage
     file.unlink()
     if damage in broken:
         file.write_bytes(broken[damage])
-    new = opened()
+    new = either()
     assert new._database.mapped_index() is None
-    assert answers(new) == answers(opened(mapped=False))
+    assert answers(new) == answers(either(mapped=False))
     assert new.upkeep.renew_index()
-    assert opened()._database.mapped_index() is not None
+    assert either()._database.mapped_index() is not None
 
 
-def test_doctor_finds_what_rots_silently(opened: Opener) -> None:
+@EITHER
+def test_doctor_finds_what_rots_silently(either: OpenEither) -> None:
     """The disk gives other bytes, and neither size nor time of the file tells."""
-    store = opened()
+    store = either()
     filled(store)
     file = the_file(store)
     assert finding(store) == (True, "of 20 memories")
@@ -227,14 +276,14 @@ def test_doctor_finds_what_rots_silently(opened: Opener) -> None:
     whole[-200] ^= 1
     file.write_bytes(whole)
     os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-    ok, detail = finding(opened())
+    ok, detail = finding(either())
     assert not ok
     assert "thrown away" in detail
     assert not list(file.parent.iterdir())
-    assert finding(opened())[0]
+    assert finding(either())[0]
 
 
-def finding(store: SqliteStore) -> tuple[bool, str]:
+def finding(store: RelationalStore) -> tuple[bool, str]:
     (one,) = [one for one in store.upkeep.findings() if one.check == "index file"]
     return one.ok, one.detail
 
@@ -270,8 +319,9 @@ def test_a_copy_of_the_store_alone_has_none(opened: Opener, tmp_path: Path) -> N
     assert not (tmp_path / "copy.db.index").exists()
 
 
-def test_nothing_of_a_purged_memory_is_left(opened: Opener) -> None:
-    store, reader = opened(), opened()
+@EITHER
+def test_nothing_of_a_purged_memory_is_left(either: OpenEither) -> None:
+    store, reader = either(), either()
     memories = filled(store)
     canary = store.vectors.of_memory(store.vectors.models()[0], 1)
     assert canary is not None
@@ -279,13 +329,14 @@ def test_nothing_of_a_purged_memory_is_left(opened: Opener) -> None:
     answers(reader)  # which goes on with its mapping
     store.memories.purge(memories[0].id)
     assert not list(store._database.index_files.folder.iterdir())
-    assert answers(reader) == answers(opened(mapped=False))
+    assert answers(reader) == answers(either(mapped=False))
     assert store.upkeep.renew_index()
     assert canary.tobytes() not in the_file(store).read_bytes()
 
 
-def test_a_purge_while_a_file_is_written_leaves_none(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, other = opened(), opened()
+@EITHER
+def test_a_purge_while_a_file_is_written_leaves_none(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = either(), either()
     memories = filled(store)
     words = build_index._write_words
 
@@ -297,7 +348,7 @@ def test_a_purge_while_a_file_is_written_leaves_none(opened: Opener, monkeypatch
     add(store, memory("one more"))
     assert not store.upkeep.renew_index()
     assert not list(store._database.index_files.folder.iterdir())
-    assert opened()._database.mapped_index() is None
+    assert either()._database.mapped_index() is None
 
 
 def test_what_a_killed_writer_left_is_never_read_and_goes(opened: Opener) -> None:
@@ -314,8 +365,9 @@ def test_what_a_killed_writer_left_is_never_read_and_goes(opened: Opener) -> Non
     assert len(list(folder.iterdir())) == 1
 
 
-def test_a_full_disk_costs_only_the_file(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = opened()
+@EITHER
+def test_a_full_disk_costs_only_the_file(either: OpenEither, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = either()
     filled(store)
 
     def full(*_: Any) -> None:
@@ -325,7 +377,7 @@ def test_a_full_disk_costs_only_the_file(opened: Opener, monkeypatch: pytest.Mon
     add(store, memory("one more door"))
     assert not store.upkeep.renew_index()
     assert len(list(store._database.index_files.folder.iterdir())) == 1, "the earlier one stays"
-    assert found(opened(), "door") == found(opened(mapped=False), "door")
+    assert found(either(), "door") == found(either(mapped=False), "door")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
@@ -349,7 +401,7 @@ def test_a_file_in_the_place_of_the_folder_costs_only_the_index(opened: Opener, 
 
 
 def test_a_small_store_gets_none(opened: Opener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(maintenance, "LEAST_MEMORIES", 2_000)
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 2_000)
     store = opened()
     add(store, memory("a door"))
     assert not store.upkeep.renew_index()
@@ -404,16 +456,17 @@ def test_a_time_asked_about_is_told_by_the_file(opened: Opener) -> None:
     assert index.shown(Filter(as_of=EARLY)) is None
 
 
-def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(opened: Opener) -> None:
-    store = opened()
+@EITHER
+def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(either: OpenEither) -> None:
+    store = either()
     filled(store)
     asked = {"relay", "relais", "harbour"}
-    reader = opened()
+    reader = either()
     assert reader.lexical.held_by_any(asked) == {"relay"}
     add(store, memory("the harbour"))
     assert reader.lexical.held_by_any(asked) == {"relay", "harbour"}
     assert reader.lexical.held_by_any(()) == set()
-    assert opened(mapped=False).lexical.held_by_any(asked) is None
+    assert either(mapped=False).lexical.held_by_any(asked) is None
 
 
 def test_an_array_that_is_not_what_was_announced_is_no_file(tmp_path: Path) -> None:

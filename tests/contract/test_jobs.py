@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from support.stores import Open, add, memory, near, replace, unit, whole
-from trivet.memory.background.worker import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, LONGEST_RETRY_SECONDS
-from trivet.store.records import Job, Model
-from trivet.store.relational.jobs import LONGEST_WAIT_SECONDS
+from trivet.memory.background.embed_waiting import HOSTED_LEASE_SECONDS, LOCAL_LEASE_SECONDS, LONGEST_RETRY_SECONDS
+from trivet.store.records import Backlog, Job, Model
+from trivet.store.relational.jobs import LONGEST_WAIT_SECONDS, NOTHING_WAITS
 from trivet.store.relational.store import RelationalStore as Store
 
 
@@ -131,6 +131,28 @@ def test_the_newest_jobs_are_told_whether_leased_or_not(store: Store, model: Mod
     newest = store.jobs.newest(model, 2)
     assert {id: job.content for id, job in newest.items()} == {third.id: "three", second.id: "two"}
     assert list(newest) == [third.id, second.id]
+
+
+def test_where_nothing_waited_it_is_counted_again_after_a_change(
+    open_store: Open, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever made it, and of whatever kind: a memory, or that all are to be embedded or read anew."""
+    ours, theirs = open_store(), open_store()
+    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    with monkeypatch.context() as blind:
+        blind.setattr(ours.jobs, "_row", lambda *_, **__: pytest.fail("nothing changed"))
+        assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    add(theirs, memory("relay"))
+    assert ours.jobs.told(model) == (Backlog(1, 0, None), 1)
+    finish(theirs, *theirs.jobs.lease(model, 10, 60))
+    theirs.graph.finish_mentions([(reading, ()) for reading in theirs.graph.lease("rules", 10, 60)])
+    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    theirs.upkeep.rebuild_vectors()
+    assert ours.jobs.told(model) == (Backlog(1, 0, None), 0)
+    finish(theirs, *theirs.jobs.lease(model, 10, 60))
+    assert ours.jobs.told(model) == (NOTHING_WAITS, 0)
+    theirs.upkeep.rebuild_graph()
+    assert ours.jobs.told(model) == (NOTHING_WAITS, 1)
 
 
 def test_where_no_job_waited_they_are_looked_for_again_after_a_change(

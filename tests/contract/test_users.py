@@ -354,7 +354,7 @@ def test_where_the_store_is_is_not_told_to_users(store: Store, ana: Store, monke
     def troubled(*_: object) -> None:
         raise StoreError(f"The disk that holds {place} is full. Nothing was written.")
 
-    monkeypatch.setattr(Memories, "_add", troubled)
+    monkeypatch.setattr(Memories, "_insert", troubled)
     monkeypatch.setattr(type(ana.memories._database), "read", troubled)
     for act in (lambda: add(ana, hers("x")), lambda: ana.memories.get(hers("x").id)):
         with pytest.raises(StoreError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from support.opened import Opened
+from support.postgres_server import PostgresServer
+from support.stores import add, found, memory
 from support.waiting import LIMIT_SECONDS
-from trivet.store.sqlite import maintenance
+from trivet.store.postgres import PostgresStore
+from trivet.store.relational import index_upkeep
 
 WRITER = """
 import sys
 from trivet import Trivet
-from trivet.store.sqlite import index_files, maintenance
+from trivet.store.relational import index_files, index_upkeep
 
 def half(stream, *_):
     stream.write(b"half of a file")
@@ -24,22 +28,39 @@ def half(stream, *_):
     sys.stdin.read()
 
 index_files.ArrayWriter = half
-maintenance.LEAST_MEMORIES = 1
+index_upkeep.LEAST_MEMORIES = 1
 Trivet.open(sys.argv[1], embedder="none", background=False).engine.store.upkeep.renew_index()
 """
 
 
-def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "LEAST_MEMORIES", 1)
-    trivet = open_trivet()
-    trivet.remember("The harbour office keeps the relay.")
+# What a new process has mapped once it searched by words.
+READER = """
+import sys
+from support.stores import found
+from trivet.store.postgres import PostgresStore
+
+store = PostgresStore(sys.argv[1])
+store._database.read_postings = None
+assert found(store, "relay")
+print(open("/proc/self/maps").read())
+"""
+
+
+def kill_while_writing(store: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
     process.kill()
     process.communicate(timeout=LIMIT_SECONDS)
+
+
+def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    trivet = open_trivet()
+    trivet.remember("The harbour office keeps the relay.")
+    kill_while_writing(str(path))
     folder = path.with_name(f"{path.name}.index")
     (left,) = folder.iterdir()
     assert left.suffix == ".partial"
@@ -47,3 +68,40 @@ def test_killed_while_writing(open_trivet: Opened, path: Path, monkeypatch: pyte
     assert [hit.memory.content for hit in other.recall("relay").hits] == ["The harbour office keeps the relay."]
     other.purge(other.recall("relay").hits[0].memory.id)
     assert not list(folder.iterdir()), "what it left may hold what is purged"
+
+
+def test_killed_while_writing_the_file_of_a_tenant_on_a_server(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    url = postgres.database()
+    store, one = PostgresStore(url), memory("the relay")
+    add(store, one)
+    kill_while_writing(url)
+    folder = store._database.index_files.folder
+    (left,) = folder.iterdir()
+    assert left.suffix == ".partial"
+    assert not store.upkeep.renew_index(), "another process seems to be writing"
+    store.memories.purge(one.id)
+    assert not list(folder.iterdir()), "what it left may hold what is purged"
+    store.close()
+    postgres.drop(url)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has mapped")
+def test_a_new_process_maps_the_file_that_another_one_wrote(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    url = postgres.database()
+    store = PostgresStore(url)
+    add(store, memory("the relay"))
+    assert found(store, "relay")
+    assert store.upkeep.renew_index()
+    (file,) = store._database.index_files.folder.iterdir()
+    command = [sys.executable, "-c", READER, url]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS)
+    assert file.name in told.stdout
+    store.close()
+    postgres.drop(url)

@@ -18,6 +18,7 @@ from trivet.analyse import (
     fold,
     holds_phrase,
     is_identifier,
+    language_and_terms,
     language_of_text,
 )
 
@@ -170,3 +171,10 @@ def test_what_the_index_says_of_a_phrase() -> None:
     assert phrase.terms == {"github", "runner", "cach"}
     assert phrase.may_stand_among(" github git hub runner cach keep ")
     assert not phrase.may_stand_among(" github cach runner keep ")
+
+
+@given(texts | knotty)
+@example("Die Besprechung wurde auf den 3. März verschoben, weil der Raum nicht frei war.")
+def test_what_is_stored_is_analysed_as_what_is_asked(text: str) -> None:
+    language = language_of_text(text)
+    assert language_and_terms(text) == (language, analyse(text, language))

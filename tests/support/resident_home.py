@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +146,3 @@ def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGCONT)
-
-
-def until(found: Callable[[], bool]) -> None:
-    """Looks again until it is so; that it never is ends in an error."""
-    limit = time.monotonic() + PATIENCE
-    while not found():
-        assert time.monotonic() < limit
-        select.select([], [], [], 0.005)

@@ -26,10 +26,15 @@ def happened(event: threading.Event) -> None:
 
 
 def grown(listed: Sized, count: int) -> None:
-    """Until other threads have put so many into it. It looks now and then: to look all the time would hold them up."""
+    """Until other threads have put so many into it."""
+    until(lambda: len(listed) >= count)
+
+
+def until(so: Callable[[], bool]) -> None:
+    """Until it is so. It looks now and then: to look all the time would hold up those who do it."""
     last, pause = time.monotonic() + LIMIT_SECONDS, threading.Event()
-    while len(listed) < count:
-        assert time.monotonic() < last, f"{len(listed)} of {count} have come after {LIMIT_SECONDS:g} s"
+    while not so():
+        assert time.monotonic() < last, f"what the test waits for is not so after {LIMIT_SECONDS:g} s"
         pause.wait(LOOK_SECONDS)
 
 

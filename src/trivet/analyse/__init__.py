@@ -7,7 +7,7 @@ pairs of characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, mark_among, marks_of
@@ -37,6 +37,7 @@ __all__ = [
     "fold",
     "holds_phrase",
     "is_identifier",
+    "language_and_terms",
     "language_of_text",
     "mark",
     "mark_among",
@@ -66,6 +67,13 @@ def language_of_text(text: str) -> str:
     return language_of(tokens_of(text), text.isascii())
 
 
+def language_and_terms(text: str) -> tuple[str, Terms]:
+    """Both of a text that is being stored. Its terms are not kept, since whoever stores many asks for none again."""
+    tokens = tokens_of(text)
+    language = language_of(tokens, text.isascii())
+    return language, _terms_of(tokens, text, language)
+
+
 def first_terms(text: str, count: int) -> Terms:
     """The first few of `analyse`, without analysing the rest of a long text."""
     return analyse(text[:LONGEST_CACHED])[:count]
@@ -73,7 +81,10 @@ def first_terms(text: str, count: int) -> Terms:
 
 def _analysed(text: str, language: str | None) -> Terms:
     tokens = tokens_of(text)
-    language = language or language_of(tokens, text.isascii())
+    return _terms_of(tokens, text, language or language_of(tokens, text.isascii()))
+
+
+def _terms_of(tokens: Sequence[str], text: str, language: str) -> Terms:
     terms_of = terms_in(language)
     terms = tuple([term for token in tokens for term in terms_of(token)])
     return terms if language == ENGLISH or text.isascii() else (*terms, *_without_accents(tokens, terms, language))

@@ -29,8 +29,8 @@ class Hubs:
 
     def among(self, network: Network, visible: NDArray[np.bool_], concepts: Keys) -> NDArray[np.bool_]:
         found = network.of_concept.counts(concepts) > HUB
-        places = np.flatnonzero(found)
-        if len(places):
+        if found.any():
+            places = found.nonzero()[0]
             large = concepts[places].tolist()
             counts = {key: count for key in large if (count := self._still_known(network, key)) is not None}
             counts |= self._count(network, visible, [key for key in dict.fromkeys(large) if key not in counts])

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from trivet.bounded_cache import MIB, cached
 from trivet.graph.hubs import Hubs
 from trivet.graph.mentions import ROLES
 from trivet.graph.network import Keys, Neighbours, Network, Roles, numbered, visible_among
@@ -26,6 +27,9 @@ LEAST_SHARE = 1e-3
 SURE_PER_MAYBE = 0.2
 # Weight of a link between two memories, beside their concepts: as of a concept that only the two mention.
 LINK_WEIGHT = 0.6
+
+# For powers of counts, by exponent: those of a walk and of a few others that a lab tries.
+POWERS_BYTES = MIB
 
 # Never divide by a concept that no visible memory holds.
 LEAST_PULL = 1e-9
@@ -101,7 +105,7 @@ def weigh_concepts(network: Network, visible: NDArray[np.bool_], concepts: Keys,
 
 def _shown(visible: NDArray[np.bool_], found: Neighbours) -> Neighbours:
     shown = visible_among(visible, found.keys)
-    return found if shown.all() else _some(found, np.flatnonzero(shown))
+    return found if shown.all() else _some(found, shown.nonzero()[0])
 
 
 def _some(found: Neighbours, places: NDArray[np.int64]) -> Neighbours:
@@ -116,8 +120,13 @@ def _pulls(network: Network, memories: Keys, roles: Roles, how: Walk) -> Mass:
 
 def _powers(counts: NDArray[np.int64], exponent: float) -> Mass:
     """Of each count, and of 1 for none. Most are small and alike, so each is raised once."""
-    table: Mass = np.maximum(np.arange(int(counts.max(initial=0)) + 1), 1) ** exponent
-    return table[counts]
+    return _powers_up_to(int(counts.max(initial=0)).bit_length(), exponent)[counts]
+
+
+@cached(POWERS_BYTES)
+def _powers_up_to(bits: int, exponent: float) -> Mass:
+    table: Mass = np.maximum(np.arange(1 << bits), 1) ** exponent
+    return table
 
 
 def _push(network: Network, visible: NDArray[np.bool_], at: Masses, how: Walk, hubs: Hubs) -> tuple[Masses, Mass]:
@@ -146,7 +155,7 @@ def _onward(spread: Spread, at_concepts: Mass) -> Masses:
 def _links(network: Network, visible: NDArray[np.bool_], memories: Keys) -> tuple[NDArray[np.int64], Keys]:
     places, others = network.links_of(memories.tolist())
     linked = np.array(others, np.int32)
-    shown = np.flatnonzero(visible_among(visible, linked))
+    shown = visible_among(visible, linked).nonzero()[0]
     return np.array(places, np.int64)[shown], linked[shown]
 
 
@@ -175,12 +184,12 @@ def _shared(
     concepts, place = numbered(mentioned.keys)
     followed = network.of_concept.counts(concepts) > 1
     followed &= ~hubs.among(network, visible, concepts)
-    kept = np.flatnonzero(followed[place])
-    return _some(mentioned, kept), concepts[followed], (np.cumsum(followed) - 1)[place[kept]]
+    kept = followed[place].nonzero()[0]
+    return _some(mentioned, kept), concepts[followed], (followed.cumsum() - 1)[place[kept]]
 
 
 def _heaviest(reached: Masses, least: float) -> Masses:
-    found = np.flatnonzero(reached.values > least)
+    found = (reached.values > least).nonzero()[0]
     if len(found) > PUSHED_AT_ONCE:
         # Stable, so that equal masses are taken by key and the same graph always gives the same walk.
         found = np.sort(found[np.argsort(-reached.values[found], kind="stable")[:PUSHED_AT_ONCE]])

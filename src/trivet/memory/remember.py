@@ -6,15 +6,14 @@ Near-duplicates and what the new memory may update are told to the caller.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
 
-from trivet.analyse import analyse, language_of_text, marks_of
+from trivet.analyse import analyse, language_and_terms, language_of_text, marks_of
 from trivet.clock import moment, now, time_given
 from trivet.contract import Edit, Remember
 from trivet.errors import Conflict, InvalidInput, StoreError
@@ -23,7 +22,7 @@ from trivet.memory.changes.on_save import possible_updates
 from trivet.memory.engine import Engine
 from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note_attempt
 from trivet.memory.join import join
-from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness_to, words_of
+from trivet.memory.likeness import REPORTED_FROM, Words, fingerprint, likeness_if, words_of
 from trivet.memory.sealing import add_entries, write_sealed
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
@@ -35,6 +34,8 @@ logger = logging.getLogger("trivet.memory.remember")
 # How many memories that share part of the fingerprint are compared in full on each save.
 COMPARED = 20
 REPORTED = 5
+# New memories whose like are read together: a batch often shares them. Of the longest it is forty megabytes.
+LOOKED_UP = 64
 
 
 def remember(engine: Engine, request: Remember) -> Remembered:
@@ -67,6 +68,7 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
                     join(engine, entry.memory.id, "supersedes", check_id(old, "supersedes"))
     else:
         added = add_entries(engine, entries)
+    alike = _if_it_can_be_told(lambda: near_duplicates(engine, entries)) or ((),) * len(entries)
     return [
         (
             entry,
@@ -74,11 +76,11 @@ def _written(engine: Engine, requests: Sequence[Remember]) -> list[tuple[Entry, 
                 id=entry.memory.id,
                 status=done.status,
                 revision=done.revision,
-                near_duplicates=_if_it_can_be_told(partial(near_duplicates, engine, entry)),
+                near_duplicates=duplicates,
                 redacted=redacted,
             ),
         )
-        for (entry, redacted), done in zip(guarded, added, strict=True)
+        for (entry, redacted), done, duplicates in zip(guarded, added, alike, strict=True)
     ]
 
 
@@ -226,10 +228,14 @@ def check_memory(engine: Engine, memory: Memory) -> None:
 
 def document_of(memory: Memory) -> Document:
     """What a memory is indexed by. A title or a keyword is too short to show its language, so the text shows it."""
-    language = language_of_text(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
+    if memory.title:
+        language = language_of_text(f"{memory.title}\n{memory.content}")
+        content = analyse(memory.content, language)
+    else:
+        language, content = language_and_terms(memory.content)
     keywords = (term for keyword in memory.expanded_keywords for term in analyse(keyword, language))
     return Document(
-        content=analyse(memory.content, language),
+        content=content,
         title=analyse(memory.title or "", language),
         keywords=(*keywords, *marks_of(language)),
         tags=tuple(term for tag in memory.tags for term in analyse(tag, language)),
@@ -238,18 +244,32 @@ def document_of(memory: Memory) -> Document:
     )
 
 
-def near_duplicates(engine: Engine, entry: Entry) -> tuple[Duplicate, ...]:
-    """Other memories of the same scope that use nearly the same words. Told to the caller; nothing is merged."""
-    memory = entry.memory
-    ids = engine.store.lexical.similar(memory.id, entry.document.fingerprint, COMPARED, engine.viewer)
-    if not ids:
-        return ()
-    words = words_of(memory.content)
-    similar = []
-    for other in engine.store.memories.get_many(ids).values():
-        if other.scope == memory.scope and (alike := likeness_to(words, other.content, REPORTED_FROM)):
-            content = masked(other).content
-            similar.append(Duplicate(id=other.id, similarity=round(alike, 3), content=content))
+def near_duplicates(engine: Engine, entries: Sequence[Entry]) -> tuple[tuple[Duplicate, ...], ...]:
+    """For each, other memories of its scope that use nearly the same words. Told to the caller; nothing is merged."""
+    return tuple(
+        found
+        for first in range(0, len(entries), LOOKED_UP)
+        for found in _near_duplicates(engine, entries[first : first + LOOKED_UP])
+    )
+
+
+def _near_duplicates(engine: Engine, entries: Sequence[Entry]) -> Iterator[tuple[Duplicate, ...]]:
+    similar = engine.store.lexical.similar
+    ids = [similar(one.memory.id, one.document.fingerprint, COMPARED, engine.viewer) for one in entries]
+    wanted = list(dict.fromkeys(id for some in ids for id in some))
+    others = engine.store.memories.get_many(wanted) if wanted else {}
+    words = {id: words_of(other.content) for id, other in others.items()}
+    for one, some in zip(entries, ids, strict=True):
+        yield _alike(one.memory, [(others[id], words[id]) for id in some if id in others])
+
+
+def _alike(memory: Memory, others: Sequence[tuple[Memory, Words]]) -> tuple[Duplicate, ...]:
+    words = words_of(memory.content) if others else Words()
+    similar = [
+        Duplicate(id=other.id, similarity=round(alike, 3), content=masked(other).content)
+        for other, its_words in others
+        if other.scope == memory.scope and (alike := likeness_if(words, its_words, REPORTED_FROM))
+    ]
     similar.sort(key=lambda duplicate: (-duplicate.similarity, duplicate.id))
     return tuple(similar[:REPORTED])
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Retrieved
-from trivet.memory.background.worker import Cut, cut_job
+from trivet.memory.background.cut import Cut, cut_job
 from trivet.memory.engine import Engine
 from trivet.models.embed.background import Background
 from trivet.search.indexed_texts import IndexedTexts

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trivet.errors import EmbedderError
-from trivet.memory.background.worker import Cut
+from trivet.memory.background.cut import Cut
 from trivet.memory.engine import Engine
 from trivet.memory.passages import PREPARATION
 from trivet.models.embed.base import checked

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from support.command_line import CommandLine
-from support.resident_home import PATIENCE, SCRIPT, Home, context_of, has_socket, prompt, stopped, until
+from support.resident_home import PATIENCE, SCRIPT, Home, context_of, has_socket, prompt, stopped
+from support.waiting import until
 from trivet.agents.hooks.failures import failures
 from trivet.cli.resident_control import asked_status, end_resident
 

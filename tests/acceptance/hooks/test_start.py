@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from support.resident_home import Home, stopped, until
+from support.resident_home import Home, stopped
+from support.waiting import until
 from trivet import Trivet
 from trivet.agents.hooks.failures import failures
 

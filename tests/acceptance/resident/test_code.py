@@ -8,7 +8,8 @@ import pytest
 
 from support.code_tree import code_tree
 from support.command_line import CommandLine
-from support.resident_home import Home, context_of, prompt, until
+from support.resident_home import Home, context_of, prompt
+from support.waiting import until
 
 
 def test_the_same_answers_with_and_without_it(warm: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from support.stores import add, memory
+from support.waiting import in_threads
 from trivet import Trivet
+from trivet.store.postgres import PostgresStore, Server, connection_pool
 from trivet.store.postgres.connection import Reader
+from trivet.store.postgres.dialect import QUERIES
 
 
 @pytest.fixture
@@ -36,4 +40,96 @@ def test_a_warm_recall_asks_little(url: str, asked: list[str]) -> None:
         assert {leg.leg for leg in answer.health.legs if leg.answered} == {"lexical", "dense", "graph"}
         assert len([sql for sql in asked if "FROM change" in sql]) == 1
         assert not [sql for sql in asked if "FROM posting" in sql or "FROM passage AS p JOIN" in sql]
-        assert len(asked) <= 8, asked
+        assert not [sql for sql in asked if "FROM job" in sql], "nothing waited, and nothing has changed since"
+        assert len(asked) <= 6, asked
+
+
+def test_candidates_are_read_in_one_go(url: str, asked: list[str]) -> None:
+    with Trivet.open(url, background=False, rerank="off", changes="off") as trivet:
+        trivet.remember_many(
+            [{"content": f"We met Clara in house {number}.", "importance": 0.1} for number in range(60)]
+        )
+        trivet.drain()
+        trivet.recall("whom did we meet")
+        asked.clear()
+        assert len(trivet.recall("whom did we meet").hits) == 10
+        assert len([sql for sql in asked if _same(sql, QUERIES("memories")["seen_by_ids"])]) == 1
+
+
+def test_words_that_are_new_are_asked_for_together(url: str, asked: list[str]) -> None:
+    with Trivet.open(url, background=False, embedder="none") as trivet:
+        trivet.remember("We met Clara in Paris, and walked along the river until it rained.")
+        trivet.drain()
+        trivet.recall("Clara")
+        asked.clear()
+        [hit, *_] = trivet.recall("walked river rained umbrella harbour").hits
+        assert "river" in hit.passage
+        assert len([sql for sql in asked if "FROM posting WHERE" in sql]) == 1
+        trivet.remember_many([{"content": f"A walk along river number {number}."} for number in range(20)])
+        asked.clear()
+        assert len(trivet.recall("walked river", limit=30).hits) == 21
+        assert len([sql for sql in asked if "FROM lexical WHERE" in sql]) == 1, "what changed is read at once too"
+
+
+def test_what_every_recall_asks_is_planned_once(url: str) -> None:
+    server = Server(url, most_connections=1)
+    store = PostgresStore(server)
+    one = memory("We met Clara.")
+    add(store, one)
+    for _ in range(12):
+        assert list(store.memories.get_many([one.id])) == [one.id]
+    with server.connection() as connection:
+        rows = connection.execute(
+            "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
+        ).fetchall()
+    server.close()
+    [(generic, custom)] = [(row[1], row[2]) for row in rows if _same(row[0], QUERIES("memories")["seen_by_ids"])]
+    assert generic > 5
+    assert custom == 0
+
+
+def test_plans_are_made_anew_for_tables_that_have_grown(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(url, most_connections=1)
+    store = PostgresStore(server)
+    first = memory("The first.")
+    for number in range(4):
+        add(store, first if number == 0 else memory(f"Early {number}."))
+        store.memories.get_many([first.id])
+    before = _plan(server, first.id)
+    add(store, *(memory(f"Later {number}.") for number in range(3_000)))
+    assert _plan(server, first.id) == before, "no plan was made since"
+    monkeypatch.setattr(connection_pool, "PLANS_KEPT_SECONDS", -1.0)
+    store.memories.get_many([first.id])
+    assert _plan(server, first.id) != before
+    server.close()
+
+
+def test_two_who_count_the_same_memories_never_wait_crosswise(server: Server) -> None:
+    stores = [PostgresStore(server), PostgresStore(server)]
+    memories = [memory(f"Number {number}.") for number in range(40)]
+    add(stores[0], *memories)
+    ids = [one.id for one in memories]
+
+    def count(number: int) -> None:
+        for _ in range(25):
+            stores[number].usage.note(dict.fromkeys(ids if number else reversed(ids), 1))
+
+    in_threads(2, count)
+    assert {one.shown for one in stores[0].usage.all()} == {50}
+
+
+def _same(prepared: str, asked: str) -> bool:
+    """Whether a prepared statement is this query, whose parameters have names where the other has numbers."""
+    beginning = asked.partition("%(")[0]
+    return bool(beginning) and prepared.startswith(beginning)
+
+
+def _plan(server: Server, id: str) -> str:
+    """How the server finds memories by their ids now."""
+    with server.connection() as connection, connection.transaction():
+        connection.execute("SELECT set_config('trivet.tenant', 'default', true), set_config('trivet.viewer', '', true)")
+        connection.execute("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
+        rows = connection.execute("SELECT name, statement FROM pg_prepared_statements").fetchall()
+        [name] = [row[0] for row in rows if _same(row[1], QUERIES("memories")["seen_by_ids"])]
+        found = connection.execute(f"EXPLAIN (COSTS off) EXECUTE {name} (NULL, '[\"{id}\"]')", prepare=False)
+        return "\n".join(row[0] for row in found.fetchall())

@@ -15,6 +15,7 @@ from support.stores import add, found, memory, replace
 from support.waiting import ended, grown
 from trivet.errors import StoreError
 from trivet.store.postgres import PostgresStore, Server
+from trivet.store.relational import index_upkeep
 from trivet.types import Filter
 
 LONG = 3_600.0
@@ -182,6 +183,31 @@ def test_caches_do_not_mix_moments(server: Server, tenant: str, pair: Pair) -> N
     other.close()
 
 
+def test_a_standby_that_has_not_heard_of_a_purge_does_not_bring_an_index_file_back(
+    server: Server, tenant: str, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    store, other = PostgresStore(server, tenant), PostgresStore(pair.database, tenant)
+    one = memory("relay")
+    add(store, one)
+    assert store.upkeep.renew_index()
+    assert read(store, "relay") == [one.id]
+    other._database.index_files.remove_all = lambda: None  # type: ignore[method-assign]  # on another machine
+    pair.follow_closely(False)
+    pair.replay(False)
+    try:
+        with store.moment():
+            before = chosen(server)
+            assert before
+            other.memories.purge(one.id)
+            assert store._database.mapped_index() is None
+            assert not [file for file in store._database.index_files.folder.iterdir() if file.is_file()]
+            assert found(store, "relay") == [one.id], "as of the moment that began before"
+    finally:
+        pair.replay(True)
+    other.close()
+
+
 def test_a_dead_standby_costs_nothing_and_comes_back(pair: Pair, tenant: str) -> None:
     server = Server(pair.database, replica_urls=[pair.copy], replica_lag_seconds=1.0)
     store, one = PostgresStore(server, tenant), memory("relay")
@@ -291,7 +317,9 @@ def test_no_acknowledged_write_is_lost_when_the_standby_is_promoted(doomed: Pair
     server.close()
 
 
-def test_caches_forget_what_a_failover_lost(doomed: Pair, tenant: str) -> None:
+def test_caches_and_index_files_forget_what_a_failover_lost(
+    doomed: Pair, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A standby that did not get the last writes numbers its own as the lost ones were numbered."""
     server = Server(doomed.either)
     store = PostgresStore(server, tenant)
@@ -304,10 +332,14 @@ def test_caches_forget_what_a_failover_lost(doomed: Pair, tenant: str) -> None:
             pass
     add(store, lost)
     assert set(found(store, "relay")) == {kept.id, lost.id}
+    monkeypatch.setattr(index_upkeep, "LEAST_MEMORIES", 1)
+    assert store.upkeep.renew_index()
     doomed.primary.stop("immediate")
     doomed.standby.promote()
     with Other(doomed, tenant) as other:
+        assert other._database.mapped_index() is None, "the file holds what was lost"
         add(other, new)
+        assert set(found(other, "relay")) == {kept.id, new.id}
     assert set(found(store, "relay")) == {kept.id, new.id}
     assert found(store, "lost") == []
     assert store.memories.visible_count(Filter()) == 2

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.network import Adjacency, Keys, Network, Pair
+from trivet.graph.network import Adjacency, Keys, Network, Pair, numbered
 
 State = dict[int, dict[int, int]]
 
@@ -117,3 +118,13 @@ def test_a_change_costs_its_own_mentions() -> None:
 def test_a_mention_takes_few_bytes() -> None:
     network = built({memory: {(memory * 7 + at) % 3_000: 1 for at in range(10)} for memory in range(3_000)})
     assert network.bytes / network.edges < 15
+
+
+@pytest.mark.parametrize("highest", [1, 50, 3_000, 2_000_000])
+@pytest.mark.parametrize("count", [0, 1, 300])
+def test_keys_are_numbered_in_their_order(highest: int, count: int) -> None:
+    """By a table or by sorting, whichever is quicker: the answer is one."""
+    keys = np.random.default_rng(count).integers(0, highest, count).astype(np.int32)
+    found, places = numbered(keys)
+    known, wanted = np.unique(keys, return_inverse=True)
+    assert (found.tolist(), places.tolist()) == (known.tolist(), wanted.tolist())

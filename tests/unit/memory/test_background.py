@@ -23,6 +23,6 @@ def test_the_worker_gives_way_to_callers(path: Path) -> None:
         told.set()
 
     with Trivet.open(path, embedder="none", background=False) as trivet:
-        trivet.engine.worker._start("trivet-worker", work, None)
+        trivet.engine.worker._start("trivet-worker", work, None, threading.Event())
         happened(told)
     assert seen[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

@@ -219,6 +219,21 @@ def test_a_store_that_closes_does_not_wait_for_its_turn_to_compare(bundled: Triv
     assert comparison.drain(threading.Event()) == 2
 
 
+def test_the_worker_compares_no_further_while_a_caller_waits_for_vectors(bundled: Trivet) -> None:
+    bundled.remember_many({"content": text} for text in PORTS)
+    worker, pending = bundled.engine.worker, bundled.engine.store.likely_updates.pending
+    worker.drain()
+    with worker._draining:  # as a caller who drains has it
+        worker.compare(more_urgent=worker._something_came)
+    assert pending() == len(PORTS) - 1, "one, so that there is some headway"
+    worker.wake()  # something was saved
+    worker.compare(more_urgent=worker._something_came)
+    assert pending() == len(PORTS) - 2
+    worker._woken.clear()
+    worker.compare(more_urgent=worker._something_came)
+    assert pending() == 0
+
+
 def test_what_came_in_numbers_is_compared_by_the_worker(bundled: Trivet) -> None:
     """Also where the later came in first."""
     (new,) = bundled.remember_many([{"content": ELECTED, "created_at": "2026-05-01"}])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.opened import Opened
 from trivet import Trivet
-from trivet.memory.likeness import essence, likeness, likeness_to, words_of
+from trivet.analyse import fold
+from trivet.memory.likeness import _word, essence, likeness, likeness_if, words_of
 
 
 def test_a_near_duplicate_is_reported_and_both_are_kept(trivet: Trivet) -> None:
@@ -168,4 +171,9 @@ def test_what_is_told_apart_by_its_different_words_is_not_alike(one: list[str], 
     first, second = words_of(" ".join(one)), " ".join(other)
     alike = likeness(first, words_of(second))
     for least in (0.3, 0.5, 0.75, 1.0):
-        assert likeness_to(first, second, least) == (alike if alike >= least else 0.0)
+        assert likeness_if(first, words_of(second), least) == (alike if alike >= least else 0.0)
+
+
+@given(st.text(alphabet="abÄé_9 .,'-\n数A", max_size=40))
+def test_words_of_plain_letters_are_found_as_all_others(text: str) -> None:
+    assert words_of(text) == Counter(_word.findall(fold(text).replace("'", "")))

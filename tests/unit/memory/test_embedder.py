@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from support.opened import Opened
-from support.waiting import ended
+from support.waiting import ended, grown
 from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError, breaker
+from trivet.memory.background.embed_waiting import PASSAGES_AT_ONCE
 from trivet.models.embed.background import Background
 from trivet.search.parallel import THREADS_A_LEG
 from trivet.store.sqlite import SqliteStore
@@ -201,6 +202,54 @@ def test_progress_is_told(open_trivet: Opened, embedder: WordEmbedder) -> None:
     assert trivet.drain(progress=steps.append) == 100
     assert sum(steps) == 100
     assert len(steps) > 1
+
+
+def test_the_next_batch_is_asked_for_before_the_one_before_is_stored(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember("first")
+    trivet.drain()
+    embedder.texts.clear()
+    trivet.remember_many({"content": f"text {number}"} for number in range(100))
+    stored: list[int] = []
+
+    def the_embedder_goes_on(count: int) -> None:
+        stored.append(count)
+        if len(stored) == 1:
+            grown(embedder.texts, PASSAGES_AT_ONCE + 1)
+
+    assert trivet.drain(progress=the_embedder_goes_on) == 100
+
+
+def test_what_comes_while_the_last_batch_is_embedded_is_embedded_too(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember("first")
+    later: list[str] = []
+
+    def one_more(count: int) -> None:
+        if not later:
+            later.append(trivet.remember("second").id)
+
+    assert trivet.drain(progress=one_more) == 2
+    assert trivet.stats().not_embedded == 0
+
+
+def test_nothing_more_is_asked_after_three_failures_and_all_of_it_waits(
+    open_trivet: Opened, embedder: WordEmbedder
+) -> None:
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember("first")
+    trivet.drain()
+    embedder.refused = "text"
+    trivet.remember_many({"content": f"text {number}"} for number in range(200))
+    trivet.drain()
+    counts = trivet.stats()
+    assert (counts.not_embedded, counts.failing_jobs) == (200, 3 * PASSAGES_AT_ONCE)
+    (model,) = trivet.engine.embedding.models()
+    assert trivet.engine.store.jobs.seconds_until_due(model) == 0.0, "what was not tried is leased to nobody"
 
 
 def test_an_edit_embeds_anew(hybrid: Trivet, embedder: WordEmbedder) -> None:
@@ -430,7 +479,7 @@ def test_a_configured_embedder_that_does_not_answer_is_told(open_trivet: Opened,
 
 
 def test_closing_gives_back_what_was_not_embedded(open_trivet: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivet.memory.background.worker.PASSAGES_AT_ONCE", 4)
+    monkeypatch.setattr("trivet.memory.background.embed_waiting.PASSAGES_AT_ONCE", 4)
     trivet = open_trivet(embedder="bundled")
     trivet.remember_many({"content": f"Sentence {number} about rivers."} for number in range(12))
     done: list[int] = []

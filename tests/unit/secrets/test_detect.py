@@ -17,6 +17,7 @@ from trivet.secrets.detect.issued import is_card, is_iban
 from .labelled import load
 
 finding = importlib.import_module("trivet.secrets.detect.find")  # the package has a function of this name
+assigning = importlib.import_module("trivet.secrets.detect.assigned")
 
 
 def test_the_labelled_set_is_large_enough() -> None:
@@ -164,3 +165,13 @@ def test_a_key_that_holds_a_typed_run_is_found_and_a_typed_one_is_not() -> None:
     key = "gh" + f"p_{letters('typed', 14)}12345678{letters('run', 14)}"
     assert [one.kind for one in find(f"the bot pushes with {key} at night")] == ["github-token"]
     assert find("api_key: abcdefgh12345678abcdefgh") == ()
+
+
+PIECES = "pass PWD psk contras e kennwort mot de API Acces uth a ccount sec ret".split()
+PIECES += "ign ing encr master priv licen client token cred".split()
+
+
+@given(st.lists(st.sampled_from([*PIECES, " ", "="]), max_size=12).map("".join))
+def test_a_text_is_passed_over_only_if_no_name_of_a_secret_is_in_it(text: str) -> None:
+    held = any(start in text.lower() for start in assigning._STARTS)
+    assert held or assigning._NEAR().search(text) is None

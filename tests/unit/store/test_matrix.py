@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trivet.store.relational import matrix as matrices
-from trivet.store.relational.matrix import Matrix, as_singles
+from trivet.store.relational.matrix import Matrix, as_singles, products
 
 ROWS, DIMENSION = 700, 96
 
@@ -54,3 +54,11 @@ def test_halves_become_the_singles_that_they_are() -> None:
     assert (as_singles(halves[::3, ::2]) == halves[::3, ::2].astype(np.float32)).all()
     singles = np.ones((2, 2), np.float32)
     assert (as_singles(singles) == singles).all()
+
+
+def test_a_score_does_not_depend_on_the_rows_beside_it() -> None:
+    """Whoever shares a store, or has it on another database, gets the same score for the same memory."""
+    chance = np.random.default_rng(5)
+    vectors, query = chance.standard_normal((300, 96), np.float32), chance.standard_normal(96, np.float32)
+    alone = [float(products(vectors[row : row + 1], query)[0]) for row in range(len(vectors))]
+    assert products(vectors, query).tolist() == alone

@@ -11,7 +11,7 @@ import msgspec
 from trivet.errors import InvalidInput
 from trivet.lab.tune.rules import LITERAL, REWORDED, Commonness, reworded
 from trivet.memory.engine import Engine
-from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness_to, words_of
+from trivet.memory.likeness import REPORTED_FROM, fingerprint, likeness_if, words_of
 from trivet.types import Filter, LinkKind, Memory
 
 # With fewer, five folds leave too little of each kind of probe to tell anything apart.
@@ -114,4 +114,4 @@ def _near_duplicates(engine: Engine, memory: Memory, usable: Mapping[str, Memory
     words = words_of(memory.content)
     ids = engine.store.lexical.similar(memory.id, fingerprint(memory.content), COMPARED)
     others = [usable[id] for id in ids if id in usable and id != memory.id]
-    return sorted(other.id for other in others if likeness_to(words, other.content, REPORTED_FROM))
+    return sorted(other.id for other in others if likeness_if(words, words_of(other.content), REPORTED_FROM))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Redirects, duplicates and caps use hits up, so some more than `limit` are read.
 SPARE = 5
+# So many beyond the limit are read in one go: nearly all of them are needed, and a server is asked once, not twice.
+READ_AT_ONCE = 20
 
 Chosen = tuple[tuple[Scored, ...], dict[str, str]]
 
@@ -39,24 +41,33 @@ def weigh(
     Where the question names a time, all of them: any may belong to it.
     """
     if asked is not None:
-        every = weighed_by_time(_read(store, wording, fused, recipe), asked, recipe.time)
+        every = weighed_by_time(_scored_of(wording, fused, _read(store, wording, fused), recipe), asked, recipe.time)
         return tuple(sorted(every, key=lambda hit: -hit.score))
-    first = fused[: limit + SPARE]
-    scored = _read(store, wording, first, recipe)
+    first, at_once = fused[: limit + SPARE], fused[: limit + READ_AT_ONCE]
+    memories = _read(store, wording, at_once)
+    scored = _scored_of(wording, first, memories, recipe)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
         # Best first, so behind one that cannot be lifted there is none that can.
         rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
     else:
         rest = list(fused[len(first) :])
-    scored += _read(store, wording, rest, recipe)
+    if more := rest[len(at_once) - len(first) :]:
+        memories |= _read(store, wording, more)
+    scored += _scored_of(wording, rest, memories, recipe)
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
 
-def _read(store: Store, wording: Wording, candidates: Sequence[Fused], recipe: Recipe) -> list[Scored]:
+def _read(store: Store, wording: Wording, candidates: Sequence[Fused]) -> dict[str, Memory]:
     memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
     wording.look_up(list(memories.values()))
+    return memories
+
+
+def _scored_of(
+    wording: Wording, candidates: Sequence[Fused], memories: Mapping[str, Memory], recipe: Recipe
+) -> list[Scored]:
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
     return [
         _scored(wording, candidate, memories[candidate.id], recipe, complete)

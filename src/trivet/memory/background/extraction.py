@@ -56,7 +56,7 @@ class Extraction:
         """Reads everything that waits by the rules, and returns how many memories that were."""
         done = 0
         while not stop.is_set():
-            few = self._read_some(READ_AT_ONCE, stop)
+            few = self.read_some(READ_AT_ONCE, stop)
             if not few:
                 break
             done += few
@@ -65,9 +65,10 @@ class Extraction:
     def read_what_was_saved(self) -> None:
         """Unless many wait: then the worker is at it, and a save does not do its work."""
         if not self._store.graph.waits_for_more_than("rules", READ_ON_SAVE):
-            self._read_some(READ_ON_SAVE, threading.Event())
+            self.read_some(READ_ON_SAVE, threading.Event())
 
-    def _read_some(self, most: int, stop: threading.Event) -> int:
+    def read_some(self, most: int, stop: threading.Event) -> int:
+        """Reads so many at most of what waits, and returns how many memories that were."""
         readings = self._store.graph.lease("rules", most, LEASE_SECONDS)
         if not readings:
             return 0

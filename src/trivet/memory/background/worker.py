@@ -10,47 +10,27 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from trivet.errors import EmbedderError, TrivetError
+from trivet.memory.background.embed_waiting import EmbedWaiting
 from trivet.memory.background.errand import PATIENCE_SECONDS, Errand
 from trivet.memory.background.extraction import Extraction
-from trivet.memory.background.retry import batches, retry_after
 from trivet.memory.background.usage_counter import UsageCounter
-from trivet.memory.passages import cut
 from trivet.search.embedding import Embedding
 from trivet.search.load import Load
-from trivet.store.records import Job, Model, Passage
+from trivet.store.records import Model
 from trivet.types import Mending, Progress
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from trivet.breaker import Breaker
     from trivet.memory.background.triples.reader import Triples
-    from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
-# Memories leased at a time, and passages embedded and stored at a time: few, so that it stops and reports soon, and so
-# that a short text is stored before a long one beside it is embedded.
-LEASED = 64
-PASSAGES_AT_ONCE = 32
-# So much text at a time takes the bundled model about two seconds on one core; then whoever came meanwhile has a turn.
-LOCAL_CHARACTERS = 16_384
-# About two full requests to a hosted one.
-HOSTED_CHARACTERS = 131_072
+# Memories read for the graph while a batch of vectors is made: twice as many, so that they are read first.
+READ_BESIDE = 64
 # The rules read a text of so many characters in two milliseconds.
 SHORT_TEXT = 4_000
-# Longer than a lease needs, also on a busy machine; if the process dies, another continues then.
-LOCAL_LEASE_SECONDS = 180.0
-HOSTED_LEASE_SECONDS = 300.0
-FIRST_RETRY_SECONDS = 2.0
-LONGEST_RETRY_SECONDS = 600.0
 # How often a background worker looks for jobs of other processes.
 POLL_SECONDS = 5.0
 # Between two attempts to erase from the files what was purged: a vacuum, or a log that nobody writes to meanwhile.
@@ -58,16 +38,12 @@ ERASE_PAUSE_SECONDS = 30.0
 # Between two looks whether the index file is to be written anew, and so many times as long as the last one took.
 INDEX_PAUSE_SECONDS = 10.0
 INDEX_SHARE = 20
-# After so many failures the embedder counts as down; the remaining jobs are tried later.
-FAILURES_IN_A_ROW = 3
 # How much later than its process the worker comes to the processor: where both want it, the worker gets a tenth.
 NICE, LAST = 10, 19
 
-Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
-
 
 class Worker:
-    """Drains the queue on demand, or in a background thread that a write wakes.
+    """Drains the queues on demand, or in a background thread that a write wakes.
 
     A language model that reads for the graph has its own thread: embedding goes on while it works or hangs.
     """
@@ -87,7 +63,8 @@ class Worker:
         self._store = store
         self._embedding = embedding
         self._extraction = Extraction(store, triples)
-        self._wakes: list[threading.Event] = []
+        self._woken = threading.Event()
+        self._wakes = [self._woken]
         self._stop = threading.Event()
         self._threads: list[tuple[threading.Thread, float | None]] = []
         self._draining = threading.Lock()
@@ -111,9 +88,12 @@ class Worker:
 
     def start(self) -> None:
         # A remote embedder may hang until its time limit. Its jobs are safe, so closing does not wait for it.
-        self._start("trivet-worker", self._drain_in_background, None if self._embedding.local else 1.0)
+        patience = None if self._embedding.local else 1.0
+        self._start("trivet-worker", self._drain_in_background, patience, self._woken)
         if self._extraction.triples is not None:
-            self._start("trivet-triples", self._read_in_background, 1.0)
+            wake = threading.Event()
+            self._wakes.append(wake)
+            self._start("trivet-triples", self._read_in_background, 1.0, wake)
 
     @property
     def runs(self) -> bool:
@@ -171,23 +151,29 @@ class Worker:
         return self._extraction.drain_triples(self._stop)
 
     def drain(self, progress: Progress | None = None, insists: bool = True) -> int:
-        """Reads by the rules and embeds all that is due: how many this call embedded; `last_error` has the rest.
+        """Embeds all that is due and reads it by the rules: how many this call embedded; `last_error` has the rest.
 
         A caller who insists has an endpoint asked that is left alone otherwise, since it did not answer lately.
         """
         with self._draining:
+            if not self._embedding.local:  # an endpoint may keep us waiting
+                self._extraction.drain(self._stop)
+            done = self._embed(progress, insists)
             self._extraction.drain(self._stop)
-            try:
-                self._embedding.adopt()
-            except EmbedderError as error:  # without a model there are no jobs: memories wait until one is adopted
-                self._error = str(error)
-                return 0
-            models = self._embedding.models() if self._embedding.enabled else ()
-            done = sum(self._drain_model(model, progress, insists) for model in models)
-            self._embedding.promote()
             return done
 
-    def compare(self, most: int | None = None) -> str | None:
+    def _embed(self, progress: Progress | None, insists: bool) -> int:
+        try:
+            self._embedding.adopt()
+        except EmbedderError as error:  # without a model there are no jobs: memories wait until one is adopted
+            self._error = str(error)
+            return 0
+        models = self._embedding.models() if self._embedding.enabled else ()
+        done = sum(self._drain_model(model, progress, insists) for model in models)
+        self._embedding.promote()
+        return done
+
+    def compare(self, most: int | None = None, more_urgent: Callable[[], bool] = lambda: False) -> str | None:
         """Compares what came in numbers with its neighbours, after everything that an answer needs more.
 
         Says why the model that reads could not, where words alone were compared instead.
@@ -199,7 +185,7 @@ class Worker:
 
         seconds = math.inf if self._patient else LONGEST_SECONDS
         comparison = Comparison(self._store, self._embedding, self._changes, seconds)
-        comparison.drain(self._stop, most, self._load)
+        comparison.drain(self._stop, most, self._load, more_urgent)
         self.note(comparison.trouble)
         return comparison.trouble
 
@@ -209,47 +195,20 @@ class Worker:
         except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
-        lease = LOCAL_LEASE_SECONDS if embedder.local else HOSTED_LEASE_SECONDS
-        breaker: Breaker | None = getattr(embedder, "breaker", None)
-        if breaker and insists:
-            breaker.try_again()
-        most = LOCAL_CHARACTERS if embedder.local else HOSTED_CHARACTERS
-        done = failures = 0
-        while not self._stop.is_set() and failures < FAILURES_IN_A_ROW and not _rests(breaker):
-            jobs = self._store.jobs.lease(model, LEASED, lease, most)
-            if not jobs:
-                break
-            for batch in _batches([cut_job(job, embedder) for job in jobs]):
-                if self._stop.is_set() or failures >= FAILURES_IN_A_ROW or _rests(breaker):
-                    self._store.jobs.release([piece.job for piece in batch])
-                elif self._embed(model, embedder, batch):
-                    failures = 0
-                    done += len(batch)
-                    if progress is not None:
-                        progress(len(batch))
-                else:
-                    failures += 1
-        return done
+        waiting = EmbedWaiting(self._store, model, embedder, self._stop, self._tell, progress, self._read_some)
+        if insists:
+            waiting.try_again()
+        return waiting.drain()
 
-    def _embed(self, model: Model, embedder: Embedder, batch: Sequence[Cut]) -> bool:
-        jobs = [piece.job for piece in batch]
-        try:
-            self._store.jobs.finish(_embedded(model, embedder, batch))
-        except EmbedderError as error:
-            self._error = str(error)
-            self._store.jobs.fail(
-                jobs,
-                str(error),
-                {job.key: retry_after(job.attempts, FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS) for job in jobs},
-            )
-            return False
-        self._error = None
-        return True
+    def _tell(self, error: str | None) -> None:
+        self._error = error
 
-    def _start(self, name: str, work: Callable[[], None], patience: float | None) -> None:
-        wake = threading.Event()
+    def _read_some(self) -> None:
+        """For the graph, while the model is at work."""
+        self._extraction.read_some(READ_BESIDE, self._stop)
+
+    def _start(self, name: str, work: Callable[[], None], patience: float | None, wake: threading.Event) -> None:
         thread = threading.Thread(target=self._run, args=(work, wake), name=name, daemon=True)
-        self._wakes.append(wake)
         self._threads.append((thread, patience))
         thread.start()
 
@@ -268,10 +227,14 @@ class Worker:
         try:
             self._finish_erasing()
             self.drain(insists=False)
-            self.compare()
+            self.compare(more_urgent=self._something_came)
             self._renew_index()
         except TrivetError as error:  # shown in every answer's health; the jobs stay and are tried again
             self._error = str(error)
+
+    def _something_came(self) -> bool:
+        """To be embedded: since the worker began its round, or what a caller is waiting for right now."""
+        return self._draining.locked() or self._woken.is_set()
 
     def _finish_erasing(self) -> None:
         """What a purge left in the files. Seldom, since many are often purged one after the other."""
@@ -305,46 +268,3 @@ def _give_way() -> None:
     if sys.platform == "linux":
         own = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(LAST, own + NICE))
-
-
-def _rests(breaker: Breaker | None) -> bool:
-    """Whether the endpoint is left alone for now: jobs then wait as they are, and no attempt is counted."""
-    return breaker is not None and breaker.refusal() is not None
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """A job with the passages its memory is cut into."""
-
-    job: Job
-    passages: tuple[Passage, ...]
-
-    @property
-    def texts(self) -> list[str]:
-        """What is embedded: each passage under its memory's title."""
-        texts = (self.job.content[passage.start : passage.stop] for passage in self.passages)
-        return [f"{self.job.title}\n{text}" if self.job.title else text for text in texts]
-
-
-def cut_job(job: Job, embedder: Embedder) -> Cut:
-    window = embedder.window
-    if job.title:
-        window = max(window // 2, window - embedder.count_tokens([job.title])[0])
-    return Cut(job, cut(job.content, embedder.count_tokens, window))
-
-
-def _batches(pieces: Sequence[Cut]) -> Iterator[Sequence[Cut]]:
-    return batches(pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE)
-
-
-def _embedded(model: Model, embedder: Embedder, batch: Sequence[Cut]) -> list[Embedded]:
-    vectors = embedder.embed_documents([text for piece in batch for text in piece.texts])
-    if vectors.shape[1] != model.dimension:
-        raise EmbedderError(
-            f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "
-            f"{model.dimension}. Name the model that made them, or run `trivet reindex --vectors`."
-        )
-    starts = accumulate((len(piece.passages) for piece in batch), initial=0)
-    return [
-        (piece.job, piece.passages, vectors[start : start + len(piece.passages)])
-        for piece, start in zip(batch, starts, strict=False)
-    ]

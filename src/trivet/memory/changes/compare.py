@@ -7,7 +7,7 @@ in the store, where recall reads it. Nothing is linked.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -110,8 +110,17 @@ class Comparison:
         self._store.likely_updates.finish(memory, likely, done and not left)
         return [(older, verdict) for newer, older, verdict in judged if newer.id == memory.id]
 
-    def drain(self, stop: threading.Event, most: int | None = None, load: Load | None = None) -> int:
-        """Compares what waits and can be compared, or the latest of it; where recalls need every core, later."""
+    def drain(
+        self,
+        stop: threading.Event,
+        most: int | None = None,
+        load: Load | None = None,
+        more_urgent: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Compares what waits and can be compared, or the latest of it; where recalls need every core, later.
+
+        After each, so that there is some headway, it is asked whether something else is `more_urgent`.
+        """
         done, load = 0, load or Load()
         serving = self._embedding.serving()
         while not stop.is_set() and (most is None or done < most):
@@ -124,6 +133,8 @@ class Comparison:
                 finally:
                     _turn.release()
                 done += 1
+                if more_urgent():
+                    return done
             if len(waiting) < AT_ONCE:
                 break
         return done

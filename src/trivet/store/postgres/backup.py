@@ -10,6 +10,7 @@ import numpy as np
 
 from trivet import memory_fields
 from trivet.store.postgres.connection import Transaction
+from trivet.store.postgres.index_files import OF_ONE_DATABASE
 from trivet.store.sqlite import SqliteStore
 
 # In the order in which they refer to each other.
@@ -58,7 +59,8 @@ def copy_into(target: Path, snapshot: Transaction) -> None:
     try:
         with copy:
             for table, columns in TABLES.items():
-                _insert(copy, table, columns, snapshot.execute(f"SELECT {columns} FROM {table}"))
+                within = f"NOT {OF_ONE_DATABASE}" if table == "meta" else "true"
+                _insert(copy, table, columns, snapshot.execute(f"SELECT {columns} FROM {table} WHERE {within}"))
             lexical = "memory, content, title, keywords, tags, category"
             rows = snapshot.execute(f"SELECT {lexical} FROM lexical")
             _insert(copy, "lexical", lexical.replace("memory", "rowid"), rows)

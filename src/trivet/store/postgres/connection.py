@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import count
 from typing import Any, Literal
 
 import psycopg
@@ -19,7 +21,19 @@ from trivet.store.relational.changes import CHANGES_KEPT
 from trivet.store.relational.database import Numbered, Parameters
 
 NONE: Parameters = {}
-SetUp = Callable[[Connection], None]
+SetUp = Callable[[Connection, "Plans"], None]
+# Whether a prepared statement is planned once or, where the server thinks it better, for the values it gets each time.
+Plans = Literal["force_generic_plan", "auto"]
+# What recalls ask: some rows by their keys or ids, which are found the same way whatever the values. To plan them
+# anew each time took a quarter of what the server did for a recall. Others, a filter say, are planned for their values.
+PLANNED_ONCE: Mapping[str, Sequence[str]] = {
+    "graph": ("concepts_of_forms",),
+    "jobs": ("pending_with_readings",),
+    "lexical": ("documents_of", "postings"),
+    "likely_updates": ("touching",),
+    "memories": ("changes_since", "seen_by_ids", "terms_of_ids"),
+    "vectors": ("described", "spans_at", "vectors_of"),
+}
 # What a transaction is for, which decides whether a tenant that is being moved lets it in.
 Purpose = Literal["read", "queue", "write"]
 
@@ -33,6 +47,11 @@ def _set(connection: Connection, settings: Mapping[str, str]) -> None:
     """For this transaction alone."""
     for name, value in settings.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+
+
+@cache
+def _planned_once() -> frozenset[str]:
+    return frozenset(QUERIES(file)[name] for file, names in PLANNED_ONCE.items() for name in names)
 
 
 def _sent(connection: Connection) -> None:
@@ -95,7 +114,8 @@ class Reader:
         self, connection: Connection, settings: Mapping[str, str], sql: str, parameters: Parameters
     ) -> psycopg.Cursor[Row]:
         with connection.pipeline():
-            self._set_up(connection)
+            connection.forget_old_plans()
+            self._set_up(connection, "force_generic_plan" if sql in _planned_once() else "auto")
             _set(connection, settings)
             cursor = connection.execute(sql, parameters, binary=True)
             _sent(connection)
@@ -130,6 +150,7 @@ class Transaction:
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
         self._connection = connection
         self._pipeline = pipeline
+        self._numbers = count()
 
     def execute(self, sql: str, parameters: Parameters = NONE, /) -> Answer:
         cursor = self._connection.execute(sql, parameters)
@@ -145,6 +166,15 @@ class Transaction:
         cursor.executemany(sql, list(parameters))
         _sent(self._connection)
         return Answer(cursor, self._pipeline)
+
+    def portions(self, sql: str, rows: int) -> Iterator[Sequence[Row]]:
+        """By a cursor of the server, so that never all rows are in memory."""
+        name = f"portions_{next(self._numbers)}"
+        self.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}")
+        # Not prepared: what a cursor of this name gave in an earlier transaction may have had other columns.
+        while some := self._connection.execute(f"FETCH {rows} FROM {name}", prepare=False, binary=True).fetchall():
+            yield some
+        self.execute(f"CLOSE {name}")
 
     def finish(self) -> None:
         """What is left to write before the commit."""
@@ -208,6 +238,10 @@ class Writing(Transaction):
                 super().execute(self.sql(file)[name], {"rows": as_json(rows)})
                 rows.clear()
 
+    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
+        for row in rows:
+            self.put(file, name, row)
+
     def number(self, kind: Numbered) -> int:
         self._last[kind] += 1
         return self._last[kind]
@@ -216,8 +250,8 @@ class Writing(Transaction):
         """After rows that came with numbers of their own."""
         self._last = {"memory": memory, "concept": concept}
 
-    def note_change(self, key: int) -> None:
-        self._changed[key] = None
+    def note_change(self, *keys: int) -> None:
+        self._changed.update(dict.fromkeys(keys))
 
     def finish(self) -> None:
         self.record_changes()

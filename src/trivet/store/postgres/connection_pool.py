@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar
@@ -11,6 +12,8 @@ from psycopg_pool import ConnectionPool
 
 # A recall asks the same as the one before.
 PREPARED_AFTER = 2
+# A store that is filled grows by a few thousand memories meanwhile, which a plan for none still reads in milliseconds.
+PLANS_KEPT_SECONDS = 30.0
 
 
 class Row(tuple[Any, ...]):
@@ -31,7 +34,21 @@ def _row_class(names: tuple[str, ...]) -> type[Row]:
     return type("Row", (Row,), {"places": {name: place for place, name in enumerate(names)}})
 
 
-Connection = psycopg.Connection[Row]
+class Connection(psycopg.Connection[Row]):
+    """One of the pool, which knows since when it has kept the plans of its statements."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._planned_at = time.monotonic()
+
+    def forget_old_plans(self) -> None:
+        """So that statements are planned for tables as large as they are. A plan made while a table was empty reads all
+        of it for each row, and the server keeps it until it happens to look at the table."""
+        if time.monotonic() - self._planned_at > PLANS_KEPT_SECONDS:
+            self.execute("DISCARD PLANS", prepare=False)
+            self._planned_at = time.monotonic()
+
+
 Pool = ConnectionPool[Connection]
 
 
@@ -40,7 +57,7 @@ def make_pool(
 ) -> Pool:
     return ConnectionPool(
         url,
-        connection_class=psycopg.Connection[Row],
+        connection_class=Connection,
         # Behind a transaction pooler the next statement may run on another connection, where it is not prepared.
         kwargs={
             "autocommit": True,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -18,16 +18,20 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from trivet.errors import InvalidInput, StoreError, UnknownFate
-from trivet.store.postgres.connection import Choice, Purpose, Reader, Transaction, Writing, roll_back
-from trivet.store.postgres.connection_pool import Row
+from trivet.errors import InvalidInput, Moved, StoreError, UnknownFate
+from trivet.memory_fields import as_json
+from trivet.store.postgres.connection import Choice, Plans, Purpose, Reader, Transaction, Writing, roll_back
+from trivet.store.postgres.connection_pool import Connection, Row
 from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.erase import MARK, VACUUM_PENDING, erase
 from trivet.store.postgres.errors import is_away, unknown_outcome
+from trivet.store.postgres.index_files import PostgresIndexFiles
 from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import ERASING, Weights
 from trivet.store.relational.ids import AllIds, Ids
+from trivet.store.relational.index_files import PENDING
+from trivet.store.relational.mapped_index import MappedIndex
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import ViewerDatabase
 from trivet.store.relational.visibility import Visibility
@@ -37,7 +41,10 @@ if TYPE_CHECKING:
     from trivet.store.postgres.maintenance import PostgresMaintenance
 
 # Refuses where the tenant is not at home here (migrations/0012.sql).
-_ENTER = "SELECT trivet_enter(%s, %s, %s, %s)"
+_ENTER = "SELECT trivet_enter(%s, %s, %s, %s), set_config('plan_cache_mode', %s, true)"
+
+# What is read in portions is worked on in between.
+_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
@@ -68,6 +75,8 @@ class Database:
         self._closed = False
         self._written = 0  # how far the log was after the last write of this process
         self._reader = self.reader()
+        self.primary = Reader(server, self.set_up, lambda: None)  # never a standby
+        self.index_files = PostgresIndexFiles(self)
         with self.errors():
             is_new = self._reader.execute(self.sql("memories")["last_change"]).fetchone() is None
         if is_new:
@@ -107,20 +116,25 @@ class Database:
             row = transaction.execute(MARK).fetchone()
             assert row is not None, "a query without a table answers one row"
             transaction.execute(self.sql("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
+            self.index_files.disown(transaction)
+            self._local.erases = True  # the files go when the outermost transaction is over
 
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
+        left = None if self.index_files.remove_disowned() else PENDING
         marked = self._marked()
         if marked is None:
-            return None
+            return left
         with self.errors(), self.server.connection() as connection:
             pending = erase(connection, marked)
         if pending is None:
             with self.take() as transaction:  # unless somebody purged something meanwhile
                 transaction.execute(self.sql("maintenance")["drop_meta"], {"name": ERASING, "value": marked})
-        return pending
+        return pending or left
 
     def pending_erasure(self) -> str | None:
-        return None if self._marked() is None else VACUUM_PENDING
+        """What another machine purged goes from this one's files while it is asked for."""
+        left = PENDING if self.index_files.disowned() else None
+        return left if self._marked() is None else VACUUM_PENDING
 
     def _marked(self) -> str | None:
         with self.errors():
@@ -154,8 +168,12 @@ class Database:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        with self.server.errors():
-            yield
+        try:
+            with self.server.errors():
+                yield
+        except Moved:  # what is at home elsewhere leaves nothing here
+            self.index_files.remove_all()
+            raise
 
     def integers(self, sql: str) -> NDArray[np.int64]:
         """Packed by the database, which is many times faster than row by row."""
@@ -174,21 +192,29 @@ class Database:
 
         return PostgresMaintenance(self, vectors)
 
-    def read_postings(self, term: str, weights: Weights) -> Postings:
-        parameters = {"term": term, **dict(zip(_FIELDS, weights, strict=True))}
+    def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
+        parameters = {"terms": as_json(terms), **dict(zip(_FIELDS, weights, strict=True))}
         with self.errors():
-            row = self.read().execute(self.sql("lexical")["postings"], parameters).fetchone()
-        keys, frequencies = row or (None, None)
-        return Postings(
-            np.frombuffer(keys or b"", ">i8").astype(np.int64),
-            np.frombuffer(frequencies or b"", ">f8").astype(np.float64),
-        )
+            rows = self.read().execute(self.sql("lexical")["postings"], parameters).fetchall()
+        packed = {term: (keys, frequencies) for term, keys, frequencies in rows}
+        return {term: _unpacked(*packed.get(term, (b"", b""))) for term in terms}
 
-    def mapped_index(self) -> None:
-        """There is no file beside a server's database."""
+    def portions(self, sql: str, rows: int) -> Iterator[Sequence[Row]]:
+        transaction = self.current()
+        assert transaction is not None, "a cursor lives in a transaction"
+        transaction.execute(_TAKES_ITS_TIME)
+        return transaction.portions(sql, rows)
 
-    def all_ids(self) -> AllIds:
+    def mapped_index(self) -> MappedIndex | None:
+        return self.index_files.current()
+
+    def all_ids(self, fresh: bool = False) -> AllIds:
         """Packed: 36 bytes each, where to look one up would be a round trip a recall."""
+        index = None if fresh else self.mapped_index()
+        mapped = None if index is None else index.ids()
+        return self._read_ids() if mapped is None else mapped
+
+    def _read_ids(self) -> AllIds:
         with self.errors():
             sql, limits = self.sql("memories")["all_ids"], {"length": UUID_LENGTH, "most": MOST_IDS}
             [(keys, ids)] = self.read().execute(sql, limits).fetchall()
@@ -210,10 +236,13 @@ class Database:
 
     def close(self) -> None:
         self._closed = True
+        self.index_files.close()
 
-    def set_up(self, connection: psycopg.Connection[Row], viewer: str = "", purpose: Purpose = "read") -> None:
+    def set_up(
+        self, connection: Connection, plans: Plans = "auto", viewer: str = "", purpose: Purpose = "read"
+    ) -> None:
         limit = f"{round(self.server.patience * 1000)}ms"
-        connection.execute(_ENTER, (self.tenant, viewer, limit, purpose))
+        connection.execute(_ENTER, (self.tenant, viewer, limit, purpose, plans))
 
     @contextmanager
     def _transaction(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
@@ -222,14 +251,19 @@ class Database:
             yield current
             return
         assert not isinstance(current, Transaction), "a transaction on the queues cannot become one that writes"
-        with self.server.errors(), self._begun(begin, kind, purpose) as transaction:
-            self._local.transaction = transaction
-            try:
-                yield transaction
-                transaction.finish()
-            finally:
-                self._local.transaction = None
-            self._commit(transaction)
+        self._local.erases = False
+        try:
+            with self.errors(), self._begun(begin, kind, purpose) as transaction:
+                self._local.transaction = transaction
+                try:
+                    yield transaction
+                    transaction.finish()
+                finally:
+                    self._local.transaction = None
+                self._commit(transaction)
+        finally:
+            if self._local.erases:  # also where nobody knows whether it was committed
+                self.index_files.remove_all()
 
     @contextmanager
     def _begun(self, begin: str, kind: type[T], purpose: Purpose) -> Iterator[T]:
@@ -302,3 +336,7 @@ class TenantSeenByUser(ViewerDatabase):
 
     def read(self) -> Reader | Transaction:
         return self._tenant.current() or self._reader
+
+
+def _unpacked(keys: bytes, frequencies: bytes) -> Postings:
+    return Postings(np.frombuffer(keys, ">i8").astype(np.int64), np.frombuffer(frequencies, ">f8").astype(np.float64))

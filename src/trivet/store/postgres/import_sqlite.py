@@ -47,6 +47,9 @@ def import_sqlite(file: Path, database: Database) -> None:
             for table, columns in TABLES.items():
                 if table != "embedding_model":
                     _insert(transaction, table, _rows(source, table, columns.split(", "), models))
+                    # The rows that refer to these are checked by a plan for as many as are known: made for a few, it
+                    # reads all rows of the tenant for each. By a role that does not own the tables nothing happens.
+                    transaction.execute(f"ANALYZE {table}")
             lexical = ["memory", "content", "title", "keywords", "tags", "category"]
             _insert(transaction, "lexical", _rows(source, "lexical", ["rowid AS memory", *lexical[1:]], models))
             transaction.execute(_NOT_A_LAPTOP)

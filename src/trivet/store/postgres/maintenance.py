@@ -24,9 +24,8 @@ INDEXES = ("lexical", "posting", "passage")
 
 class PostgresMaintenance(Maintenance):
     def __init__(self, database: Database, vectors: VectorIndex) -> None:
-        super().__init__(database)
+        super().__init__(database, vectors)
         self._postgres = database
-        self._vectors = vectors
 
     def backup(self, target: Path) -> None:
         """One tenant as of one moment, as a file that Trivet opens anywhere. It appears only when it is whole."""

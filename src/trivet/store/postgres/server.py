@@ -16,6 +16,7 @@ from trivet.store.postgres.cells.directory import Directory
 from trivet.store.postgres.connection_pool import Connection, make_pool
 from trivet.store.postgres.dialect import QUERIES
 from trivet.store.postgres.errors import explain, is_away, is_damage, refusal
+from trivet.store.postgres.index_folder import IndexFolder
 from trivet.store.postgres.migrate import migrate
 from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
 from trivet.store.postgres.requirements import (
@@ -65,12 +66,15 @@ class Server:
         replica_urls: Sequence[str] = (),
         replica_lag_seconds: float = REPLICA_LAG_SECONDS,
         directory_url: str = "",
+        index_folder: Path | None = None,
     ) -> None:
         self.patience = patience
         self.name = name_of(url)
         self.address = address_of(url)
         self._directory = Directory(directory_url, patience) if directory_url else None
         self.vector_memory = MemoryLimit(vector_bytes)
+        self.index_folder = IndexFolder(index_folder)
+        self._cell: str | None = None
         self.age = 0
         self.timeline = ""
         with self.errors():
@@ -103,13 +107,20 @@ class Server:
     @cached_property
     def cell(self) -> str:
         """What this database is known by, wherever it is moved to and whatever it is called."""
-        with self.as_tenant(WHOLE) as connection:
-            row = connection.execute(QUERIES("cells")["cell"]).fetchone()
-            if row is None:
+        if self.known_cell() is None:
+            with self.as_tenant(WHOLE) as connection:
                 connection.execute(QUERIES("cells")["name_cell"])
+        known = self.known_cell()
+        assert known is not None
+        return known
+
+    def known_cell(self) -> str | None:
+        """The same, or None where nobody has asked for it yet: it is made then, which a standby cannot do."""
+        if self._cell is None:
+            with self.as_tenant(WHOLE) as connection:
                 row = connection.execute(QUERIES("cells")["cell"]).fetchone()
-        assert row is not None
-        return str(row[0])
+            self._cell = None if row is None else str(row[0])
+        return self._cell
 
     @contextmanager
     def as_tenant(self, tenant: str) -> Iterator[Connection]:

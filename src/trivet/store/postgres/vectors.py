@@ -77,7 +77,7 @@ class PostgresVectorIndex(VectorIndex):
     ) -> None:
         super().__init__(database, changes)
         memory = database.server.vector_memory
-        self._cache = VectorCache(changes, ids, self._read, memory, np.float16)
+        self._cache = VectorCache(changes, ids, self._read, memory, np.float16, database.mapped_index)
         self.cached_up_to = memory.bytes * LARGEST_SHARE
         self._postgres = database
         self._visibility = visibility
@@ -103,6 +103,15 @@ class PostgresVectorIndex(VectorIndex):
             if len(rows) < limit or _surely_best(ranked, rows, depth):
                 return ranked[:depth]
             limit *= WIDER_BY
+
+    def is_searched_here(self, model: Model) -> bool:
+        return self._fits(model)
+
+    def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
+        """Without a look into the database where a search has read them all."""
+        if not self._fits(model):
+            return super().embedded(model, ids)
+        return self._cache.embedded(model, ids)
 
     def close(self) -> None:
         self.wait()

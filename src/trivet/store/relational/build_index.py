@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import count, islice
+from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +23,7 @@ from trivet.store.relational.matrix import LEAST_ROOM, ROOM_SHARE, kind_for, pas
 
 if TYPE_CHECKING:
     from trivet.store.records import Model
-    from trivet.store.relational.database import Connection, StoreDatabase
+    from trivet.store.relational.database import StoreDatabase
     from trivet.store.relational.vector_index import VectorIndex
 
 # Rows read at a time, and words that are sorted at a time.
@@ -35,32 +35,31 @@ def write_index(writer: ArrayWriter, database: StoreDatabase, vectors: VectorInd
     """What the file is about."""
     with database.snapshot() as connection:
         row = connection.execute(connection.sql("memories")["last_change"]).fetchone()
-        held = _write_memories(writer, connection)
-        _write_words(writer, connection)
+        held = _write_memories(writer, database)
+        _write_words(writer, database)
+        ids = database.all_ids(fresh=True)
+        if ids is not None:
+            writer.add("memory.ids", ids)
         for name, array_of_graph in flat_graph(read_network(database)).items():
             writer.add(name, array_of_graph)
         model = next((model for model in vectors.stored(connection) if model.serving), None)
+        if model is not None and not vectors.is_searched_here(model):
+            model = None
         if model is not None:
             _write_vectors(writer, vectors, model)
     return Facts(mark, database.schema, int(row[0]) if row else 0, model.model if model else 0, held)
 
 
-def _portions(connection: Connection, file: str, name: str) -> Iterator[Sequence[Any]]:
-    every = iter(connection.execute(connection.sql(file)[name]))
-    while rows := list(islice(every, ROWS)):
-        yield rows
-
-
-def _write_memories(writer: ArrayWriter, connection: Connection) -> int:
+def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
     """Arrays by key, with one entry more than there are keys: that is where the key -1 of a removed row leads.
 
     Returns how many memories there are.
     """
-    size = int(connection.execute(connection.sql("visible")["highest_key"]).fetchone()[0]) + 2
+    size = int(database.read().execute(database.sql("visible")["highest_key"]).fetchone()[0]) + 2
     lengths, states, scopes = np.zeros(size, np.float32), np.zeros(size, np.uint8), np.zeros(size, np.int32)
     created = np.zeros(size, np.int64)
     names: defaultdict[str, int] = defaultdict(count().__next__)
-    for rows in _portions(connection, "visible", "columns"):
+    for rows in database.portions(database.sql("visible")["columns"], ROWS):
         keys = np.array([row[0] for row in rows], np.int64)
         lengths[keys] = [row[1] for row in rows]
         states[keys] = [STATES[row[2]] for row in rows]
@@ -74,11 +73,11 @@ def _write_memories(writer: ArrayWriter, connection: Connection) -> int:
     return int(np.count_nonzero(states))
 
 
-def _write_words(writer: ArrayWriter, connection: Connection) -> None:
+def _write_words(writer: ArrayWriter, database: StoreDatabase) -> None:
     """Lists by term in the order of the terms' hashes, so that a term is found by bisection."""
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     terms, places, times = array("i"), array("i"), array("i")
-    for rows in _portions(connection, "lexical", "documents"):
+    for rows in database.portions(database.sql("lexical")["documents"], ROWS):
         for row in rows:
             for field, text in enumerate(row[1:]):
                 if text:

@@ -6,7 +6,7 @@ puts the parts together: the few things that each kind of database does its own 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ from trivet.store.relational.queries import Queries
 if TYPE_CHECKING:
     from trivet.store.relational.changes import Changes
     from trivet.store.relational.ids import AllIds, Ids
+    from trivet.store.relational.index_files import IndexFiles
     from trivet.store.relational.maintenance import Maintenance
     from trivet.store.relational.mapped_index import MappedIndex
     from trivet.store.relational.vector_index import VectorIndex
@@ -68,11 +69,14 @@ class WriteTransaction(Transaction, Protocol):
     def put(self, file: str, name: str, row: Parameters) -> None:
         """Writes by a named query that answers nothing: now, or with others of its kind before the next statement."""
 
+    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
+        """The same for each of the rows."""
+
     def number(self, kind: Numbered) -> int | None:
         """The next key: small, never reused. None where the database gives it by itself."""
 
-    def note_change(self, key: int) -> None:
-        """Puts a memory on the record of changes, in the order of commits."""
+    def note_change(self, *keys: int) -> None:
+        """Puts memories on the record of changes, in the order of commits."""
 
     def record_changes(self) -> None:
         """What was noted so far can be read within this transaction."""
@@ -130,6 +134,9 @@ class Database(Protocol):
 
 
 class StoreDatabase(Database, Protocol):
+    @property
+    def index_files(self) -> IndexFiles: ...
+
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
         """Goes on with what `erasing` could not finish; what is still pending and why, or None.
 
@@ -141,14 +148,20 @@ class StoreDatabase(Database, Protocol):
 
     def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex: ...
     def maintenance(self, vectors: VectorIndex) -> Maintenance: ...
-    def read_postings(self, term: str, weights: Weights) -> Postings:
-        """Which memories hold a term, and how often, weighted by field."""
+    def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
+        """Which memories hold each of the terms, and how often, weighted by field."""
 
     def mapped_index(self) -> MappedIndex | None:
-        """The file beside the store that holds its indexes as of some change; None where there is none to be used."""
+        """The file that holds the store's indexes as of some change; None where there is none to be used."""
 
-    def all_ids(self) -> AllIds | None:
-        """Every id at once; None where it costs little to look ids up one by one."""
+    def portions(self, sql: str, rows: int) -> Iterator[Sequence[Any]]:
+        """The rows of a query without parameters, so many at a time. To be called within a `snapshot`."""
+
+    def all_ids(self, fresh: bool = False) -> AllIds | None:
+        """Every id at once, but for later ones; None where it costs little to look ids up one by one.
+
+        With `fresh` as the database has them, and not as the index file does.
+        """
 
     def encode_vector(self, vector: NDArray[np.float16]) -> object:
         """As the column of a passage takes it."""

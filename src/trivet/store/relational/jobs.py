@@ -5,7 +5,7 @@ Time is that of the database, so that all who share a server agree on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ LONGEST_WAIT_SECONDS = 900.0
 # So many jobs at each end of the queue are looked at for the fair order: a few milliseconds.
 LOOKED_AT = 500
 
+NOTHING_WAITS = Backlog(0, 0, None)
+
 Done = tuple[Job, Sequence[Passage], NDArray[np.float32]]
 
 
@@ -35,7 +37,9 @@ class Jobs(Part):
         self._encode = database.encode_vector
         self._changes = changes
         self._told: SeldomCounted[tuple[Backlog, int]] = SeldomCounted()
-        self._none_waited: tuple[int, int] | None = None  # of which model, and after which change
+        # Of which model, and after which change, no job was there, and none of the graph either.
+        self._none_waited: tuple[int, int] | None = None
+        self._nothing_waited: tuple[int, int] | None = None
 
     def lease(self, model: Model, limit: int, seconds: float, most_characters: int | None = None) -> tuple[Job, ...]:
         """Takes jobs that are due for so long, by turns between the owners of memories and short ones first.
@@ -105,14 +109,16 @@ class Jobs(Part):
         taken = {row[0] for row in rows}
         names = {"model": model, "keys": as_json(taken)}
         connection.execute(connection.sql("vectors")["delete_passages_of_model"], names)
-        for job, passages, vectors in done:
-            if job.key not in taken:
-                continue
-            for passage, vector, held in zip(passages, vectors.astype(np.float16), terms[job.key], strict=True):
-                span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
-                place = {"memory": job.key, "model": model, "terms": held}
-                connection.put("vectors", "insert_passage", {**place, **span, "vector": self._encode(vector)})
-            connection.note_change(job.key)
+        kept = [one for one in done if one[0].key in taken]
+        connection.put_all("vectors", "insert_passage", [row for one in kept for row in self._rows_of(one, terms)])
+        connection.note_change(*(job.key for job, _, _ in kept))
+
+    def _rows_of(self, done: Done, terms: Mapping[int, Sequence[str]]) -> Iterator[dict[str, object]]:
+        job, passages, vectors = done
+        for passage, vector, held in zip(passages, vectors.astype(np.float16), terms[job.key], strict=True):
+            span = {"ordinal": passage.ordinal, "start": passage.start, "stop": passage.stop}
+            place = {"memory": job.key, "model": job.model, "terms": held}
+            yield {**place, **span, "vector": self._encode(vector)}
 
     def fail(self, jobs: Sequence[Job], error: str, retry_after: Mapping[int, float]) -> None:
         with self._database.take() as connection:
@@ -136,10 +142,16 @@ class Jobs(Part):
 
     def told(self, model: Model) -> tuple[Backlog, int]:
         """What waits, and how many memories wait to be read by the rules, as every answer tells it: where it is a lot,
-        as it was a moment ago."""
-        return self._told.of(
+        as it was a moment ago. Where nothing waited, nothing does until the next change."""
+        moment = (model.model, self._changes.last())  # before the look, which may be of a later moment
+        if moment == self._nothing_waited:
+            return NOTHING_WAITS, 0
+        found = self._told.of(
             model.model, lambda: self._backlog_with_readings(model), lambda both: both[0].waiting + both[1]
         )
+        if found == (NOTHING_WAITS, 0):
+            self._nothing_waited = moment
+        return found
 
     def _backlog_with_readings(self, model: Model) -> tuple[Backlog, int]:
         row = self._row("pending_with_readings", model=model.model)

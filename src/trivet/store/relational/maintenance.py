@@ -12,9 +12,12 @@ from trivet.ids import new_id
 from trivet.store.passage_terms import terms_of_passages
 from trivet.store.records import Document, Maker, Model, Passage
 from trivet.store.relational.audit import broken_links
+from trivet.store.relational.changes import MODELS
 from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
+from trivet.store.relational.index_upkeep import IndexUpkeep
 from trivet.store.relational.memories import with_branches, write_lexical
 from trivet.store.relational.read_rows import RowCheck, told
+from trivet.store.relational.vector_index import VectorIndex
 from trivet.types import Finding, Memory
 
 _IDENTITY = "store"
@@ -32,20 +35,22 @@ _SALT_BYTES = 32
 class Maintenance(Part, ABC):
     file = "maintenance"
 
-    def __init__(self, database: StoreDatabase) -> None:
+    def __init__(self, database: StoreDatabase, vectors: VectorIndex) -> None:
         super().__init__(database)
         self._whole = database
+        self._vectors = vectors
+        self._index = IndexUpkeep(database, vectors)
 
     @abstractmethod
     def backup(self, target: Path) -> None:
         """Everything into a file of the embedded store. The target appears only when it is whole."""
 
     def renew_index(self, only_if_missing: bool = False) -> bool:
-        """Writes the index file beside the store anew where that is due, and says whether it was.
+        """Writes the index file of the store anew where that is due, and says whether it was.
 
         With `only_if_missing` only where new processes have none that they can use.
         """
-        return False
+        return self._index.renew(only_if_missing)
 
     def rebuild_lexical(self, documents: Iterator[tuple[Memory, Document]]) -> int:
         """Everything in one transaction: recalls go on with the old index until it is committed."""
@@ -69,6 +74,7 @@ class Maintenance(Part, ABC):
             rows = connection.execute(connection.sql("vectors")["models"]).fetchall()
             for number in [only.model] if only else [row["model"] for row in rows]:
                 connection.execute(connection.sql("jobs")["enqueue_model"], {"model": number})
+            connection.note_change(MODELS)  # who saw nothing waiting looks again
             return int(connection.execute(self._sql["count_jobs"]).fetchone()[0])
 
     def rebuild_graph(self) -> int:
@@ -77,6 +83,7 @@ class Maintenance(Part, ABC):
             for name in ("forget_hidden_mentions", "forget_hidden_statements", "forget_orphans"):
                 connection.execute(connection.sql("graph")[name])
             connection.execute(connection.sql("graph")["enqueue_all"], {"reader": "rules"})
+            connection.note_change(MODELS)
             return int(connection.execute(connection.sql("graph")["pending"], {"reader": "rules"}).fetchone()[0])
 
     def salt(self) -> bytes:
@@ -130,6 +137,7 @@ class Maintenance(Part, ABC):
                 self._count("maintenance", "without_revision", "memories without their revision", RESTORE),
                 self._audit(),
                 self._erased(whole),
+                self._index.finding(whole),
             )
 
     def _erased(self, whole: bool) -> Finding:

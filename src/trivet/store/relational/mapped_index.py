@@ -91,9 +91,9 @@ class MappedIndex:
 
     def shown(self, filter: Filter) -> tuple[NDArray[np.bool_], NDArray[np.float32]] | None:
         """By key, which memories a filter lets through, and lengths; None where columns of the database decide."""
-        after, before = filter.created_after, filter.created_before
-        if filter != Filter(scope=filter.scope, states=filter.states, created_after=after, created_before=before):
+        if not is_told(filter):
             return None
+        after, before = filter.created_after, filter.created_before
         wanted = np.zeros(len(STATES) + 1, bool)
         wanted[[STATES[state] for state in filter.states]] = True
         mask: NDArray[np.bool_] = wanted[self._arrays["memory.states"]]
@@ -105,6 +105,10 @@ class MappedIndex:
         if before is not None:
             mask &= created < microseconds([before])[0]
         return mask, self._arrays["memory.lengths"]
+
+    def ids(self) -> NDArray[np.bytes_] | None:
+        """By key, where they are in the file: those of a server's database, where to look them up is a way there."""
+        return self._arrays.get("memory.ids")
 
     def held(self, terms: Collection[str]) -> set[str]:
         """Those of the terms that any memory holds."""
@@ -121,6 +125,12 @@ class MappedIndex:
 
     def _edges(self, nodes: str) -> Edges:
         return Edges(*(self._arrays[f"graph.{nodes}.{name}"] for name in Edges.__struct_fields__))
+
+
+def is_told(filter: Filter) -> bool:
+    """Whether the file can say what a filter lets through. Who may see a memory the database decides alone."""
+    after, before = filter.created_after, filter.created_before
+    return filter == Filter(scope=filter.scope, states=filter.states, created_after=after, created_before=before)
 
 
 def microseconds(stamps: Sequence[str]) -> NDArray[np.int64]:

@@ -101,6 +101,7 @@ class Matrix:
         self._words = -(-dimension // 64)
         # Where the rows of a mapped memory begin, by key; rows that were added since are in the dictionary.
         self._starts = np.zeros(0, np.int32)
+        self.is_mapped = False  # its arrays are pages of a file, which the system shares and takes back as it likes
         self._added: dict[int, list[int]] = {}
         self._arrays = self._empty(1024)
 
@@ -109,7 +110,7 @@ class Matrix:
         """Over arrays out of a file: rows in the order of their keys, with room for more, and where those of each key
         begin. What is added or removed later is this process's own."""
         matrix = cls(arrays.vectors.shape[1], arrays.vectors.dtype.type)
-        matrix._arrays, matrix._starts = arrays, starts
+        matrix._arrays, matrix._starts, matrix.is_mapped = arrays, starts, True
         matrix.size = int(starts[-1])
         matrix._highest = len(starts) - 2
         return matrix
@@ -161,7 +162,7 @@ class Matrix:
             rows = _shortlist(arrays.codes, sign_codes(query[None, :])[0], seen)
         # All rows in place need no copy, which costs more than the product.
         vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
-        scores = as_singles(vectors) @ query
+        scores = products(vectors, query)
         if chance and arrays.chances[rows].any():
             scores -= by_chance(chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows])
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
@@ -187,7 +188,7 @@ class Matrix:
         grown.keys[:size], grown.ordinals[:size] = old.keys[:size], old.ordinals[:size]
         grown.vectors[:size], grown.codes[:, :size] = old.vectors[:size], old.codes[:, :size]
         grown.chances[:size] = old.chances[:size]
-        self._arrays = grown
+        self._arrays, self.is_mapped = grown, False
 
     def _empty(self, capacity: int) -> MatrixArrays:
         return MatrixArrays(
@@ -259,6 +260,16 @@ def as_singles(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     return singles
 
 
+def products(vectors: NDArray[np.floating], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of each row with the query, row by row.
+
+    As one product of a matrix it would wake a thread of the BLAS for every core, and each then waits in a loop for more
+    work: 8 ms of processor time a recall, beside the model. A row's score would also depend on the rows beside it.
+    """
+    found: NDArray[np.float32] = np.vecdot(as_singles(vectors), query)
+    return found
+
+
 def passages_of(vectors: NDArray[np.float16], count: int, dimension: int) -> NDArray[np.float16]:
     """Vectors as they were read, a row each."""
     if vectors.size != count * dimension:
@@ -269,7 +280,7 @@ def passages_of(vectors: NDArray[np.float16], count: int, dimension: int) -> NDA
 def _deviation(vectors: NDArray[np.floating], query: NDArray[np.float32], seen: _Seen) -> float:
     if seen.sample is None:  # rows from all over the matrix take ten times as long to collect as to multiply
         seen.sample = as_singles(vectors[seen.rows[:: -(-len(seen.rows) // SAMPLED)]])
-    return float((seen.sample @ query).std())
+    return float(products(seen.sample, query).std())
 
 
 def by_chance(chance: float, deviation: float, logarithms: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -64,10 +64,14 @@ class Memories(Part):
                     "written; store it under another id."
                 )
             known = {row["id"]: _memory(row) for row in rows.fetchall()}
-            added = []
+            added, new = [], []
             for entry in entries:
-                added.append(self._add(connection, entry, known.get(entry.memory.id)))
+                one = self._unchanged(entry, known.get(entry.memory.id))
+                if one is None:
+                    new.append((self._insert(connection, entry), entry.memory, entry.document))
+                added.append(one or Added("stored", entry.memory.revision))
                 known.setdefault(entry.memory.id, entry.memory)
+            write_all_derived(connection, new)
             stored = [entry.memory.id for entry, one in zip(entries, added, strict=True) if one.status == "stored"]
             note_write(connection, self._viewer, "remember", stored)
             return added
@@ -339,7 +343,8 @@ class Memories(Part):
                 "memory, since these decide who sees it and whether it is found. Nothing was changed."
             )
 
-    def _add(self, connection: WriteTransaction, entry: Entry, existing: Memory | None) -> Added:
+    def _unchanged(self, entry: Entry, existing: Memory | None) -> Added | None:
+        """What is said of a memory that is there already; None for a new one, which may be stored."""
         memory = entry.memory
         if self._viewer is not None and memory.owner != self._viewer:
             raise Forbidden("A memory is stored for oneself, not for somebody else. Nothing was written.")
@@ -349,14 +354,17 @@ class Memories(Part):
             if existing.content == memory.content and existing.state != "deleted":
                 return Added("unchanged", existing.revision)
             raise Conflict(_conflict(memory.id, existing.state))
+        return None
+
+    def _insert(self, connection: WriteTransaction, entry: Entry) -> int:
+        memory = entry.memory
         key = insert_memory(connection, to_row(memory, entry.document.length))
         for revision in entry.history[:-1]:
             _write_revision(connection, key, revision, None)
         action = entry.history[-1].action if entry.history else "remember"
         _write_revision(connection, key, _as_revision(memory, action), self._viewer)
         insert_secrets(connection, key, entry.secrets)
-        write_derived(connection, key, memory, entry.document)
-        return Added("stored", memory.revision)
+        return key
 
 
 def insert_memory(connection: WriteTransaction, row: dict[str, Any]) -> int:
@@ -387,14 +395,20 @@ def clear_derived(connection: WriteTransaction, key: int) -> None:
 
 
 def write_derived(connection: WriteTransaction, key: int, memory: Memory, document: Document) -> None:
-    if memory.tags:
-        connection.put("memories", "insert_tags", {"key": key, "tags": as_json(memory.tags)})
-    if memory.state != "deleted":
-        write_lexical(connection, key, document)
-        connection.put("jobs", "enqueue", {"key": key})
-        connection.put("graph", "enqueue", {"key": key})
-        connection.put("likely_updates", "enqueue", {"key": key})
-    connection.note_change(key)
+    write_all_derived(connection, [(key, memory, document)])
+
+
+def write_all_derived(connection: WriteTransaction, written: Sequence[tuple[int, Memory, Document]]) -> None:
+    """What follows from memories that were just written: statements of one kind together, which saves a tenth."""
+    tagged = [{"key": key, "tags": as_json(memory.tags)} for key, memory, _ in written if memory.tags]
+    connection.put_all("memories", "insert_tags", tagged)
+    living = [(key, document) for key, memory, document in written if memory.state != "deleted"]
+    connection.put_all("lexical", "insert", [lexical_row(key, document) for key, document in living])
+    connection.put_all("lexical", "insert_fingerprint", [fingerprint_row(key, document) for key, document in living])
+    keys = [{"key": key} for key, _ in living]
+    for queue in ("jobs", "graph", "likely_updates"):
+        connection.put_all(queue, "enqueue", keys)
+    connection.note_change(*(key for key, _, _ in written))
 
 
 def _memory(row: Row) -> Memory:
@@ -445,20 +459,23 @@ def with_branches(connection: WriteTransaction, key: int, document: Document) ->
 
 
 def write_lexical(connection: WriteTransaction, key: int, document: Document) -> None:
-    connection.put(
-        "lexical",
-        "insert",
-        {
-            "key": key,
-            "content": " ".join(document.content),
-            "title": " ".join(document.title),
-            "keywords": " ".join(document.keywords),
-            "tags": " ".join(document.tags),
-            "category": " ".join(document.category),
-        },
-    )
-    hashes = as_json(document.fingerprint)
-    connection.put("lexical", "insert_fingerprint", {"key": key, "hashes": hashes})
+    connection.put("lexical", "insert", lexical_row(key, document))
+    connection.put("lexical", "insert_fingerprint", fingerprint_row(key, document))
+
+
+def lexical_row(key: int, document: Document) -> dict[str, object]:
+    return {
+        "key": key,
+        "content": " ".join(document.content),
+        "title": " ".join(document.title),
+        "keywords": " ".join(document.keywords),
+        "tags": " ".join(document.tags),
+        "category": " ".join(document.category),
+    }
+
+
+def fingerprint_row(key: int, document: Document) -> dict[str, object]:
+    return {"key": key, "hashes": as_json(document.fingerprint)}
 
 
 def restate_targets(connection: WriteTransaction, key: int) -> None:

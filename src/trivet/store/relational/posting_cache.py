@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from trivet.bounded_cache import MIB, BoundedCache
+from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import StoreDatabase, Weights
 from trivet.store.relational.mapped_index import MappedIndex
@@ -22,22 +22,37 @@ POSTINGS_BYTES = 48 * MIB
 LIST_BYTES = 500
 # For the terms of memories that changed since lists were read.
 DOCUMENTS_BYTES = 8 * MIB
-# A term and its count in a dictionary; terms are short.
-TERM_BYTES = 200
+# A term and its counts in a dictionary; terms are short.
+TERM_BYTES = 250
+DOCUMENTS_AT_ONCE = 100
 # A term that missed more changes than this is read anew rather than mended, unless it has so many holders that to read
 # them takes longer.
 CHANGES_MENDED = 300
 MENDED_SHARE = 0.2
 MOST_LOGGED = 3_000
+# Weights that are multiples of 1 / this can be added up one by one, which takes half as long, and nothing is rounded.
+FRACTION = 1_024.0
 
 
-# Of each indexed field of a memory, how often it holds each term.
-_Document = tuple[Counter[str], ...]
+# How often each indexed field of a memory holds a term.
+_Counts = tuple[int, ...]
+# By term.
+_Document = Mapping[str, _Counts]
+NO_TERMS: _Document = {}
 
 
 class _Entry(msgspec.Struct, frozen=True):
     sequence: int
     postings: Postings
+
+
+class _Since:
+    """The memories that changed after a list was read, and once it is asked for, which of the terms they hold now."""
+
+    def __init__(self, keys: NDArray[np.int64], wanted: Set[str]) -> None:
+        self.keys = keys
+        self.wanted = wanted
+        self.counts: Mapping[str, Sequence[tuple[int, _Counts]]] | None = None
 
 
 class PostingCache:
@@ -57,7 +72,7 @@ class PostingCache:
         with self._lock:
             known, bound = self._follow(), self._changes.bound
             sequence = known if bound is None else min(known, bound)
-            found = {term: self._fresh(term, weights, sequence) for term in terms}
+            found = self._fresh(terms, weights, sequence)
             if sequence < known:  # documents were read as they were at that moment, and are something else by now
                 self._documents.clear()
             return found
@@ -68,22 +83,36 @@ class PostingCache:
             self._follow()
             if self._index is None:
                 return None
-            changed = {key for _, key in self._log}
-            new = {term for key in changed for field in self._document(key) for term in field.keys() & terms}
-            return self._index.held(terms) | new
+            return self._index.held(terms) | self._counts(list({key for _, key in self._log}), set(terms)).keys()
 
-    def _fresh(self, term: str, weights: Weights, sequence: int) -> Postings:
+    def _fresh(self, terms: Iterable[str], weights: Weights, sequence: int) -> dict[str, Postings]:
+        """Those that must be read are read together: each question to a server is a way there and back."""
+        wanted = set(terms)
+        since: dict[int, _Since] = {}
+        entries = {term: self._mended(term, weights, sequence, wanted, since) for term in wanted}
+        missing = [term for term, entry in entries.items() if entry is None]
+        found = {term: entry.postings for term, entry in entries.items() if entry is not None}
+        for term, postings in (self._database.read_postings(missing, weights) if missing else {}).items():
+            found[term] = postings
+            self._entries.put((term, weights), _Entry(sequence, postings))
+        return found
+
+    def _mended(
+        self, term: str, weights: Weights, sequence: int, wanted: Set[str], since: dict[int, _Since]
+    ) -> _Entry | None:
+        """What is known of the list, with the changes since; None where the list is to be read."""
         entry = known = self._entries.get((term, weights))
         if entry is None or entry.sequence < self._log_start:
-            entry = self._from_file(term, weights) or self._read(term, weights, sequence)
-        if entry.sequence < sequence:
-            entry = self._mend(term, weights, entry, sequence)
-        if entry is not known:
+            entry = self._from_file(term, weights)
+        if entry is not None and entry.sequence < sequence:
+            if entry.sequence not in since:
+                since[entry.sequence] = _Since(self._changed_after(entry.sequence), wanted)
+            changed = since[entry.sequence]
+            few = len(changed.keys) <= max(CHANGES_MENDED, MENDED_SHARE * len(entry.postings.keys))
+            entry = _Entry(sequence, self._mend(term, weights, entry.postings, changed)) if few else None
+        if entry is not None and entry is not known:
             self._entries.put((term, weights), entry)
-        return entry.postings
-
-    def _read(self, term: str, weights: Weights, sequence: int) -> _Entry:
-        return _Entry(sequence, self._database.read_postings(term, weights))
+        return entry
 
     def _from_file(self, term: str, weights: Weights) -> _Entry | None:
         if self._index is None:
@@ -115,43 +144,89 @@ class PostingCache:
                 self._documents.drop(key)
         return self._log[-1][0] if self._log else self._log_start
 
-    def _mend(self, term: str, weights: Weights, entry: _Entry, sequence: int) -> _Entry:
-        start = bisect_right(self._log, entry.sequence, key=lambda change: change[0])
-        changed = sorted({key for _, key in self._log[start:]})
-        if len(changed) > max(CHANGES_MENDED, MENDED_SHARE * len(entry.postings.keys)):
-            return self._read(term, weights, sequence)
-        kept = ~np.isin(entry.postings.keys, changed)
-        found = [(key, self._frequency(key, term, weights)) for key in changed]
-        keys = np.array([key for key, frequency in found if frequency > 0], np.int64)
-        if kept.all() and not len(keys):
-            return _Entry(sequence, entry.postings)
-        frequencies = np.array([frequency for _, frequency in found if frequency > 0])
-        all_keys = np.concatenate([entry.postings.keys[kept], keys])
-        order = np.argsort(all_keys, kind="stable")
-        all_frequencies = np.concatenate([entry.postings.frequencies[kept], frequencies])
-        return _Entry(sequence, Postings(all_keys[order], all_frequencies[order]))
+    def _changed_after(self, sequence: int) -> NDArray[np.int64]:
+        start = bisect_right(self._log, sequence, key=lambda change: change[0])
+        return np.unique(np.array([key for _, key in self._log[start:]], np.int64))
 
-    def _frequency(self, key: int, term: str, weights: Weights) -> float:
-        document = self._document(key)
-        return float(sum(weight * field[term] for weight, field in zip(weights, document, strict=False)))
+    def _mend(self, term: str, weights: Weights, postings: Postings, changed: _Since) -> Postings:
+        if changed.counts is None:
+            changed.counts = self._counts(changed.keys.tolist(), changed.wanted)
+        kept = np.ones(len(postings.keys), bool)
+        kept[positions_of(changed.keys, postings.keys)] = False
+        held = [(key, _weighted(counts, weights)) for key, counts in changed.counts.get(term, ())]
+        held = [(key, frequency) for key, frequency in held if frequency > 0]
+        if kept.all() and not held:
+            return postings
+        keys = np.concatenate([postings.keys[kept], np.array([key for key, _ in held], np.int64)])
+        frequencies = np.concatenate([postings.frequencies[kept], np.array([one for _, one in held], np.float64)])
+        order = np.argsort(keys, kind="stable")
+        return Postings(keys[order], frequencies[order])
 
-    def _document(self, key: int) -> _Document:
-        document = self._documents.get(key)
-        if document is None:
+    def _counts(self, keys: Sequence[int], wanted: Set[str]) -> dict[str, list[tuple[int, _Counts]]]:
+        """Which of the memories hold each of the terms, as they are now. Of long texts few are in memory at a time."""
+        found: dict[str, list[tuple[int, _Counts]]] = {}
+        for start in range(0, len(keys), DOCUMENTS_AT_ONCE):
+            for key, document in self._documents_of(keys[start : start + DOCUMENTS_AT_ONCE]).items():
+                for term in document.keys() & wanted:
+                    found.setdefault(term, []).append((key, document[term]))
+        return found
+
+    def _documents_of(self, keys: Sequence[int]) -> dict[int, _Document]:
+        """The terms of memories that are there; those that are not known are read together."""
+        found = {key: self._documents.get(key) for key in keys}
+        missing = [key for key, document in found.items() if document is None]
+        if missing:
             with self._database.errors():
-                row = self._database.read().execute(self._sql["document"], {"key": key}).fetchone()
-            document = tuple(Counter(text.split(" ")) for text in row) if row else ()
-            self._documents.put(key, document)
-        return document
+                rows = self._database.read().execute(self._sql["documents_of"], {"keys": as_json(missing)}).fetchall()
+            read = dict.fromkeys(missing, NO_TERMS) | {row[0]: _document(row[1:]) for row in rows}
+            for key, document in read.items():
+                found[key] = document
+                self._documents.put(key, document)
+        return {key: document for key, document in found.items() if document is not None}
+
+
+def _document(fields: Sequence[str]) -> _Document:
+    document: dict[str, list[int]] = {}
+    for place, text in enumerate(fields):
+        for term in text.split(" "):
+            document.setdefault(term, [0] * len(fields))[place] += 1
+    return {term: tuple(counts) for term, counts in document.items()}
+
+
+def _weighted(counts: _Counts, weights: Weights) -> float:
+    return float(sum(weight * count for weight, count in zip(weights, counts, strict=True)))
+
+
+def positions_of(some: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where in the rising keys those of some stand that are among them."""
+    places = keys.searchsorted(some)
+    within = places < len(keys)
+    held = keys[places[within]] == some[within]
+    found: NDArray[np.intp] = places[within][held]
+    return found
 
 
 def postings_of(occurrences: NDArray[np.integer], weights: Weights) -> Postings:
     """Of where a term stands: key * 8 + field in the order of keys, an entry for each time."""
     holders = (occurrences >> 3).astype(np.int64)
     firsts = np.diff(holders, prepend=-1) > 0
-    frequencies = np.bincount(np.cumsum(firsts) - 1, weights=np.asarray(weights)[occurrences & 7])
+    places, fields = np.cumsum(firsts) - 1, occurrences & 7
+    is_exact = all((FRACTION * weight).is_integer() for weight in weights)
+    frequencies = (_added_up if is_exact else _multiplied)(places, fields, weights)
     held = frequencies > 0  # a field of weight 0 does not hold the term
-    return Postings(holders[firsts][held], frequencies[held].astype(np.float64))
+    return Postings(holders[firsts][held], frequencies[held])
+
+
+def _added_up(places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights) -> NDArray[np.float64]:
+    return np.bincount(places, weights=np.asarray(weights)[fields]).astype(np.float64, copy=False)
+
+
+def _multiplied(places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights) -> NDArray[np.float64]:
+    """As PostgreSQL and `_weighted` do: other weights added up one by one may differ from that in the last digit."""
+    frequencies = np.zeros(int(places[-1]) + 1 if len(places) else 0)
+    for field, weight in enumerate(weights):
+        frequencies += weight * np.bincount(places[fields == field], minlength=len(frequencies))
+    return frequencies
 
 
 def _entry_bytes(entry: _Entry) -> int:
@@ -159,4 +234,4 @@ def _entry_bytes(entry: _Entry) -> int:
 
 
 def _document_bytes(document: _Document) -> int:
-    return sum(TERM_BYTES * (1 + len(field)) for field in document)
+    return TERM_BYTES * (1 + len(document))

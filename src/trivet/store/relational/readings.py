@@ -62,12 +62,14 @@ class Readings(Part):
             concepts = self._concepts(connection, [mention.name for _, found in done for mention in found])
             touched = set(concepts.values())
             taken = self._taken(connection, "rules", [reading for reading, _ in done], touched)
-            for reading, mentions in done:
-                if reading in taken:
-                    for one in {mention.name: mention for mention in mentions}.values():
-                        row = mention_row(reading.key, concepts[one.name], "rules", one)
-                        connection.put("graph", "insert_mention", row)
-                    connection.note_change(reading.key)
+            wanted = [(reading.key, mentions) for reading, mentions in done if reading in taken]
+            rows = [
+                mention_row(key, concepts[one.name], "rules", one)
+                for key, mentions in wanted
+                for one in {mention.name: mention for mention in mentions}.values()
+            ]
+            connection.put_all("graph", "insert_mention", rows)
+            connection.note_change(*(key for key, _ in wanted))
             drop_orphans(connection, touched)
 
     def finish_triples(self, done: Sequence[tuple[Reading, Sequence[Triple]]]) -> None:
@@ -162,8 +164,8 @@ class Readings(Part):
         connection.execute(self._sql["delete_mentions_of_reader"], names)
         if reader == "triples":
             connection.execute(self._sql["delete_statements_of"], names)
-        for key, revision in sorted(wanted):
-            connection.put("graph", "mark_read", {"memory": key, "reader": reader, "revision": revision})
+        marks = [{"memory": key, "reader": reader, "revision": revision} for key, revision in sorted(wanted)]
+        connection.put_all("graph", "mark_read", marks)
         return {reading for reading in readings if (reading.key, reading.revision) in wanted}
 
     def _concepts(self, connection: WriteTransaction, names: Sequence[str]) -> dict[str, int]:
@@ -172,8 +174,8 @@ class Readings(Part):
         new = [name for name in wanted if name not in known]
         if not new:
             return known
-        for name in new:
-            connection.put("graph", "insert_concept", {"concept": connection.number("concept"), "name": name})
+        rows = [{"concept": connection.number("concept"), "name": name} for name in new]
+        connection.put_all("graph", "insert_concept", rows)
         return known | self._known(connection, new)
 
     def _known(self, connection: Connection, names: Sequence[str]) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from trivet.clock import moment_or_none, now
 from trivet.errors import NotFound
+from trivet.memory_fields import as_json
 from trivet.store.records import Judged
 from trivet.store.relational.database import Part
 from trivet.types import LOCAL, Usage, Usefulness
@@ -19,8 +20,8 @@ class UsageCounts(Part):
         moment = now()
         with self._database.take() as connection:
             connection.execute(self._sql["begin"], {"at": moment})
-            for id, times in sorted(shown.items()):
-                connection.execute(self._sql["note"], {"id": id, "times": times, "at": moment})
+            counts = {"ids": as_json(shown), "times": as_json(shown.values())}
+            connection.execute(self._sql["note"], {**counts, "at": moment})
 
     def since(self) -> str | None:
         """From when on it is counted."""

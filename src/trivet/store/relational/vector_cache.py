@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from trivet.store.records import Model
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.ids import Ids
 from trivet.store.relational.mapped_index import MappedIndex
-from trivet.store.relational.matrix import Kind, Matrix, passages_of
+from trivet.store.relational.matrix import Kind, Matrix, bytes_a_passage, passages_of
 from trivet.types import Candidate
 
 # A matrix with more removed rows than this share of it is loaded afresh, which packs it.
@@ -102,10 +102,17 @@ class VectorCache:
         ranked.sort(key=lambda candidate: (-candidate.score, candidate.id))
         return ranked[:depth]
 
+    def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
+        """Those of these memories that the model has made vectors of."""
+        matrix = self.matrix(model)
+        return {id for id, key in self._ids.keys(ids).items() if matrix.holds(key)}
+
     def bytes(self, model: Model) -> int:
-        """How many they take. None are held before they are first asked for."""
+        """How many they take, or would take if they were not mapped. None are held before they are first asked for."""
         loaded = self._loaded.get(model.model)
-        return loaded.matrix.bytes if loaded else 0
+        if loaded is None:
+            return 0
+        return loaded.matrix.size * bytes_a_passage(model.dimension) if loaded.matrix.is_mapped else loaded.matrix.bytes
 
     def forget(self) -> None:
         """What was read. A search under way keeps what it has."""
@@ -125,7 +132,7 @@ class VectorCache:
                 self._catch_up(model, loaded.matrix, {key for _, key in changed})
                 loaded.sequence = changed[-1][0]
         if self._limit:
-            self._limit.take(id(self), loaded.matrix.bytes, self.forget)
+            self._limit.take(id(self), 0 if loaded.matrix.is_mapped else loaded.matrix.bytes, self.forget)
         return loaded.matrix
 
     def _load(self, model: Model) -> _Loaded:

@@ -56,6 +56,10 @@ class VectorIndex(Part, ABC):
         """How many passages a model has made."""
         return int(self._row("count_passages", model=model.model)[0])
 
+    def is_searched_here(self, model: Model) -> bool:
+        """Whether this process has all vectors of the model, and not the database alone."""
+        return True
+
     def all_passages(self, model: Model) -> Iterator[Rows]:
         """Every passage of a model, in portions, in the order of keys and ordinals."""
         return self._read(model, None)

@@ -20,6 +20,7 @@ from trivet.clock import now
 from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Database, Row, StoreDatabase
+from trivet.store.relational.mapped_index import is_told
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
@@ -95,7 +96,7 @@ class Visibility:
 
     def _from_file(self, filter: Filter) -> _Entry | None:
         """As of when the index file was made."""
-        index = self._database.mapped_index()
+        index = self._database.mapped_index() if is_told(filter) else None
         shown = index and index.shown(filter)
         return _entry(index.sequence, *shown, []) if index and shown else None
 

@@ -7,7 +7,10 @@
 -- name: postings
 -- Every store writes its own.
 
--- name: document
+-- name: documents_of
+-- Every store writes its own.
+
+-- name: documents
 -- Every store writes its own.
 
 -- name: insert_fingerprint

@@ -34,18 +34,24 @@ WHERE n.id = :newer AND o.id = :older AND n.revision = :newer_revision AND o.rev
 ON CONFLICT ({tenant}newer, older) DO UPDATE SET probability = excluded.probability;
 
 -- name: touching
--- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much.
-SELECT n.id, o.id, u.probability,
+-- Where the newer memory surely updates another one, this pair is contested: it is doubted three times as much. Who may
+-- read is asked once for all: most of the time there is no pair, and on a server to begin with each question cost most.
+WITH pair AS MATERIALIZED (
+    SELECT u.newer, u.older, u.probability FROM likely_update AS u JOIN memory AS o ON o.key = u.older
+    WHERE o.id {in_texts:ids}
+), beside AS MATERIALIZED (
+    SELECT newer, older, probability FROM likely_update WHERE newer IN (SELECT newer FROM pair)
+), seen AS MATERIALIZED (
+    SELECT m.key, m.id FROM memory AS m
+    WHERE m.key IN (SELECT newer FROM beside UNION SELECT older FROM beside) AND {readable}
+)
+SELECT n.id, o.id, pair.probability,
   EXISTS (
-    SELECT 1 FROM likely_update AS other JOIN memory AS m ON m.key = other.older
-    WHERE other.newer = u.newer AND 3 * (1 - other.probability) < 1 - u.probability AND {readable}
+    SELECT 1 FROM beside JOIN seen ON seen.key = beside.older
+    WHERE beside.newer = pair.newer AND 3 * (1 - beside.probability) < 1 - pair.probability
   )
-FROM likely_update AS u
-JOIN memory AS n ON n.key = u.newer JOIN memory AS o ON o.key = u.older
-WHERE o.id {in_texts:ids}
-  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = u.newer AND {readable})
-  AND EXISTS (SELECT 1 FROM memory AS m WHERE m.key = u.older AND {readable})
-ORDER BY o.id, u.probability DESC, n.id;
+FROM pair JOIN seen AS n ON n.key = pair.newer JOIN seen AS o ON o.key = pair.older
+ORDER BY o.id, pair.probability DESC, n.id;
 
 -- name: pending
 SELECT count(*) FROM comparison;

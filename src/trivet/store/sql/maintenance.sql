@@ -1,3 +1,6 @@
+-- name: last_numbers
+-- Every store writes its own.
+
 -- name: set_length
 UPDATE memory SET length = :length WHERE key = :key;
 

@@ -1,7 +1,12 @@
 -- name: note
-INSERT INTO usage (memory, shown, last_shown) SELECT key, :times::bigint, :at::text FROM memory WHERE id = :id
+-- One statement, in the order of keys: two processes that count the same memories never wait for each other crosswise.
+INSERT INTO usage (memory, shown, last_shown) SELECT m.key, w.times, :at::text FROM ({times_of_each}) AS w JOIN memory AS m ON m.id = w.id
+WHERE true ORDER BY m.key
 ON CONFLICT ({tenant}memory) DO UPDATE
 SET shown = usage.shown + excluded.shown, last_shown = CASE WHEN excluded.last_shown > usage.last_shown THEN excluded.last_shown ELSE usage.last_shown END;
+
+-- name: times_of_each
+-- Of the lists :ids and :times. Every store writes its own.
 
 -- name: begin
 INSERT INTO meta (name, value) VALUES ('usage counted since', :at) ON CONFLICT ({tenant}name) DO NOTHING;

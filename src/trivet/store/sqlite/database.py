@@ -6,8 +6,9 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
 from trivet.store.relational.ids import Ids
+from trivet.store.relational.index_files import PENDING
 from trivet.store.relational.mapped_index import MappedIndex
 from trivet.store.relational.posting_cache import postings_of
 from trivet.store.relational.vector_index import VectorIndex
@@ -31,7 +33,7 @@ from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
 from trivet.store.sqlite.dialect import QUERIES
 from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
-from trivet.store.sqlite.index_files import IndexFiles
+from trivet.store.sqlite.index_files import SqliteIndexFiles
 from trivet.store.sqlite.vectors import SqliteVectorIndex
 from trivet.types import LOCAL
 
@@ -48,9 +50,6 @@ LOG_PENDING = (
 LARGE_PENDING = (
     "Its words may be left in unused parts of the file, which is so large that writing it anew would keep others "
     "waiting. `trivet doctor` does it."
-)
-INDEX_PENDING = (
-    "Its words and vectors may be left in an index file that another process has open. They go when it ends."
 )
 # A file up to this size is written anew while the caller of a purge waits, in less than a tenth of a second; up to the
 # other one by the worker, in a second or two. It is done in memory.
@@ -79,13 +78,18 @@ class Connection(sqlite3.Connection):
     def put(self, file: str, name: str, row: Parameters) -> None:
         self.execute(self.sql(file)[name], row)
 
+    def put_all(self, file: str, name: str, rows: Sequence[Parameters]) -> None:
+        self.executemany(self.sql(file)[name], rows)
+
     def number(self, kind: Numbered) -> None:
         """SQLite numbers rows by itself where the key is NULL."""
 
-    def note_change(self, key: int) -> None:
-        sequence = self.execute(self.sql("memories")["insert_change"], {"key": key}).lastrowid or 0
-        if sequence % 1000 == 0:
-            self.execute(self.sql("memories")["trim_changes"], {"keep": CHANGES_KEPT})
+    def note_change(self, *keys: int) -> None:
+        sql = self.sql("memories")
+        for key in keys:
+            sequence = self.execute(sql["insert_change"], {"key": key}).lastrowid or 0
+            if sequence % 1000 == 0:
+                self.execute(sql["trim_changes"], {"keep": CHANGES_KEPT})
 
     def record_changes(self) -> None:
         """They are on the record as soon as they are noted."""
@@ -109,7 +113,7 @@ class Database:
         self._write_lock = threading.RLock()
         self._closed = False
         self._files = FilesInPlace(path)
-        self.index_files = IndexFiles(self)
+        self.index_files = SqliteIndexFiles(self)
         with self.errors():
             self._prepare()
 
@@ -169,7 +173,7 @@ class Database:
 
     def _erase(self, up_to: int | None) -> str | None:
         with self._write_lock, self.errors():
-            pending = None if self.index_files.remove_disowned() else INDEX_PENDING
+            pending = None if self.index_files.remove_disowned() else PENDING
             marked = self._marked()
             if marked is None:
                 return pending
@@ -185,7 +189,7 @@ class Database:
 
     def pending_erasure(self) -> str | None:
         if self.index_files.disowned():
-            return INDEX_PENDING
+            return PENDING
         if self._marked() is None:
             return None
         return LARGE_PENDING if self.size() > REWRITTEN_BYTES else LOG_PENDING
@@ -255,6 +259,11 @@ class Database:
         with self.errors():
             return np.fromiter((row[0] for row in self.read().execute(sql, parameters)), np.int64)
 
+    def portions(self, sql: str, rows: int) -> Iterator[Sequence[sqlite3.Row]]:
+        every = iter(self.read().execute(sql))
+        while some := list(islice(every, rows)):
+            yield some
+
     def vector_index(self, visibility: Visibility, changes: Changes, ids: Ids) -> VectorIndex:
         return SqliteVectorIndex(self, visibility, changes, ids)
 
@@ -263,19 +272,20 @@ class Database:
 
         return SqliteMaintenance(self, vectors)
 
-    def read_postings(self, term: str, weights: Weights) -> Postings:
+    def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
         """Out of FTS5, which keeps the index on disk and in the transaction of each write.
 
         Its own bm25() has fixed constants, clamps the IDF of common words and scores every match in 20 to 90 ms at
         100,000 memories; lists read once are scored in memory. Each row is key * 8 + field: one integer a row is the
         cheapest thing to carry out of SQLite.
         """
-        return postings_of(self.integers(self.sql("lexical")["postings"], {"term": term}), weights)
+        sql = self.sql("lexical")["postings"]
+        return {term: postings_of(self.integers(sql, {"term": term}), weights) for term in terms}
 
     def mapped_index(self) -> MappedIndex | None:
         return self.index_files.current()
 
-    def all_ids(self) -> None:
+    def all_ids(self, fresh: bool = False) -> None:
         """To look ids up costs microseconds here."""
 
     def encode_vector(self, vector: NDArray[np.float16]) -> bytes:

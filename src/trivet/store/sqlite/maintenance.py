@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from pathlib import Path
 
-from trivet.errors import EmbedderError, StoreError
+from trivet.errors import StoreError
 from trivet.store.relational.maintenance import REINDEX_LEXICAL, RESTORE, ROWS_READ, Maintenance, rows_read
-from trivet.store.relational.mapped_index import MOST_CHANGES
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.sqlite.database import Database
 from trivet.store.sqlite.read_all import read_all
 from trivet.types import Finding
-
-logger = logging.getLogger("trivet.store.sqlite")
-
-# Smaller stores get no index file: they are loaded as fast from the database (docs/decisions/0037).
-LEAST_MEMORIES = 2_000
-# With so many changes since it was made, or after a day with any, an index file is made anew: each new process takes
-# them in, and what was forgotten since is still in the file.
-CHANGES_BEHIND = 500
-LONGEST_SECONDS = 86_400.0
 
 
 def remove(partial: Path) -> None:
@@ -32,53 +21,15 @@ def remove(partial: Path) -> None:
 
 class SqliteMaintenance(Maintenance):
     def __init__(self, database: Database, vectors: VectorIndex) -> None:
-        super().__init__(database)
+        super().__init__(database, vectors)
         self._file = database
-        self._vectors = vectors
 
     def findings(self, whole: bool = True) -> tuple[Finding, ...]:
         """Of a damaged file no more is asked than what is damaged."""
         sound = (self._in_place(), self._integrity(whole), *([self._rows_read()] if whole else []))
         if not all(finding.ok for finding in sound[1:]):
             return sound
-        return (*sound, self._lexical_structure(), *super().findings(whole), self._index_file(whole))
-
-    def renew_index(self, only_if_missing: bool = False) -> bool:
-        try:
-            if not self._index_is_due(only_if_missing):
-                return False
-            from trivet.store.relational.build_index import write_index
-
-            return self._file.index_files.renew(
-                lambda writer, mark: write_index(writer, self._file, self._vectors, mark)
-            )
-        # The disk is full or read-only, or a row is not as we write them: recalls go on without.
-        except (OSError, EmbedderError, ValueError) as error:
-            logger.info("The index file of %s cannot be written: %s", self._file.path, error)
-            return False
-
-    def _index_is_due(self, only_if_missing: bool) -> bool:
-        row = self._row("last_numbers")
-        if row["memories"] < LEAST_MEMORIES:
-            return False
-        index = self._file.mapped_index()
-        behind = MOST_CHANGES + 1 if index is None else row["changes"] - index.sequence
-        if only_if_missing:
-            return bool(behind > MOST_CHANGES)
-        return bool(behind > CHANGES_BEHIND or (index is not None and behind and index.age() > LONGEST_SECONDS))
-
-    def _index_file(self, whole: bool) -> Finding:
-        """The checksums of every part are looked at with `whole`; a damaged file is thrown away."""
-        check, index = "index file", self._file.index_files.opened()
-        if index is None:
-            return Finding(check=check, ok=True, detail="none: indexes are loaded from the database")
-        damaged = index.damaged() if whole else []
-        if damaged:
-            self._file.index_files.throw_away()
-            detail = f"damaged ({', '.join(damaged)}) and thrown away"
-            remedy = "It is made anew by itself. Its disk may be failing: check it."
-            return Finding(check=check, ok=False, detail=detail, remedy=remedy)
-        return Finding(check=check, ok=True, detail=f"of {index.facts.memories:,} memories")
+        return (*sound, self._lexical_structure(), *super().findings(whole))
 
     def _place(self) -> str:
         return str(self._file.path.absolute())

@@ -28,7 +28,7 @@ AT_ONCE = 10_000
 class SqliteVectorIndex(VectorIndex):
     def __init__(self, database: Database, visibility: Visibility, changes: Changes, ids: Ids) -> None:
         super().__init__(database, changes)
-        self._visibility, self._ids = visibility, ids
+        self._visibility = visibility
         self._cache = VectorCache(changes, ids, self._read, index_file=database.mapped_index)
 
     def search(
@@ -39,8 +39,7 @@ class SqliteVectorIndex(VectorIndex):
 
     def embedded(self, model: Model, ids: Sequence[str]) -> set[str]:
         """Without a look into the database: a search has read them all."""
-        matrix = self._cache.matrix(model)
-        return {id for id, key in self._ids.keys(ids).items() if matrix.holds(key)}
+        return self._cache.embedded(model, ids)
 
     def _read(self, model: Model, keys: Collection[int] | None) -> Iterator[Rows]:
         name, listed = "all_vectors" if keys is None else "vectors_of", as_json(keys or ())

@@ -18,7 +18,7 @@ import msgspec
 from trivet.clock import now
 from trivet.errors import Conflict, InvalidInput, Moved, StoreError
 from trivet.store.postgres.cells.copying import GivenUp, Told, begin_watermark, catch_up, copy_all
-from trivet.store.postgres.cells.removing import has_rows, remove_rows
+from trivet.store.postgres.cells.removing import has_rows, remove_files, remove_rows
 from trivet.store.postgres.cells.side import SQL, Arriving, Leaving, Side, arriving, encoded, leaving
 from trivet.store.postgres.connection_pool import Connection, Row
 from trivet.store.postgres.server import Server
@@ -49,6 +49,7 @@ def move(server: Server, new: Server, tenant: str, told: Told) -> str:
             _switch(source, target, leave.id, told)
         told("finishing", "")
         _finish(source, target)
+    remove_files(source)
     server.list_home(tenant, new.cell, new.address)
     return new.address
 

@@ -7,7 +7,9 @@ from trivet.store.postgres.cells.side import SQL, Side, leaving
 from trivet.store.postgres.cells.tables import tables
 from trivet.store.postgres.connection_pool import Connection
 from trivet.store.postgres.erase import MARK, erase
+from trivet.store.postgres.index_files import disown
 from trivet.store.postgres.server import Server
+from trivet.store.relational.index_files import files_in, remove
 
 # Not found among the tables that are copied; the order matters, what refers to another goes first.
 _MADE_ANEW = ("posting",)
@@ -28,6 +30,12 @@ def forget_moved(old: Server, new: Server, tenant: str) -> str | None:
     return remove_rows(source)
 
 
+def remove_files(side: Side) -> None:
+    """Index files of the tenant as it was there, on this machine; others remove theirs when they look."""
+    for file in files_in(side.server.index_folder.of(side.server.cell, side.tenant)):
+        remove(file)
+
+
 def has_rows(connection: Connection) -> bool:
     row = connection.execute("SELECT EXISTS (SELECT 1 FROM memory) OR EXISTS (SELECT 1 FROM audit)").fetchone()
     return bool(row and row[0])
@@ -44,9 +52,11 @@ def remove_rows(side: Side) -> str | None:
                 row = connection.execute(MARK).fetchone()
                 assert row is not None
                 mark = str(row[0])
+    remove_files(side)
     if mark is None:
         return None
     with side.transaction() as connection:
         connection.execute(SQL["count_on"], {"last_key": 0, "last_concept": 0, "last_change": 0})
+        disown(connection)  # one that is being written is not named when the tenant is back
     with side.server.errors(), side.server.connection() as connection:
         return erase(connection, mark)

@@ -15,6 +15,7 @@ import msgspec
 
 from trivet.store.postgres.cells.side import SQL
 from trivet.store.postgres.connection_pool import Connection
+from trivet.store.postgres.index_files import OF_ONE_DATABASE
 from trivet.store.relational.database import ERASING
 
 # Where a tenant is, and what is made anew. Models are matched by what they are, since each database numbers its own.
@@ -23,8 +24,8 @@ NOT_COPIED = frozenset(("tenant", "directory", "posting", "embedding_model"))
 NUMBERED_HERE = {"statement": ("source", "relation", "target", "memory", "valid_from")}
 # Rows are counted by so many keys together: where the counts differ, the keys themselves are compared.
 KEYS_TOGETHER = 1_024
-# What is still to be erased from the files concerns the files of one database.
-_WITHIN = {"meta": f"name != '{ERASING}'"}
+# What is still to be erased from the files concerns the files of one database, and so do the names of index files.
+_WITHIN = {"meta": f"name != '{ERASING}' AND NOT {OF_ONE_DATABASE}"}
 
 
 class Parent(msgspec.Struct, frozen=True):

@@ -25,12 +25,12 @@ DELETE FROM lexical WHERE memory = :key;
 
 -- name: postings
 -- Two packed columns, whatever the number of rows, are the cheapest thing to carry out of the database.
-SELECT string_agg(int8send(memory), ''::bytea ORDER BY memory),
+SELECT term, string_agg(int8send(memory), ''::bytea ORDER BY memory),
        string_agg(float8send(frequency), ''::bytea ORDER BY memory)
-FROM (SELECT memory, :content::float8 * content + :title::float8 * title + :keywords::float8 * keywords
+FROM (SELECT term, memory, :content::float8 * content + :title::float8 * title + :keywords::float8 * keywords
                      + :tags::float8 * tags + :category::float8 * category AS frequency
-      FROM posting WHERE term = :term) AS held
-WHERE frequency > 0;
+      FROM posting WHERE term = ANY (as_texts(:terms))) AS held
+WHERE frequency > 0 GROUP BY term;
 
 -- name: terms_from
 WITH RECURSIVE held (term) AS (
@@ -41,8 +41,11 @@ WITH RECURSIVE held (term) AS (
 )
 SELECT term FROM held WHERE term IS NOT NULL;
 
--- name: document
-SELECT content, title, keywords, tags, category FROM lexical WHERE memory = :key;
+-- name: documents_of
+SELECT memory, content, title, keywords, tags, category FROM lexical WHERE memory = ANY (as_keys(:keys));
+
+-- name: documents
+SELECT memory, content, title, keywords, tags, category FROM lexical ORDER BY memory;
 
 -- name: clear
 WITH gone AS (DELETE FROM posting)

@@ -22,15 +22,19 @@ INSERT INTO tenant (tenant) VALUES (:tenant) ON CONFLICT DO NOTHING;
 -- The number of the transaction, and in which life of the server it is that: after a failover (another timeline) or a
 -- crash (which resets the statistics) a number that was not yet on disk is given to another transaction.
 -- name: lock_tenant
-SELECT last_key, last_concept, last_change, pg_current_xact_id()::text AS transaction,
-       left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       || coalesce((SELECT extract(epoch FROM stats_reset)::text FROM pg_stat_archiver), '') AS life
+SELECT last_key, last_concept, last_change, pg_current_xact_id()::text AS transaction, {life} AS life
 FROM tenant FOR UPDATE;
 
+-- name: life
+left(pg_walfile_name(pg_current_wal_lsn()), 8)
+|| coalesce((SELECT extract(epoch FROM stats_reset)::text FROM pg_stat_archiver), '');
+
+-- name: value_and_life
+-- A single value, and which life of the server says so.
+SELECT (SELECT value FROM meta WHERE name = :name), {life};
+
 -- name: fate
-SELECT pg_xact_status(:transaction::xid8), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint,
-       left(pg_walfile_name(pg_current_wal_lsn()), 8)
-       || coalesce((SELECT extract(epoch FROM stats_reset)::text FROM pg_stat_archiver), '');
+SELECT pg_xact_status(:transaction::xid8), (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint, {life};
 
 -- name: insert_changes
 INSERT INTO change (sequence, memory)

@@ -20,8 +20,9 @@ WITH RECURSIVE held (term) AS (
 )
 SELECT term FROM held WHERE term IS NOT NULL;
 
--- name: document
-SELECT content, title, keywords, tags, category FROM lexical WHERE rowid = :key;
+-- name: documents_of
+SELECT l.rowid, l.content, l.title, l.keywords, l.tags, l.category
+FROM json_each(:keys) AS wanted CROSS JOIN lexical AS l ON l.rowid = wanted.value;
 
 -- name: documents
 SELECT rowid, content, title, keywords, tags, category FROM lexical ORDER BY rowid;
