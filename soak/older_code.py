@@ -21,7 +21,10 @@ COMMITS: Mapping[int, str] = {
     8: "48bcdd6",
     9: "79e16ae",
     10: "7884fbf",
-    11: "0b63953",
+    11: "f86968d7",
+    12: "4176d1d1",
+    13: "8439e693",
+    14: "67af2031",
 }
 # One of what every version knows.
 WRITES = """

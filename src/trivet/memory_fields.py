@@ -55,6 +55,9 @@ FIELDS: tuple[Field, ...] = (
     Field("owner", "text", fixed=True, bookkeeping=True),
 )
 
+# What is made of a memory's text when it is written (`Document.in_row`), in columns of its own.
+DERIVED = ("length", "times")
+
 _decode_texts = msgspec.json.Decoder(tuple[str, ...]).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -88,8 +91,8 @@ _WRITE: Mapping[Kind, Callable[[Any], tuple[Any, ...]]] = {
 
 @cache
 def columns() -> tuple[str, ...]:
-    """Of the table `memory`, as every SELECT of a memory lists them: its key, its fields, its length in terms."""
-    return ("key", *(column for field in FIELDS for column in field.stored_in), "length")
+    """Of the table `memory`, as every SELECT of a memory lists them: its key, its fields, what was made of its text."""
+    return ("key", *(column for field in FIELDS for column in field.stored_in), *DERIVED)
 
 
 @cache
@@ -100,7 +103,7 @@ def sql_lists() -> Mapping[str, str]:
         "memory": ", ".join(f"m.{column}" for column in columns()),
         "memory_columns": ", ".join(columns()),
         "memory_values": ", ".join(f":{column}" for column in columns()),
-        "memory_changes": ", ".join(f"{column} = :{column}" for column in [*changed, "length"]),
+        "memory_changes": ", ".join(f"{column} = :{column}" for column in [*changed, *DERIVED]),
     }
 
 
@@ -126,10 +129,9 @@ def to_memory(row: Iterable[Any]) -> Memory:
     return _reader()(*row)
 
 
-def to_row(memory: Memory, length: int) -> dict[str, Any]:
-    """Every column but the key. `length` is how many terms its content and title have."""
-    row = msgspec.structs.asdict(memory)
-    row["length"] = length
+def to_row(memory: Memory, derived: Mapping[str, Any]) -> dict[str, Any]:
+    """Every column but the key. `derived` are those that were made of its text."""
+    row = {**msgspec.structs.asdict(memory), **derived}
     for name, stored_in, write in _written():
         row.update(zip(stored_in, write(row.pop(name)), strict=True))
     return row

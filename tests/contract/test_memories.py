@@ -272,3 +272,25 @@ def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> Non
     assert store.memories.ids_starting_with("aaaa", 2) == ids[:2]
     assert store.seen_by("ana").memories.ids_starting_with("aaaa1111-", 9) == [ids[0], ids[2]]
     assert store.memories.ids_starting_with(ids[1], 9) == [ids[1]]
+
+
+def test_the_times_that_a_text_names_are_kept_with_it(store: Store) -> None:
+    dated, plain = memory("The fair is on 3 May 2024.", owner="ana"), memory("The relay listens.", owner="ana")
+    add(store, dated, plain)
+    ids = [dated.id, plain.id, new_id()]
+    first = store.memories.times_said(ids)
+    assert set(first) == {dated.id}
+    assert store.seen_by("ana").memories.times_said(ids) == first
+    assert store.seen_by("bo").memories.times_said(ids) == {}
+    later = replace(store, msgspec.structs.replace(dated, content="The fair is on 4 May 2024."))
+    assert store.memories.times_said(ids)[dated.id] != first[dated.id]
+    replace(store, msgspec.structs.replace(later, content="There is no fair."))
+    assert store.memories.times_said(ids) == {}
+
+
+def test_the_times_of_a_text_are_stored_anew_with_its_terms(store: Store) -> None:
+    dated = memory("The fair is on 3 May 2024.")
+    store.memories.add_many([Entry(dated, msgspec.structs.replace(document(dated), times=None))])  # as of before
+    assert store.memories.times_said([dated.id]) == {}
+    store.upkeep.rebuild_lexical(iter([(dated, document(dated))]))
+    assert store.memories.times_said([dated.id]) == {dated.id: document(dated).times}

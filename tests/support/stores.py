@@ -14,6 +14,7 @@ from trivet.clock import moment, moment_or_none
 from trivet.ids import new_id
 from trivet.memory.likeness import fingerprint
 from trivet.search.recipe import DEFAULT
+from trivet.search.said import times_to_store
 from trivet.store.postgres import PostgresStore
 from trivet.store.records import Added, Bm25, Document, Entry, Job, Model, Passage
 from trivet.store.relational.store import RelationalStore as Store
@@ -79,6 +80,7 @@ def document(of: Memory) -> Document:
         tags=tuple(term for tag in of.tags for term in analyse(tag)),
         category=tuple(analyse(of.category)),
         fingerprint=fingerprint(of.content),
+        times=times_to_store(of),
     )
 
 

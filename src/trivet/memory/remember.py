@@ -24,6 +24,7 @@ from trivet.memory.guesses import check_attempts, known_memory, may_reveal, note
 from trivet.memory.join import join
 from trivet.memory.likeness import REPORTED_FROM, Words, fingerprint, likeness_if, words_of
 from trivet.memory.sealing import add_entries, write_sealed
+from trivet.search.said import times_to_store
 from trivet.secrets import masked
 from trivet.store.records import Document, Entry
 from trivet.types import LOCAL, Duplicate, Memory, Remembered, Revision, Sealed, Source
@@ -241,6 +242,7 @@ def document_of(memory: Memory) -> Document:
         tags=tuple(term for tag in memory.tags for term in analyse(tag, language)),
         category=analyse(memory.category),
         fingerprint=fingerprint(memory.content),
+        times=times_to_store(memory),
     )
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trivet.analyse import Question, analyse_query
-from trivet.bounded_cache import MIB, cached
 from trivet.clock import local_now, local_time, stamp
 from trivet.dates.cues import may_name_an_event
 from trivet.dates.find import Expression, expressions_in
 from trivet.dates.spans import Span, described, in_year
 from trivet.search.asking import ask
 from trivet.search.events import event_in
+from trivet.search.said import Said, times_said
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 # the week, a page of instructions that ends in "by tomorrow" is not. Chosen on questions of made-up lives; on six
 # conversations of LoCoMo that had no part in it better by .04 MRR than without (docs/decisions/0025).
 HALF_WORDS = 8
-# The first dates of a long memory tell when it was. So much is read of each candidate in about a millisecond.
-LONGEST_READ = 2_000
-# More than an expression takes with its spans: to measure each takes a third as long as to find them.
-EXPRESSION_BYTES = 1_000
 # With so few words beside it a question is mostly about its time, and the legs look within the time alone as well.
 FEW_WORDS = 2
 
@@ -47,16 +43,19 @@ class TimeAsked(msgspec.Struct, frozen=True):
     words_beside: int
     left_out: tuple[str, ...]  # the terms of the words that `question` is without
 
-    def reason(self, memory: Memory) -> str | None:
-        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
+    def reason(self, memory: Memory, times: str | None = None) -> str | None:
+        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not.
+
+        `times` is what the store has of the times that its text names, if anything.
+        """
         spans = [(expression, span) for expression in self.expressions for span in expression.spans]
         created = local_time(memory.created_at)
         for expression, span in spans:
             if how := _by_its_dates(memory, created, span):
                 return f"{how} in '{expression.text}' ({described(span)})"
-        dates = _dates_in(memory, created) if created is not None else ()
+        said = times_said(memory, times)
         for expression, span in spans:
-            if any(_names(date, expression, span) for date in dates):
+            if any(_names(one, expression, span) for one in said):
                 return f"names a time in '{expression.text}' ({described(span)})"
         return None
 
@@ -137,25 +136,14 @@ def _turned(bound: datetime | None, span: Span) -> bool:
     return moment is not None and span.holds(moment)
 
 
-def _dates_in(memory: Memory, created: datetime) -> tuple[Expression, ...]:
-    text = f"{memory.title}. {memory.content}" if memory.title else memory.content
-    return _dates(text[:LONGEST_READ], created)
-
-
-# Every candidate of every question that names a time is read, and the same ones again and again.
-@cached(4 * MIB, lambda dates: EXPRESSION_BYTES * (1 + len(dates)))
-def _dates(text: str, written: datetime) -> tuple[Expression, ...]:
-    return tuple(expressions_in(text, written, nearest=True))
-
-
-def _names(date: Expression, asked: Expression, span: Span) -> bool:
+def _names(said: Said, asked: Expression, span: Span) -> bool:
     """Where neither gives a year, it may be what comes every year, such as a birthday: then any year's will do."""
-    if any(_mostly_in(one, span) for one in date.spans):
+    if any(_mostly_in(one, span) for one in said.spans):
         return True
     bound = span.start or span.end
-    if bound is None or not (date.yearly and asked.yearly):
+    if bound is None or not (said.yearly and asked.yearly):
         return False
-    moved = [in_year(one, bound.year) for one in date.spans]
+    moved = [in_year(one, bound.year) for one in said.spans]
     return any(one is not None and _mostly_in(one, span) for one in moved)
 
 

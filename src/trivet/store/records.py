@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,8 @@ Maker = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A memory's terms by field, as the lexical index takes them, and its fingerprint (see likeness.py)."""
+    """What is made of a memory's text when it is stored: its terms by field, as the lexical index takes them, its
+    fingerprint (see likeness.py), and the times that it names (see search/said.py)."""
 
     content: tuple[str, ...]
     title: tuple[str, ...]
@@ -22,10 +23,16 @@ class Document(msgspec.Struct, frozen=True):
     tags: tuple[str, ...]
     category: tuple[str, ...]
     fingerprint: tuple[int, ...] = ()
+    times: str | None = None
 
     @property
     def length(self) -> int:
         return len(self.content) + len(self.title)
+
+    @property
+    def in_row(self) -> dict[str, Any]:
+        """What stands in the memory's own row."""
+        return {"length": self.length, "times": self.times}
 
 
 class IndexedText(NamedTuple):

@@ -9,6 +9,8 @@ import pytest
 
 from trivet import Trivet
 from trivet.clock import clock_set_to
+from trivet.search import said
+from trivet.search.said import Said
 from trivet.types import Hit
 
 LAST_WEEK = "'last week' (2-8 November 2026)"
@@ -73,6 +75,24 @@ def test_a_date_in_the_text_counts_as_it_was_meant_when_it_was_written(trivet: T
     assert hits[spelled].why.time == "names a time in 'this coming Tuesday' (17 November 2026)"
     assert hits[pointed].why.time is not None
     assert hits[other].why.time is hits[year].why.time is None
+
+
+def test_a_question_about_a_time_reads_no_text_for_the_times_that_it_names(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"title": "On Tuesday", "created_at": "2026-11-13T09:00:00Z"}
+    id = told(trivet, "The dentist has time for Cian.", **fields)
+    edited = told(trivet, "The dentist has no time.", "2026-09-01T09:00:00Z")
+    trivet.edit(edited, content="The dentist has time on 17 November at 16:15.")
+    expected = {id: recalled(trivet, "dentist this coming Tuesday")[id].why.time for id in (id, edited)}
+    assert None not in expected.values()
+
+    def read(text: str, *_: object) -> tuple[Said, ...]:
+        raise AssertionError(f"{text!r} was read for times")
+
+    monkeypatch.setattr(said, "_read", read)
+    hits = recalled(trivet, "dentist this coming Tuesday please")
+    assert {id: hits[id].why.time for id in expected} == expected
 
 
 def test_what_comes_every_year_is_of_every_year(trivet: Trivet) -> None:

@@ -41,7 +41,8 @@ def weigh(
     Where the question names a time, all of them: any may belong to it.
     """
     if asked is not None:
-        every = weighed_by_time(_scored_of(wording, fused, _read(store, wording, fused), recipe), asked, recipe.time)
+        found = _scored_of(wording, fused, _read(store, wording, fused), recipe)
+        every = weighed_by_time(store, found, asked, recipe.time)
         return tuple(sorted(every, key=lambda hit: -hit.score))
     first, at_once = fused[: limit + SPARE], fused[: limit + READ_AT_ONCE]
     memories = _read(store, wording, at_once)

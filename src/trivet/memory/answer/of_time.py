@@ -55,9 +55,10 @@ def _extended(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
     return msgspec.structs.replace(ranking, candidates=(*ranking.candidates, *added))
 
 
-def weighed_by_time(scored: Sequence[Scored], asked: TimeAsked, share: float) -> list[Scored]:
+def weighed_by_time(store: Store, scored: Sequence[Scored], asked: TimeAsked, share: float) -> list[Scored]:
     """Lowers what does not belong to the time, if anything does. `share` is the recipe's."""
-    reasons = [asked.reason(hit.memory) for hit in scored]
+    times = store.memories.times_said([hit.memory.id for hit in scored])
+    reasons = [asked.reason(hit.memory, times.get(hit.memory.id)) for hit in scored]
     if not any(reasons):
         return list(scored)
     weight = asked.weight(share)

@@ -140,13 +140,13 @@ def put_bundle(
     row = None if fresh else connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
     memory = memory_of(bundle.id, owner, bundle.head)
     document = index(memory)
-    key = int(row["key"]) if row is not None else insert_memory(connection, to_row(memory, document.length))
+    key = int(row["key"]) if row is not None else insert_memory(connection, to_row(memory, document.in_row))
     _put_revisions(connection, key, bundle, owner, fresh)
     changes = not fresh or bool(bundle.branches)
     branched = changes and _put_branches(connection, key, bundle, owner, index, unsent)
     if row is None or branched or _said(to_memory(row)) != memory:
         if row is not None:
-            connection.execute(connection.sql("memories")["update"], {**to_row(memory, document.length), "key": key})
+            connection.execute(connection.sql("memories")["update"], {**to_row(memory, document.in_row), "key": key})
             clear_derived(connection, key)
         write_derived(connection, key, memory, with_branches(connection, key, document) if changes else document)
         if not fresh:

@@ -60,7 +60,7 @@ class Maintenance(Part, ABC):
             connection.execute(connection.sql("lexical")["clear_fingerprints"])
             for memory, document in documents:
                 key = connection.execute(connection.sql("memories")["by_id"], {"id": memory.id}).fetchone()["key"]
-                connection.execute(self._sql["set_length"], {"key": key, "length": document.length})
+                connection.execute(self._sql["set_derived"], {"key": key, **document.in_row})
                 if memory.state != "deleted":
                     write_lexical(connection, key, with_branches(connection, key, document))
                     _describe_passages(connection, key, memory.content)

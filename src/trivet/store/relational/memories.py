@@ -100,7 +100,7 @@ class Memories(Part):
             key: int = row["key"]
             self._check_rights(connection, row, memory, action)
             following = msgspec.structs.replace(memory, revision=memory.revision + 1, updated_at=moment(now()))
-            connection.execute(self._sql["update"], {**to_row(following, document.length), "key": key})
+            connection.execute(self._sql["update"], {**to_row(following, document.in_row), "key": key})
             _write_revision(connection, key, _as_revision(following, action), self._viewer)
             insert_secrets(connection, key, secrets)
             clear_derived(connection, key)
@@ -120,7 +120,7 @@ class Memories(Part):
                 raise Conflict(f"Memory {memory.id} was changed meanwhile. Nothing was written; try again.")
             self._check_rights(connection, row, None, "redact")
             key: int = row["key"]
-            connection.execute(self._sql["update"], {**to_row(memory, entry.document.length), "key": key})
+            connection.execute(self._sql["update"], {**to_row(memory, entry.document.in_row), "key": key})
             for revision in entry.history:
                 snapshot = msgspec.json.encode(revision.memory).decode()
                 parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
@@ -175,6 +175,14 @@ class Memories(Part):
         except Damaged:  # the caller analyses the text itself, as for one that is in no index
             return {}
         return {row[0]: IndexedText(row[1], row[2]) for row in rows}
+
+    def times_said(self, ids: Sequence[str]) -> dict[str, str]:
+        """What is stored of the times that their texts name, as far as it can be read."""
+        try:
+            rows = self._rows("times_of_ids", ids=as_json(ids), viewer=self._viewer)
+        except Damaged:  # the caller reads the texts themselves, as of memories of earlier versions
+            return {}
+        return dict(tuple(row) for row in rows)
 
     def _each(self, ids: Sequence[str]) -> Iterator[Row]:
         for id in ids:
@@ -358,7 +366,7 @@ class Memories(Part):
 
     def _insert(self, connection: WriteTransaction, entry: Entry) -> int:
         memory = entry.memory
-        key = insert_memory(connection, to_row(memory, entry.document.length))
+        key = insert_memory(connection, to_row(memory, entry.document.in_row))
         for revision in entry.history[:-1]:
             _write_revision(connection, key, revision, None)
         action = entry.history[-1].action if entry.history else "remember"

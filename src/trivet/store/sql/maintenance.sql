@@ -1,8 +1,8 @@
 -- name: last_numbers
 -- Every store writes its own.
 
--- name: set_length
-UPDATE memory SET length = :length WHERE key = :key;
+-- name: set_derived
+UPDATE memory SET length = :length, times = :times WHERE key = :key;
 
 -- name: count_jobs
 SELECT count(*) FROM job;
