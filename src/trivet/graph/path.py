@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,8 @@ class Paths:
         self._visible = visible
         self._hits = hits
         self._named = set(concepts)
-        self._weights = self._weigh([*hits, *ends], how, hubs or Hubs())
         self._found: dict[int, tuple[Step, ...]] = {}
-        self._mentioned_by: dict[int, list[int]] = {}
-        for hit in hits:
-            for concept in self._concepts_of(hit):
-                self._mentioned_by.setdefault(concept, []).append(hit)
+        self._ends, self._how, self._hubs = ends, how, hubs or Hubs()
 
     def to(self, memory: int) -> tuple[Step, ...]:
         """The path from the query to just before the memory. Empty if none leads over at most two concepts."""
@@ -96,11 +93,24 @@ class Paths:
         keys, _ = self._network.of_concept.of(concept)
         return [key for key in keys.tolist() if key != but and key < len(self._visible) and self._visible[key]]
 
-    def _weigh(self, memories: Sequence[int], how: Walk, hubs: Hubs) -> dict[int, float]:
-        mentioned = self._network.of_memory.gather(np.array(sorted(set(memories)), np.int32))
+    @cached_property
+    def _mentioned_by(self) -> dict[int, list[int]]:
+        """The hits by each of their concepts, the best first."""
+        found: dict[int, list[int]] = {}
+        for hit in self._hits:
+            for concept in self._concepts_of(hit):
+                found.setdefault(concept, []).append(hit)
+        return found
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        """Of the concepts that the walk would follow, for the memories whose path has to be searched: most mention
+        what the query names, and those of long ones are many."""
+        ends = [end for end in self._ends if not self._named_in(end)]
+        mentioned = self._network.of_memory.gather(np.array(sorted({*self._hits, *ends}), np.int32))
         keys = distinct(mentioned.keys)
         others = self._network.of_concept.counts(keys) > 1
-        keys = keys[others & ~hubs.among(self._network, self._visible, keys)]
-        spread = weigh_concepts(self._network, self._visible, keys, how)
+        keys = keys[others & ~self._hubs.among(self._network, self._visible, keys)]
+        spread = weigh_concepts(self._network, self._visible, keys, self._how)
         followed = np.flatnonzero((spread.weights > 0) & (spread.mentions > 1))
         return dict(zip(keys[followed].tolist(), spread.weights[followed].tolist(), strict=True))

@@ -14,14 +14,14 @@ import numpy as np
 
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Retrieved
-from trivet.memory.background.cut import Cut, cut_job
+from trivet.memory.background.cut import cut_job
 from trivet.memory.engine import Engine
 from trivet.models.embed.background import Background
 from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.legs.leg import LegQuery
 from trivet.search.relevance.wording import Wording
-from trivet.store.records import Job, Model
+from trivet.store.records import Model
 from trivet.types import Candidate, Ranking
 
 # Embedded on the caller's time: a few milliseconds each with the bundled model.
@@ -67,13 +67,9 @@ def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> I
         left -= len(cut.passages)
         if id in known or left < 0 or not engine.store.memories.is_visible(id, query.filter):
             continue
-        scores = _vectors(engine, serving, id, job, cut) @ vector
+        scores = engine.embedding.document_vectors(serving, cut.texts, keep=True) @ vector
         best = int(np.argmax(scores))
         yield Candidate(id=id, score=float(scores[best]), passage=best)
-
-
-def _vectors(engine: Engine, serving: Model, id: str, job: Job, cut: Cut) -> np.ndarray:
-    return engine.embedding.document_vectors(serving, (id, job.revision), cut.texts)
 
 
 def _estimated(

@@ -64,7 +64,7 @@ class Embedding:
         self._others: dict[str, Embedder] = {one.identity: one for one in earlier}
         self._shown: tuple[tuple[Model, ...], tuple[Model, ...]] = ((), ())  # as stored, and as they are told
         self._queries: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(QUERIES_BYTES)
-        self._documents: BoundedCache[tuple[str, str, int], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
+        self._documents: BoundedCache[tuple[str, str], NDArray[np.float32]] = BoundedCache(DOCUMENTS_BYTES)
         self._begun: dict[tuple[str, str], _Begun] = {}
         self._lock = threading.Lock()
 
@@ -274,14 +274,32 @@ class Embedding:
             self._queries.put(name, vector)
         return vector
 
-    def document_vectors(self, model: Model, name: tuple[str, int], texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of a memory's passages, made now. `name` is its id and revision: recalls in a row ask again."""
-        key = (model.identity, *name)
-        vectors = self._documents.get(key)
-        if vectors is None:
-            vectors = self.embedder_of(model).embed_documents(texts)
-            self._documents.put(key, vectors)
-        return vectors
+    def document_vectors(self, model: Model, texts: Sequence[str], keep: bool = False) -> NDArray[np.float32]:
+        """The vectors of passages. What was embedded a moment ago is not embedded again: a memory that is saved is
+        compared by its text, the next recalls want its vector, and the worker stores it.
+
+        `keep` where others are going to want them.
+        """
+        embedder = self.embedder_of(model)
+        known = {text: vector for text in texts if (vector := self._made_lately(model, embedder, text)) is not None}
+        missing = [text for text in texts if text not in known]
+        if not known and not keep:
+            return embedder.embed_documents(missing)
+        made = embedder.embed_documents(missing) if missing else ()
+        for text, vector in zip(missing, made, strict=True):
+            known[text] = vector
+            if keep:
+                self._documents.put((model.identity, text), vector)
+        from numpy import stack  # a command that has no vectors to do with starts without it
+
+        return stack([known[text] for text in texts])
+
+    def _made_lately(self, model: Model, embedder: Embedder, text: str) -> NDArray[np.float32] | None:
+        name = (model.identity, text)
+        vector = self._documents.get(name)
+        if vector is None and getattr(embedder, "queries_as_documents", False):
+            vector = self._queries.get(name)
+        return vector
 
     def promote(self) -> None:
         """Once the model that the store moves to has a vector for everything, it answers, and the others go."""

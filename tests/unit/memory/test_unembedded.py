@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from trivet import Trivet
 from trivet.errors import EmbedderError
+from trivet.models.embed.onnx import OnnxEmbedder, Runtime
 from trivet.search.embedding import Embedding
 
 SERVICES = tuple(f"Service {name} listens on port 80{place} behind the proxy." for place, name in enumerate("abcdef"))
@@ -32,6 +35,58 @@ def test_what_was_just_remembered_is_found_by_meaning_as_it_will_be_later(memory
     assert at_once.hits[0].id == later.hits[0].id == id
     assert at_once.hits[0].relevance == pytest.approx(later.hits[0].relevance, abs=0.01)
     assert at_once.hits[0].why.legs["dense"].score == pytest.approx(later.hits[0].why.legs["dense"].score, abs=0.01)
+
+
+@pytest.fixture
+def comparing(memory: Trivet) -> Iterator[Trivet]:
+    """The same store, where what is saved is compared with what is near it."""
+    with Trivet.open(memory.settings.path, background=False, changes="words") as opened:
+        opened.recall(QUESTION)
+        yield opened
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths in tokens of what the model is run on."""
+    found: list[int] = []
+    run = Runtime.vector_of
+
+    def counted(runtime: Runtime, ids: list[int]) -> NDArray[np.float32]:
+        found.append(len(ids))
+        return run(runtime, ids)
+
+    monkeypatch.setattr(Runtime, "vector_of", counted)
+    return found
+
+
+def test_what_is_saved_and_recalled_at_once_is_embedded_once(comparing: Trivet, runs: list[int]) -> None:
+    comparing.remember(TARGET)
+    assert len(runs) == 1
+    comparing.recall("an invoice")
+    assert len(runs) == 2  # the question
+    comparing.drain()
+    assert len(runs) == 2
+    assert comparing.recall(QUESTION).health.not_embedded == 0
+
+
+def test_under_its_title_it_is_another_text_and_is_embedded_for_the_first_recall(
+    comparing: Trivet, runs: list[int]
+) -> None:
+    comparing.remember(TARGET, title="Invoices")
+    assert len(runs) == 1
+    comparing.recall(QUESTION)  # whose vector is known
+    assert len(runs) == 2
+    comparing.drain()
+    assert len(runs) == 2
+
+
+def test_where_questions_have_another_prompt_the_text_is_embedded_as_one_that_is_stored(
+    comparing: Trivet, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OnnxEmbedder, "queries_as_documents", False)
+    comparing.remember(TARGET)
+    comparing.drain()
+    assert len(runs) == 2
 
 
 def test_what_the_caller_may_not_see_is_not_embedded_for_him(memory: Trivet) -> None:
@@ -64,7 +119,7 @@ def test_a_failing_embedder_costs_what_is_fresh_a_note_and_not_the_recall(
 ) -> None:
     id = memory.remember(TARGET).id
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise EmbedderError("the model's file is gone")
 
     monkeypatch.setattr(Embedding, "document_vectors", broken)

@@ -47,6 +47,7 @@ FAILURES_IN_A_ROW = 3
 
 Batch = Sequence[Cut]
 Embedded = tuple[Job, Sequence[Passage], "NDArray[np.float32]"]
+VectorsOf = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
 class EmbedWaiting:
@@ -57,6 +58,7 @@ class EmbedWaiting:
         store: Store,
         model: Model,
         embedder: Embedder,
+        vectors_of: VectorsOf,
         stop: threading.Event,
         tell: Callable[[str | None], None],
         progress: Progress | None = None,
@@ -65,6 +67,7 @@ class EmbedWaiting:
         self._store = store
         self._model = model
         self._embedder = embedder
+        self._vectors_of = vectors_of
         self._stop = stop
         self._tell = tell
         self._progress = progress
@@ -110,7 +113,7 @@ class EmbedWaiting:
         if batch is None or not self._goes_on():
             self._give_back([batch] if batch else [])
             return None
-        return _UnderWay(batch, _beside(partial(_embedded, self._model, self._embedder, batch)))
+        return _UnderWay(batch, _beside(partial(_embedded, self._model, self._vectors_of, batch)))
 
     def _awaited(self, under_way: _UnderWay) -> list[Embedded] | None:
         """None where the embedder failed: then the jobs wait for their next attempt."""
@@ -172,8 +175,8 @@ def _batches(pieces: Sequence[Cut]) -> Iterator[Batch]:
     return batches(pieces, lambda one: one.job.attempts, lambda one: len(one.passages), PASSAGES_AT_ONCE)
 
 
-def _embedded(model: Model, embedder: Embedder, batch: Batch) -> list[Embedded]:
-    vectors = embedder.embed_documents([text for piece in batch for text in piece.texts])
+def _embedded(model: Model, vectors_of: VectorsOf, batch: Batch) -> list[Embedded]:
+    vectors = vectors_of([text for piece in batch for text in piece.texts])
     if vectors.shape[1] != model.dimension:
         raise EmbedderError(
             f"{model.identity} now makes vectors of {vectors.shape[1]} dimensions; the stored ones have "

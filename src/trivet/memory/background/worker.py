@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from trivet.errors import EmbedderError, TrivetError
-from trivet.memory.background.embed_waiting import EmbedWaiting
+from trivet.memory.background.embed_waiting import EmbedWaiting, VectorsOf
 from trivet.memory.background.errand import PATIENCE_SECONDS, Errand
 from trivet.memory.background.extraction import Extraction
 from trivet.memory.background.usage_counter import UsageCounter
@@ -195,10 +196,15 @@ class Worker:
         except EmbedderError as error:  # the model of older vectors is gone: the new vectors are made all the same
             self._error = str(error)
             return 0
-        waiting = EmbedWaiting(self._store, model, embedder, self._stop, self._tell, progress, self._read_some)
+        waiting = EmbedWaiting(
+            self._store, model, embedder, self._vectors_of(model), self._stop, self._tell, progress, self._read_some
+        )
         if insists:
             waiting.try_again()
         return waiting.drain()
+
+    def _vectors_of(self, model: Model) -> VectorsOf:
+        return partial(self._embedding.document_vectors, model)
 
     def _tell(self, error: str | None) -> None:
         self._error = error

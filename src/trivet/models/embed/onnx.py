@@ -73,6 +73,11 @@ class OnnxEmbedder:
         return self._dimension
 
     @property
+    def queries_as_documents(self) -> bool:
+        """Whether a text has one vector, be it asked or stored."""
+        return self._files.query_prompt == self._files.document_prompt
+
+    @property
     def window(self) -> int:
         runtime = self._runtime()
         prompt = self._files.document_prompt

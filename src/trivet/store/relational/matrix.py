@@ -216,7 +216,9 @@ def _shortlist(codes: NDArray[np.uint64], code: NDArray[np.uint64], seen: _Seen)
 def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Of each row, and how many rows have each distance. Many rows are shared out between the cores."""
     distances = np.zeros(codes.shape[1], np.uint16)
-    shares = max(1, min(usable_cores(), len(distances) // LEAST_SHARE))
+    shares = min(usable_cores(), len(distances) // LEAST_SHARE)
+    if shares <= 1:
+        return distances, _compare(codes, code, distances)
     cuts = np.linspace(0, len(distances), shares + 1).astype(int).tolist()
     parts = [(codes[:, start:stop], code, distances[start:stop]) for start, stop in pairwise(cuts)]
     beside = [_helpers().submit(_compare, *part) for part in parts[1:]]
@@ -225,7 +227,8 @@ def _distances(codes: NDArray[np.uint64], code: NDArray[np.uint64]) -> tuple[NDA
 
 def _compare(codes: NDArray[np.uint64], code: NDArray[np.uint64], distances: NDArray[np.uint16]) -> NDArray[np.int64]:
     """A block at a time, so that what is between stays in the processor's cache."""
-    differing, bits = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8)
+    size = min(BLOCK, len(distances))
+    differing, bits = np.empty(size, np.uint64), np.empty(size, np.uint8)
     for start in range(0, len(distances), BLOCK):
         block = distances[start : start + BLOCK]
         for word, own in zip(codes, code, strict=True):
