@@ -11,7 +11,7 @@ import pytest
 from support.opened import Opened
 from support.waiting import ended, grown
 from support.word_embedder import WordEmbedder
-from trivet import Trivet, TrivetError, breaker
+from trivet import StoreError, Trivet, TrivetError, breaker
 from trivet.memory.background.embed_waiting import PASSAGES_AT_ONCE
 from trivet.models.embed.background import Background
 from trivet.search.parallel import THREADS_A_LEG
@@ -250,6 +250,24 @@ def test_nothing_more_is_asked_after_three_failures_and_all_of_it_waits(
     assert (counts.not_embedded, counts.failing_jobs) == (200, 3 * PASSAGES_AT_ONCE)
     (model,) = trivet.engine.embedding.models()
     assert trivet.engine.store.jobs.seconds_until_due(model) == 0.0, "what was not tried is leased to nobody"
+
+
+def test_what_could_not_be_stored_and_what_was_begun_meanwhile_is_leased_to_nobody(
+    open_trivet: Opened, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trivet = open_trivet(embedder=embedder.spec())
+    trivet.remember_many({"content": f"text {number}"} for number in range(3 * PASSAGES_AT_ONCE))
+    jobs = trivet.engine.store.jobs
+
+    def full(done: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "finish", full)
+        with pytest.raises(StoreError, match="full"):
+            trivet.drain()
+    (model,) = trivet.engine.embedding.models()
+    assert len(jobs.lease(model, 1_000, 1.0)) == 3 * PASSAGES_AT_ONCE
 
 
 def test_an_edit_embeds_anew(hybrid: Trivet, embedder: WordEmbedder) -> None:

@@ -74,6 +74,7 @@ class EmbedWaiting:
         self._meanwhile = meanwhile
         self._breaker: Breaker | None = getattr(embedder, "breaker", None)
         self._ready: deque[Batch] = deque()
+        self._begun: list[Batch] = []  # and neither stored yet nor put off
         self._failures = 0
         self._done = 0
 
@@ -84,16 +85,18 @@ class EmbedWaiting:
 
     def drain(self) -> int:
         """Until nothing is due: how many memories were embedded."""
-        under_way = self._begin(self._next())
-        while under_way is not None:
-            following = self._next()
-            self._meanwhile()
-            embedded, ended = self._awaited(under_way), under_way.batch
-            under_way = self._begin(following)  # before anything is written, so that the model goes on at once
-            if embedded is not None:
-                self._keep(ended, embedded)
-            under_way = under_way or self._begin(self._next())  # what came meanwhile
-        self._give_back(self._ready)
+        try:
+            under_way = self._begin(self._next())
+            while under_way is not None:
+                following = self._next()
+                self._meanwhile()
+                embedded, ended = self._awaited(under_way), under_way.batch
+                under_way = self._begin(following)  # before anything is written, so that the model goes on at once
+                if embedded is not None:
+                    self._keep(ended, embedded)
+                under_way = under_way or self._begin(self._next())  # what came meanwhile
+        finally:  # also where something could not be stored: nobody else would take it up until its lease ends
+            self._give_back([*self._begun, *self._ready])
         return self._done
 
     def _next(self) -> Batch | None:
@@ -113,6 +116,7 @@ class EmbedWaiting:
         if batch is None or not self._goes_on():
             self._give_back([batch] if batch else [])
             return None
+        self._begun.append(batch)
         return _UnderWay(batch, _beside(partial(_embedded, self._model, self._vectors_of, batch)))
 
     def _awaited(self, under_way: _UnderWay) -> list[Embedded] | None:
@@ -123,6 +127,7 @@ class EmbedWaiting:
             self._tell(str(error))
             self._failures += 1
             self._put_off([piece.job for piece in under_way.batch], str(error))
+            self._begun.remove(under_way.batch)
             return None
         self._tell(None)
         self._failures = 0
@@ -130,6 +135,7 @@ class EmbedWaiting:
 
     def _keep(self, batch: Batch, embedded: Sequence[Embedded]) -> None:
         self._store.jobs.finish(embedded)
+        self._begun.remove(batch)
         self._done += len(batch)
         if self._progress is not None:
             self._progress(len(batch))
