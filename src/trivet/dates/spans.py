@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 DAY = timedelta(days=1)
+# By the clock of some zone, which is not named: what comes out of a file is held to that too.
+LocalTime = Annotated[datetime, msgspec.Meta(tz=False)]
 MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
 
 
 class Span(NamedTuple):
     """From `start` up to, not including, `end`, in local time without a zone; None where it is open."""
 
-    start: datetime | None
-    end: datetime | None
+    start: LocalTime | None
+    end: LocalTime | None
 
     def overlaps(self, other: Span) -> bool:
         return before(self.start, other.end) and before(other.start, self.end)

@@ -13,7 +13,7 @@ import msgspec
 from trivet.bounded_cache import MIB, cached
 from trivet.clock import local_time
 from trivet.dates.cues import may_name_a_time
-from trivet.dates.spans import Spans
+from trivet.dates.spans import LocalTime, Spans
 from trivet.types import Memory
 
 # A change to what `expressions_in` finds or to what it means needs a new number.
@@ -33,7 +33,7 @@ class Said(msgspec.Struct, frozen=True, array_like=True):
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
     grammar: int
-    written: datetime
+    written: LocalTime
     times: tuple[Said, ...]
 
 
@@ -60,7 +60,7 @@ def times_said(memory: Memory, stored: str | None) -> tuple[Said, ...]:
 def _stored(value: str, written: datetime) -> tuple[Said, ...] | None:
     try:
         found = _decode(value)
-    except msgspec.MsgspecError:  # as a later version writes it, or damaged: the text says the same
+    except (msgspec.MsgspecError, TypeError):  # as a later version writes it, or damaged: the text says the same
         return None
     return found.times if (found.grammar, found.written) == (GRAMMAR, written) else None
 

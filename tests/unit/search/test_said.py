@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -46,10 +47,15 @@ def test_nothing_is_stored_of_a_text_that_can_name_no_time() -> None:
     assert times_said(memory("The relay listens on port 7001."), None) == ()
 
 
+IN_UTC = '[1,"2024-01-01T00:00:00",[[[["2026-01-01T00:00:00Z","2026-01-02T00:00:00Z"]],true]]]'
+
+
 @pytest.mark.parametrize(
-    "stored", ["", "[]", "[1]", "null", "{}", '[1,"2026-11-13T09:00:00",[[1]]]', "\x00", "[" * 9_999]
+    "stored",
+    ["", "[]", "[1]", "null", "{}", '[1,"2024-01-01T00:00:00",[[1]]]', IN_UTC, "\x00", "[" * 9_999, b"\xff", 5],
 )
-def test_what_cannot_be_understood_costs_nothing(stored: str) -> None:
+def test_what_cannot_be_understood_costs_nothing(stored: Any) -> None:
+    """A store's file may be anybody's, and SQLite keeps anything in a column."""
     one = memory(TEXT)
     assert times_said(one, stored) == times_said(one, None) != ()
 
