@@ -20,7 +20,7 @@ from trivet.secrets import MASK, masked
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.bundles import SETTLED, memory_of, name_revisions, read_bundles
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.memories import clear_derived, write_derived
+from trivet.store.relational.derived import clear_derived, write_derived
 from trivet.store.sync_records import KNOWN_FIELDS, OWNERS_FIELDS, Bundle, Rev, changes_between
 from trivet.sync.outbox import Detail, enqueue
 from trivet.sync.preparing import prepare

@@ -13,14 +13,8 @@ from trivet.ids import new_id
 from trivet.memory_fields import as_json, to_memory, to_row
 from trivet.store.records import Document
 from trivet.store.relational.database import Connection, Row, WriteTransaction
-from trivet.store.relational.memories import (
-    clear_derived,
-    insert_memory,
-    restate,
-    restate_targets,
-    with_branches,
-    write_derived,
-)
+from trivet.store.relational.derived import clear_derived, with_branches, write_derived
+from trivet.store.relational.memories import insert_memory, restate, restate_targets
 from trivet.store.sync_records import (
     KNOWN_FIELDS,
     LOCAL_FIELDS,

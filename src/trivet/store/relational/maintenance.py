@@ -14,8 +14,8 @@ from trivet.store.records import Document, Maker, Model, Passage
 from trivet.store.relational.audit import broken_links
 from trivet.store.relational.changes import MODELS
 from trivet.store.relational.database import Part, StoreDatabase, WriteTransaction
+from trivet.store.relational.derived import with_branches, write_lexical
 from trivet.store.relational.index_upkeep import IndexUpkeep
-from trivet.store.relational.memories import with_branches, write_lexical
 from trivet.store.relational.read_rows import RowCheck, told
 from trivet.store.relational.vector_index import VectorIndex
 from trivet.types import Finding, Memory
