@@ -274,23 +274,28 @@ def test_ids_by_their_start_are_those_that_a_viewer_may_see(store: Store) -> Non
     assert store.memories.ids_starting_with(ids[1], 9) == [ids[1]]
 
 
-def test_the_times_that_a_text_names_are_kept_with_it(store: Store) -> None:
-    dated, plain = memory("The fair is on 3 May 2024.", owner="ana"), memory("The relay listens.", owner="ana")
+def test_when_memories_were_written_and_what_times_they_name_is_kept_beside_their_texts(store: Store) -> None:
+    start, end = "2024-02-01T00:00:00.000000Z", "2030-02-01T00:00:00.000000Z"
+    dated = memory("The fair is on 3 May 2024.", owner="ana", valid_from=start, valid_to=end)
+    plain = memory("The relay.", owner="ana")
     add(store, dated, plain)
     ids = [dated.id, plain.id, new_id()]
-    first = store.memories.times_said(ids)
-    assert set(first) == {dated.id}
-    assert store.seen_by("ana").memories.times_said(ids) == first
-    assert store.seen_by("bo").memories.times_said(ids) == {}
+    first = store.memories.dated(ids)
+    assert {id: (row.created_at, row.valid_from, row.valid_to) for id, row in first.items()} == {
+        one.id: (one.created_at, one.valid_from, one.valid_to) for one in (dated, plain)
+    }
+    assert first[dated.id].times == document(dated).times != first[plain.id].times == document(plain).times
+    assert store.seen_by("ana").memories.dated(ids) == first
+    assert store.seen_by("bo").memories.dated(ids) == {}
     later = replace(store, msgspec.structs.replace(dated, content="The fair is on 4 May 2024."))
-    assert store.memories.times_said(ids)[dated.id] != first[dated.id]
+    assert store.memories.dated(ids)[dated.id].times not in (first[dated.id].times, first[plain.id].times)
     replace(store, msgspec.structs.replace(later, content="There is no fair."))
-    assert store.memories.times_said(ids) == {}
+    assert store.memories.dated(ids)[dated.id].times == first[plain.id].times
 
 
 def test_the_times_of_a_text_are_stored_anew_with_its_terms(store: Store) -> None:
     dated = memory("The fair is on 3 May 2024.")
     store.memories.add_many([Entry(dated, msgspec.structs.replace(document(dated), times=None))])  # as of before
-    assert store.memories.times_said([dated.id]) == {}
+    assert store.memories.dated([dated.id])[dated.id].times is None
     store.upkeep.rebuild_lexical(iter([(dated, document(dated))]))
-    assert store.memories.times_said([dated.id]) == {dated.id: document(dated).times}
+    assert store.memories.dated([dated.id])[dated.id].times == document(dated).times

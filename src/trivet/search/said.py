@@ -32,37 +32,41 @@ class Said(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    """Without a moment where the text can name no time, whenever it was written."""
+
     grammar: int
-    written: LocalTime
-    times: tuple[Said, ...]
+    written: LocalTime | None = None
+    times: tuple[Said, ...] = ()
 
 
 _decode = msgspec.json.Decoder(_Stored).decode
 
 
-def times_to_store(memory: Memory) -> str | None:
-    """None of a text that can name no time: to see that again is as quick as to read it in a row."""
+_NONE = f"[{GRAMMAR}]"
+
+
+def times_to_store(memory: Memory) -> str:
     written, text = local_time(memory.created_at), _beginning(memory)
     if written is None or not may_name_a_time(text):
-        return None
+        return _NONE
     return msgspec.json.encode(_Stored(GRAMMAR, written, _read(text, written))).decode()
 
 
-def times_said(memory: Memory, stored: str | None) -> tuple[Said, ...]:
-    """`stored` is what the store has of them, if anything."""
-    written = local_time(memory.created_at)
-    if written is None:
-        return ()
-    known = _stored(stored, written) if stored is not None else None
-    return _read_lately(_beginning(memory), written) if known is None else known
-
-
-def _stored(value: str, written: datetime) -> tuple[Said, ...] | None:
+def times_stored(stored: str | None, created_at: datetime) -> tuple[Said, ...] | None:
+    """Those of a memory that was written then; None where its text has to be read."""
+    if stored is None or stored == _NONE:
+        return None if stored is None else ()
     try:
-        found = _decode(value)
+        found = _decode(stored)
     except (msgspec.MsgspecError, TypeError):  # as a later version writes it, or damaged: the text says the same
         return None
-    return found.times if (found.grammar, found.written) == (GRAMMAR, written) else None
+    return found.times if (found.grammar, found.written) == (GRAMMAR, local_time(created_at)) else None
+
+
+def times_said(memory: Memory) -> tuple[Said, ...]:
+    """As its text says them."""
+    written = local_time(memory.created_at)
+    return () if written is None else _read_lately(_beginning(memory), written)
 
 
 def _beginning(memory: Memory) -> str:

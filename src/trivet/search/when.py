@@ -21,6 +21,7 @@ from trivet.dates.spans import Span, described, in_year
 from trivet.search.asking import ask
 from trivet.search.events import event_in
 from trivet.search.said import Said, times_said
+from trivet.store.records import Dated
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
@@ -43,21 +44,27 @@ class TimeAsked(msgspec.Struct, frozen=True):
     words_beside: int
     left_out: tuple[str, ...]  # the terms of the words that `question` is without
 
-    def reason(self, memory: Memory, times: str | None = None) -> str | None:
-        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not.
+    def reason(self, memory: Memory) -> str | None:
+        """Why a memory belongs to the time, such as "written in 'last week' (2-8 November 2026)"; None if not."""
+        return self.reason_by_dates(memory) or self.reason_by_text(times_said(memory))
 
-        `times` is what the store has of the times that its text names, if anything.
-        """
-        spans = [(expression, span) for expression in self.expressions for span in expression.spans]
+    def reason_by_dates(self, memory: Dated) -> str | None:
         created = local_time(memory.created_at)
-        for expression, span in spans:
+        for expression, span in self._spans:
             if how := _by_its_dates(memory, created, span):
                 return f"{how} in '{expression.text}' ({described(span)})"
-        said = times_said(memory, times)
-        for expression, span in spans:
-            if any(_names(one, expression, span) for one in said):
+        return None
+
+    def reason_by_text(self, times: Sequence[Said]) -> str | None:
+        """`times` are those that its text names."""
+        for expression, span in self._spans:
+            if any(_names(one, expression, span) for one in times):
                 return f"names a time in '{expression.text}' ({described(span)})"
         return None
+
+    @property
+    def _spans(self) -> list[tuple[Expression, Span]]:
+        return [(expression, span) for expression in self.expressions for span in expression.spans]
 
     def weight(self, share: float) -> float:
         return share / (1 + self.words_beside / HALF_WORDS)
@@ -123,7 +130,7 @@ def _stamped(moment: datetime | None) -> str | None:
     return None if moment is None else stamp(moment)
 
 
-def _by_its_dates(memory: Memory, created: datetime | None, span: Span) -> str | None:
+def _by_its_dates(memory: Dated, created: datetime | None, span: Span) -> str | None:
     if created is not None and span.holds(created):
         return "written"
     if _turned(memory.valid_from, span):

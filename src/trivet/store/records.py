@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -40,6 +41,26 @@ class IndexedText(NamedTuple):
 
     content: str
     title: str
+
+
+class Dated(Protocol):
+    """When something was written, and from when to when it is true."""
+
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def valid_from(self) -> datetime | None: ...
+    @property
+    def valid_to(self) -> datetime | None: ...
+
+
+class DatedRow(msgspec.Struct, frozen=True):
+    """Of a memory, without its text. `times` are those that the text names, as they are stored (search/said.py)."""
+
+    created_at: datetime
+    valid_from: datetime | None
+    valid_to: datetime | None
+    times: str | None
 
 
 class Beside(msgspec.Struct, frozen=True):

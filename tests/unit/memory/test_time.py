@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +14,8 @@ from trivet import Trivet
 from trivet.clock import clock_set_to
 from trivet.search import said
 from trivet.search.said import Said
-from trivet.types import Hit
+from trivet.store.relational.memories import Memories
+from trivet.types import Hit, Memory
 
 LAST_WEEK = "'last week' (2-8 November 2026)"
 
@@ -93,6 +97,36 @@ def test_a_question_about_a_time_reads_no_text_for_the_times_that_it_names(
     monkeypatch.setattr(said, "_read", read)
     hits = recalled(trivet, "dentist this coming Tuesday please")
     assert {id: hits[id].why.time for id in expected} == expected
+
+
+def test_of_much_that_was_found_what_can_come_first_is_read(trivet: Trivet, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(44):
+        told(trivet, f"The plan of the fair: stall {number}" + f" stall {number}" * number, "2026-10-02T09:00:00Z")
+    last = told(trivet, f"On 5 November we had a plan of the fair and {'something else ' * 60}", "2026-10-02T09:00:00Z")
+    read: set[str] = set()
+    get_many = Memories.get_many
+
+    def noted(memories: Memories, ids: Sequence[str]) -> dict[str, Memory]:
+        read.update(ids)
+        return get_many(memories, ids)
+
+    monkeypatch.setattr(Memories, "get_many", noted)
+    hits = recalled(trivet, "the plan of the fair last week", limit=3)
+    assert hits[last].why.time == f"names a time in {LAST_WEEK}"
+    assert len(hits) == 3
+    assert len(read) < 35
+    assert list(hits) == list(recalled(trivet, "the plan of the fair last week", limit=45))[:3]
+
+
+def test_memories_of_an_earlier_version_are_read_for_their_times(trivet: Trivet, path: Path) -> None:
+    told(trivet, "The dentist has no time.", "2026-09-01T09:00:00Z")
+    id = told(trivet, "The dentist has time on 17 November at 16:15.", "2026-09-01T09:00:00Z")
+    expected = recalled(trivet, "dentist this coming Tuesday")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE memory SET times = NULL")
+        connection.commit()
+    assert recalled(trivet, "dentist this coming Tuesday") == expected
+    assert expected[id].why.time is not None
 
 
 def test_what_comes_every_year_is_of_every_year(trivet: Trivet) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
-from trivet.memory.answer.of_time import weighed_by_time
+from trivet.memory.answer.of_time import TimeWeights
 from trivet.memory.answer.pages_of_links import behind_what_they_list
 from trivet.memory.likeness import negations
 from trivet.search.indexed_texts import IndexedTexts
@@ -38,24 +38,33 @@ def weigh(
 ) -> tuple[Scored, ...]:
     """Reads the first candidates, then those of the rest that full importance and bonus could lift among them.
 
-    Where the question names a time, all of them: any may belong to it.
+    Where the question names a time, first are those that can come first by it.
     """
-    if asked is not None:
-        found = _scored_of(wording, fused, _read(store, wording, fused), recipe)
-        every = weighed_by_time(store, found, asked, recipe.time)
-        return tuple(sorted(every, key=lambda hit: -hit.score))
-    first, at_once = fused[: limit + SPARE], fused[: limit + READ_AT_ONCE]
+    time = None if asked is None else TimeWeights(store, fused, asked, recipe.time)
+
+    def highest(candidate: Fused) -> float:
+        score = candidate.standing + recipe.bonus
+        return score if time is None else time.of(candidate.id, score)
+
+    by_height = fused
+    if time is not None:
+        by_height = sorted(fused, key=lambda candidate: -highest(candidate))
+        limit += SPARE  # those shown may be ordered anew by what is behind them (later_first)
+    first, at_once = by_height[: limit + SPARE], by_height[: limit + READ_AT_ONCE]
     memories = _read(store, wording, at_once)
-    scored = _scored_of(wording, first, memories, recipe)
+    scored = _scored_of(wording, first, memories, recipe, time)
     if len(scored) > limit:
         last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
-        # Best first, so behind one that cannot be lifted there is none that can.
-        rest = list(takewhile(lambda hit: hit.standing + recipe.bonus >= last, fused[len(first) :]))
+        # Highest first, so behind one that cannot be lifted there is none that can.
+        rest = list(takewhile(lambda candidate: highest(candidate) >= last, by_height[len(first) :]))
     else:
-        rest = list(fused[len(first) :])
+        rest = list(by_height[len(first) :])
     if more := rest[len(at_once) - len(first) :]:
         memories |= _read(store, wording, more)
-    scored += _scored_of(wording, rest, memories, recipe)
+    scored += _scored_of(wording, rest, memories, recipe, time)
+    if time is not None:
+        places = {candidate.id: place for place, candidate in enumerate(fused)}
+        scored.sort(key=lambda hit: places[hit.fused.id])
     # sorted() is stable, so equal scores keep the order of the fusion.
     return tuple(sorted(scored, key=lambda hit: -hit.score))
 
@@ -67,14 +76,19 @@ def _read(store: Store, wording: Wording, candidates: Sequence[Fused]) -> dict[s
 
 
 def _scored_of(
-    wording: Wording, candidates: Sequence[Fused], memories: Mapping[str, Memory], recipe: Recipe
+    wording: Wording,
+    candidates: Sequence[Fused],
+    memories: Mapping[str, Memory],
+    recipe: Recipe,
+    time: TimeWeights | None,
 ) -> list[Scored]:
     complete = {leg.name for leg in legs() if leg.finds_exact_matches}
-    return [
+    found = [
         _scored(wording, candidate, memories[candidate.id], recipe, complete)
         for candidate in candidates
         if candidate.id in memories  # gone since the legs looked
     ]
+    return found if time is None else [time.weighed(hit) for hit in found]
 
 
 def _scored(wording: Wording, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:

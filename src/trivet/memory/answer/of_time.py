@@ -11,7 +11,8 @@ import msgspec
 from trivet.memory.answer.decision import Retrieved, Scored
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.legs.lexical import NAME as LEXICAL
-from trivet.types import Candidate, Filter, Ranking
+from trivet.search.said import times_stored
+from trivet.types import Candidate, Filter, Fused, Ranking
 
 if TYPE_CHECKING:
     from trivet.search.recipe import Recipe
@@ -55,27 +56,50 @@ def _extended(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
     return msgspec.structs.replace(ranking, candidates=(*ranking.candidates, *added))
 
 
-def weighed_by_time(store: Store, scored: Sequence[Scored], asked: TimeAsked, share: float) -> list[Scored]:
-    """Lowers what does not belong to the time, if anything does. `share` is the recipe's."""
-    times = store.memories.times_said([hit.memory.id for hit in scored])
-    reasons = [asked.reason(hit.memory, times.get(hit.memory.id)) for hit in scored]
-    if not any(reasons):
-        return list(scored)
-    weight = asked.weight(share)
-    lift = LIFT * weight if asked.is_mostly_time else 0.0
-    evidence = asked.weight(1.0) * _evidence(sum(map(bool, reasons)) / len(reasons))
-    return [_with_reason(hit, reason, weight, lift, evidence) for hit, reason in zip(scored, reasons, strict=True)]
+class TimeWeights:
+    """What the time that was asked about makes of the scores of candidates: it lowers what does not belong to it, if
+    anything does. `share` is the recipe's."""
+
+    def __init__(self, store: Store, fused: Sequence[Fused], asked: TimeAsked, share: float) -> None:
+        self._reasons = _reasons(store, [candidate.id for candidate in fused], asked)
+        self._weight = asked.weight(share)
+        self._lift = LIFT * self._weight if asked.is_mostly_time else 0.0
+        belonging = sum(map(bool, self._reasons.values()))
+        self._any = bool(belonging)
+        self._evidence = asked.weight(1.0) * _evidence(belonging / len(self._reasons)) if belonging else 0.0
+
+    def belongs(self, id: str) -> bool:
+        return self._reasons.get(id) is not None
+
+    def of(self, id: str, score: float) -> float:
+        """The higher the score, the higher what is made of it."""
+        if not self._any:
+            return score
+        return score + self._lift * max(0.0, 1 - score) if self.belongs(id) else score * (1 - self._weight)
+
+    def weighed(self, hit: Scored) -> Scored:
+        reason, score = self._reasons.get(hit.memory.id), self.of(hit.memory.id, hit.score)
+        if reason is not None:
+            return msgspec.structs.replace(hit, time=reason, time_evidence=self._evidence, score=score)
+        return msgspec.structs.replace(hit, time_factor=1 - self._weight, score=score) if self._any else hit
+
+
+def _reasons(store: Store, ids: Sequence[str], asked: TimeAsked) -> dict[str, str | None]:
+    """Why each of the candidates that are there belongs to the time. Texts are read only of memories that were stored
+    by an earlier version or in another zone of time."""
+    found: dict[str, str | None] = {}
+    for id, row in store.memories.dated(ids).items():
+        reason = asked.reason_by_dates(row)
+        times = times_stored(row.times, row.created_at) if reason is None else ()
+        if times is not None:
+            found[id] = reason or asked.reason_by_text(times)
+    missing = [id for id in ids if id not in found]
+    read = store.memories.get_many(missing) if missing else {}
+    return found | {id: asked.reason(memory) for id, memory in read.items()}
 
 
 def _evidence(share: float) -> float:
     return min(MOST_EVIDENCE, EVIDENCE_OF_EVERY_TIME - math.log(share))
-
-
-def _with_reason(hit: Scored, reason: str | None, weight: float, lift: float, evidence: float) -> Scored:
-    if reason is None:
-        return msgspec.structs.replace(hit, time_factor=1 - weight, score=hit.score * (1 - weight))
-    lifted = hit.score + lift * max(0.0, 1 - hit.score)
-    return msgspec.structs.replace(hit, time=reason, time_evidence=evidence, score=lifted)
 
 
 def likelier(relevance: float, evidence: float) -> float:
@@ -88,6 +112,6 @@ def likelier(relevance: float, evidence: float) -> float:
 
 def nothing_of_time(scored: Sequence[Scored], asked: TimeAsked) -> tuple[str, ...]:
     """A note where the question is about a time, and nothing that was found belongs to it."""
-    if not asked.is_mostly_time or any(hit.time for hit in scored):
+    if not asked.is_mostly_time or any(hit.time or hit.time_factor < 1 for hit in scored):
         return ()
     return (f"nothing that was found is of {asked.understood}",)

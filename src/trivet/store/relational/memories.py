@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from trivet.clock import moment, now, stamp
+from trivet.clock import moment, moment_or_none, now, stamp
 from trivet.decoding import known_type
 from trivet.errors import Conflict, Damaged, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_memory, to_row
-from trivet.store.records import Added, Document, Entry, IndexedText, Sourced
+from trivet.store.records import Added, DatedRow, Document, Entry, IndexedText, Sourced
 from trivet.store.relational.audit import note_write
 from trivet.store.relational.beside import rewrite_beside
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
@@ -176,13 +176,13 @@ class Memories(Part):
             return {}
         return {row[0]: IndexedText(row[1], row[2]) for row in rows}
 
-    def times_said(self, ids: Sequence[str]) -> dict[str, str]:
-        """What is stored of the times that their texts name, as far as it can be read."""
+    def dated(self, ids: Sequence[str]) -> dict[str, DatedRow]:
+        """When they were written and true and which times their texts name, as far as they can be read."""
         try:
-            rows = self._rows("times_of_ids", ids=as_json(ids), viewer=self._viewer)
-        except Damaged:  # the caller reads the texts themselves, as of memories of earlier versions
+            rows = self._rows("dated_by_ids", ids=as_json(ids), viewer=self._viewer)
+            return {row[0]: _dated(*row[1:]) for row in rows}
+        except (Damaged, ValueError, TypeError):  # the caller reads the memories themselves, and the log names which
             return {}
-        return dict(tuple(row) for row in rows)
 
     def _each(self, ids: Sequence[str]) -> Iterator[Row]:
         for id in ids:
@@ -390,6 +390,10 @@ def _write_revision(connection: WriteTransaction, key: int, revision: Revision, 
     values = {"key": key, "revision": revision.revision, "changed_at": stamp(revision.changed_at)}
     names = {"rev": None, "base": None, "author": author}
     connection.put("memories", "insert_revision", {**values, **names, "action": revision.action, "snapshot": snapshot})
+
+
+def _dated(created_at: str, valid_from: str | None, valid_to: str | None, times: str | None) -> DatedRow:
+    return DatedRow(moment(created_at), moment_or_none(valid_from), moment_or_none(valid_to), times)
 
 
 def _memory(row: Row) -> Memory:

@@ -13,8 +13,8 @@ SELECT {memory} FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 -- name: terms_of_ids
 -- What the analyser made of content and title when they were written. Every store writes its own.
 
--- name: times_of_ids
-SELECT m.id, m.times FROM memory AS m WHERE id {in_texts:ids} AND times IS NOT NULL AND {readable};
+-- name: dated_by_ids
+SELECT m.id, m.created_at, m.valid_from, m.valid_to, m.times FROM memory AS m WHERE id {in_texts:ids} AND {readable};
 
 -- name: starting_with
 SELECT m.id FROM memory AS m WHERE m.id >= :start AND m.id < :stop AND {readable} ORDER BY m.id LIMIT :limit;
