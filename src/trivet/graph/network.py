@@ -20,6 +20,12 @@ Pair = tuple[Keys, Roles]
 # for a few hundred keys of a million memories it takes 600 microseconds, and to sort them 20.
 KEYS_A_TABLE = 40
 
+# With more changed nodes than this share of all, and than so many, a walk mostly meets changed ones, which takes twice as
+# long: then the arrays are made anew. Of so many edges that takes up to ten milliseconds.
+WORN_SHARE = 1 / 32
+WORN_LEAST = 50
+SETTLED_EDGES = 100_000
+
 _NONE: Pair = (np.zeros(0, np.int32), np.zeros(0, np.uint8))
 
 
@@ -42,9 +48,7 @@ class Edges(msgspec.Struct, frozen=True):
     def of(cls, nodes: Keys, others: Keys, roles: Roles) -> Edges:
         order = np.lexsort((others, nodes))
         size = int(nodes.max()) + 1 if len(nodes) else 0
-        starts = np.zeros(size + 1, np.int32)
-        np.cumsum(np.bincount(nodes, minlength=size), out=starts[1:])
-        return cls(starts, others[order], roles[order])
+        return cls(_starts(nodes, size), others[order], roles[order])
 
 
 class Adjacency:
@@ -55,6 +59,17 @@ class Adjacency:
         self._size = len(edges.starts) - 1
         self._starts, self._others, self._roles = edges.starts, edges.others, edges.roles
         self.changed: dict[int, Pair] = {}
+        # Which nodes are among these, so that a walk need not ask for each. Ends with False, for nodes beyond it.
+        self._marked = np.zeros(self._size + 1, bool)
+
+    def change(self, node: int, pair: Pair) -> None:
+        """Marked last, so that a concurrent walk finds what is marked."""
+        self.changed[node] = pair
+        if node >= len(self._marked) - 1:
+            grown = np.zeros(2 * node + 2, bool)
+            grown[: len(self._marked)] = self._marked
+            self._marked = grown
+        self._marked[node] = True
 
     def of(self, node: int) -> Pair:
         if node in self.changed:
@@ -86,10 +101,18 @@ class Adjacency:
             np.concatenate([base.roles, *(roles for _, roles in pairs)]),
         )
 
+    def settled(self) -> Edges:
+        """Everything in flat arrays again."""
+        size = max(self._size, max(self.changed, default=-1) + 1)
+        every = self.gather(np.arange(size, dtype=np.int32))
+        order = np.argsort(every.origins, kind="stable")  # those of one node keep their order
+        return Edges(_starts(every.origins, size), every.keys[order], every.roles[order])
+
     def _changed_among(self, nodes: Keys) -> list[tuple[int, int]]:
         if not self.changed:
             return []
-        return [(place, node) for place, node in enumerate(nodes.tolist()) if node in self.changed]
+        places = self._marked.take(nodes, mode="clip").nonzero()[0]
+        return list(zip(places.tolist(), nodes[places].tolist(), strict=True))
 
     def _bounds(self, nodes: Keys) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Where the edges of each begin and end; a node beyond the arrays has none, at their end."""
@@ -105,7 +128,7 @@ class Adjacency:
 
     @property
     def bytes(self) -> int:
-        arrays = self._starts.nbytes + self._others.nbytes + self._roles.nbytes
+        arrays = self._starts.nbytes + self._others.nbytes + self._roles.nbytes + self._marked.nbytes
         return arrays + sum(200 + keys.nbytes + roles.nbytes for keys, roles in self.changed.values())
 
 
@@ -133,11 +156,11 @@ class Network:
         self.changes += len(mentions)
         for memory, (concepts, roles) in mentions.items():
             before, _ = self.of_memory.of(memory)
-            self.of_memory.changed[memory] = (concepts, roles)
+            self.of_memory.change(memory, (concepts, roles))
             self.edges += len(concepts) - len(before)
             now = dict(zip(concepts.tolist(), roles.tolist(), strict=True))
             for concept in {*before.tolist(), *now}:
-                self.of_concept.changed[concept] = _with(self.of_concept.of(concept), memory, now.get(concept))
+                self.of_concept.change(concept, _with(self.of_concept.of(concept), memory, now.get(concept)))
         for memory, others in links.items():
             if len(others):
                 self.links[memory] = others
@@ -162,9 +185,26 @@ class Network:
         return len(self.of_memory.changed) + len(self.of_concept.changed)
 
     @property
+    def is_worn(self) -> bool:
+        """Whether so much has changed since the arrays were made that walks are slower for it."""
+        nodes = len(self.of_memory.edges.starts) + len(self.of_concept.edges.starts)
+        return self.edges <= SETTLED_EDGES and self.changed > max(WORN_LEAST, WORN_SHARE * nodes)
+
+    def settled(self) -> Network:
+        """The same as if it had been built from what is there now. A walk under way keeps what it started with."""
+        return Network(self.of_memory.settled(), self.of_concept.settled(), self.links)
+
+    @property
     def bytes(self) -> int:
         links = sum(100 + others.nbytes for others in self.links.values())
         return self.of_memory.bytes + self.of_concept.bytes + links
+
+
+def _starts(nodes: NDArray[np.integer], size: int) -> NDArray[np.int32]:
+    """Where the edges of each node begin, and where those of the last end."""
+    starts = np.zeros(size + 1, np.int32)
+    np.cumsum(np.bincount(nodes, minlength=size), out=starts[1:])
+    return starts
 
 
 def _with(pair: Pair, memory: int, role: int | None) -> Pair:

@@ -85,9 +85,11 @@ class Paths:
 
     def _concepts_of(self, memory: int) -> list[int]:
         """The concepts of a memory that the walk would follow, the rarest first."""
+        return sorted(self._followed(memory), key=lambda key: (-self._weights[key], key))
+
+    def _followed(self, memory: int) -> list[int]:
         keys, _ = self._network.of_memory.of(memory)
-        followed = [key for key in keys.tolist() if key in self._weights]
-        return sorted(followed, key=lambda key: (-self._weights[key], key))
+        return [key for key in keys.tolist() if key in self._weights]
 
     def _memories_of(self, concept: int, but: int) -> list[int]:
         keys, _ = self._network.of_concept.of(concept)
@@ -98,7 +100,7 @@ class Paths:
         """The hits by each of their concepts, the best first."""
         found: dict[int, list[int]] = {}
         for hit in self._hits:
-            for concept in self._concepts_of(hit):
+            for concept in self._followed(hit):
                 found.setdefault(concept, []).append(hit)
         return found
 

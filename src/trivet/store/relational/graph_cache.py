@@ -47,6 +47,8 @@ class GraphCache(Part):
             elif changed:
                 self._take_in({key for _, key in changed})
                 self._sequence = changed[-1][0]
+                if self._network.is_worn:
+                    self._network = self._network.settled()
             return self._network
 
     @property

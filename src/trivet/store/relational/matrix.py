@@ -24,6 +24,8 @@ from trivet.errors import EmbedderError
 SHORTLIST = 1_000
 # Up to this many visible passages the full product is as fast as the codes.
 EXACT_UP_TO = 3_000
+# Vectors of a shortlist collected at a time: 200 kB of them.
+COLLECTED_AT_ONCE = 128
 # Codes compared at a time: half a megabyte of differences.
 BLOCK = 65_536
 # A core more is asked for no fewer rows: to wake a thread takes as long as some thousand.
@@ -161,8 +163,7 @@ class Matrix:
         if len(rows) > EXACT_UP_TO:
             rows = _shortlist(arrays.codes, sign_codes(query[None, :])[0], seen)
         # All rows in place need no copy, which costs more than the product.
-        vectors = arrays.vectors if len(rows) == size else np.take(arrays.vectors, rows, axis=0)
-        scores = products(vectors, query)
+        scores = products(arrays.vectors, query) if len(rows) == size else _products_of(arrays.vectors, rows, query)
         if chance and arrays.chances[rows].any():
             scores -= by_chance(chance, _deviation(arrays.vectors, query, seen), arrays.chances[rows])
         return _best_passages(arrays.keys[rows], arrays.ordinals[rows], scores, depth)
@@ -270,6 +271,17 @@ def products(vectors: NDArray[np.floating], query: NDArray[np.float32]) -> NDArr
     work: 8 ms of processor time a recall, beside the model. A row's score would also depend on the rows beside it.
     """
     found: NDArray[np.float32] = np.vecdot(as_singles(vectors), query)
+    return found
+
+
+def _products_of(
+    vectors: NDArray[np.floating], rows: NDArray[np.int64], query: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Of some rows, a few at a time: what was collected is still in the processor's cache when it is multiplied."""
+    found = np.empty(len(rows), np.float32)
+    for start in range(0, len(rows), COLLECTED_AT_ONCE):
+        some = rows[start : start + COLLECTED_AT_ONCE]
+        found[start : start + COLLECTED_AT_ONCE] = products(vectors.take(some, axis=0), query)
     return found
 
 
