@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,20 @@ def test_what_another_wrote_is_walked(open_store: Open) -> None:
     assert set(reached(ours, first)) - {first.id} == {third.id}
     ours.memories.purge(third.id)
     assert reached(theirs, first) == {}
+
+
+def test_what_one_process_walks_after_many_writes_is_what_another_loads(open_store: Open) -> None:
+    ours, first = open_store(), memory("we met Clara at Acme")
+    add(ours, first)
+    read_all(ours)
+    changed = []
+    for number in range(80):
+        add(ours, memory(f"Acme and Clara met Dario{number} in week{number}"))
+        read_all(ours)
+        reached(ours, first)
+        changed.append(ours.graph._network.fresh().changed)
+    assert any(later < earlier for earlier, later in pairwise(changed))  # its arrays were made anew
+    assert reached(ours, first) == reached(open_store(), first) != {}
 
 
 @pytest.fixture

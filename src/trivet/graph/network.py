@@ -20,8 +20,8 @@ Pair = tuple[Keys, Roles]
 # for a few hundred keys of a million memories it takes 600 microseconds, and to sort them 20.
 KEYS_A_TABLE = 40
 
-# With more changed nodes than this share of all, and than so many, a walk mostly meets changed ones, which takes twice as
-# long: then the arrays are made anew. Of so many edges that takes up to ten milliseconds.
+# With more changed nodes than this share of all, and than so many, a walk mostly meets changed ones, which takes twice
+# as long: then the arrays are made anew. Of so many edges that takes up to ten milliseconds.
 WORN_SHARE = 1 / 32
 WORN_LEAST = 50
 SETTLED_EDGES = 100_000
