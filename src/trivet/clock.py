@@ -59,6 +59,12 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def following(text: str) -> str | None:
+    """The stamp directly behind this one; None behind the last of the calendar."""
+    found = moment(text)
+    return stamp(found + timedelta(microseconds=1)) if found < datetime.max.replace(tzinfo=UTC) else None
+
+
 def moment(text: str) -> datetime:
     """The moment that a stamp names, or a date, which is a day in UTC."""
     found = datetime.fromisoformat(text)

@@ -18,6 +18,7 @@ import pytest
 
 from support.stores import ADDRESS, STORES, add, embed, found, memory, near, replace, unit
 from trivet.analyse import analyse
+from trivet.ids import new_id
 from trivet.mapped_arrays import ArrayWriter, map_arrays
 from trivet.search.recipe import DEFAULT
 from trivet.store.postgres import PostgresStore
@@ -25,6 +26,7 @@ from trivet.store.records import Model
 from trivet.store.relational import build_index, index_files, index_upkeep, matrix
 from trivet.store.relational.posting_cache import postings_of
 from trivet.store.relational.store import RelationalStore
+from trivet.store.relational.visibility import Visibility
 from trivet.store.sqlite import SqliteStore
 from trivet.types import Filter, Memory
 
@@ -41,6 +43,12 @@ FILTERS = (
     Filter(scope="work", states=("deleted",)),
     Filter(created_after=EARLY),
     Filter(scope="work", created_after=EARLY, created_before=LATE),
+)
+AS_OF = (
+    Filter(as_of=EARLY),
+    Filter(as_of="2025-03-01T12:00:00.000000Z", scope="work"),
+    Filter(as_of=LATE, created_before="2025-03-01T12:00:00.000000Z"),
+    Filter(as_of="9999-12-31T23:59:59.999999Z"),
 )
 MOMENTS = ("2023-01-01T00:00:00.000000Z", EARLY, "2025-03-01T12:00:00.000000Z", LATE)
 Opener = Callable[..., SqliteStore]
@@ -119,7 +127,7 @@ def answers(store: RelationalStore) -> dict[str, Any]:
 def answers_now(store: RelationalStore) -> dict[str, Any]:
     model = next(iter(store.vectors.models()))
     told: dict[str, Any] = {}
-    for filter in FILTERS:
+    for filter in (*FILTERS, *AS_OF):
         for word in WORDS:
             terms = analyse(word)
             scored = store.lexical.search(terms, (), 0, filter, DEFAULT.bm25, 100)
@@ -140,6 +148,8 @@ def act(store: RelationalStore, chance: random.Random, known: list[Memory]) -> N
                 text(chance),
                 scope=chance.choice(("work", "work/trivet", "home")),
                 created_at=chance.choice(MOMENTS),
+                valid_from=chance.choice((None, None, *MOMENTS)),
+                valid_to=chance.choice((None, None, *MOMENTS)),
             )
             for _ in range(3)
         ]
@@ -454,6 +464,26 @@ def test_a_time_asked_about_is_told_by_the_file(opened: Opener) -> None:
     assert index is not None
     assert all(index.shown(filter) is not None for filter in FILTERS)
     assert index.shown(Filter(as_of=EARLY)) is None
+
+
+@EITHER
+def test_what_was_true_at_a_moment_is_told_without_asking_for_every_memory(
+    either: OpenEither, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = either()
+    times = [(written, start, end) for written in MOMENTS for start in (None, *MOMENTS) for end in (None, *MOMENTS)]
+    given = [memory("Acme door", created_at=one, valid_from=start, valid_to=end) for one, start, end in times]
+    add(store, *given, *(msgspec.structs.replace(one, id=new_id(), scope="work") for one in given))
+    settle(store)
+    assert store.upkeep.renew_index()
+    plain, mapped = either(mapped=False), either()
+    wanted = [plain._visibility.of(filter) for filter in AS_OF]
+    monkeypatch.setattr(Visibility, "_load", None)
+    for filter, one in zip(AS_OF, wanted, strict=True):
+        told = mapped._visibility.of(filter)
+        assert np.flatnonzero(told.mask).tolist() == np.flatnonzero(one.mask).tolist(), filter
+        assert told.count == one.count > 0
+        assert told.mean_length == pytest.approx(one.mean_length)
 
 
 @EITHER

@@ -103,7 +103,8 @@ def time_asked(store: Store, question: Question, filter: Filter, recipe: Recipe)
         return None
     beside = analyse_query(_cut(question.text, found))
     rest = _without(store, question, found, filter, recipe)
-    left_out = tuple(term for term in question.terms if term not in rest.terms)
+    kept = set(rest.terms)
+    left_out = tuple(term for term in question.terms if term not in kept)
     return TimeAsked(tuple(found), rest, len(beside.words), left_out)
 
 

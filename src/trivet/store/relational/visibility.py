@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trivet.bounded_cache import MIB, BoundedCache
-from trivet.clock import now
+from trivet.clock import following, now
 from trivet.memory_fields import as_json
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Database, Row, StoreDatabase
@@ -70,7 +70,7 @@ class Visibility:
 
     def _now(self, filter: Filter) -> Visible:
         with self._lock:
-            entry = self._fresh(filter)
+            entry = self._as_of(filter) or self._fresh(filter)
             hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
             if not len(hidden):
                 return Visible(entry.mask, entry.lengths, entry.count, entry.mean_length)
@@ -87,6 +87,23 @@ class Visibility:
             self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * (entry.mask.nbytes + entry.lengths.nbytes))
             self._entries.put(filter, entry)
         return entry
+
+    def _as_of(self, filter: Filter) -> _Entry | None:
+        """What was true at a moment, without asking the database of every memory; None where it has to be asked.
+
+        Most memories are true from when they were written on, which the index file tells. The others are few and known.
+        """
+        whenever = msgspec.structs.replace(filter, as_of=None)
+        if filter.as_of is None or not is_told(whenever) or self._database.mapped_index() is None:
+            return None
+        shown, written = self._fresh(whenever), self._fresh(_written_by(whenever, filter.as_of)).mask
+        mask = np.zeros(len(shown.mask), bool)
+        mask[: len(written)] = written[: len(mask)]
+        for key, (start, end) in self._validity.bounds().items():
+            if key < len(mask) and shown.mask[key]:
+                has_begun = mask[key] if start is None else start <= filter.as_of
+                mask[key] = has_begun and (end is None or end > filter.as_of)
+        return _counted(shown.sequence, mask, shown.lengths)
 
     def _load(self, filter: Filter, sequence: int) -> _Entry:
         with self._database.errors():
@@ -134,8 +151,19 @@ def _entry(
             lengths = np.concatenate([lengths, np.zeros(grown - len(lengths), np.float32)])
         mask[keys] = True
         lengths[keys] = terms
+    return _counted(sequence, mask, lengths)
+
+
+def _counted(sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32]) -> _Entry:
     count = int(mask.sum())
     return _Entry(sequence, mask, lengths, count, float(lengths[mask].mean()) if count else 0.0)
+
+
+def _written_by(filter: Filter, moment: str) -> Filter:
+    """What was written at that moment or before."""
+    after = following(moment)
+    before = min((bound for bound in (filter.created_before, after) if bound), default=None)
+    return msgspec.structs.replace(filter, created_before=before)
 
 
 class _Sorted(msgspec.Struct, frozen=True):
@@ -173,6 +201,12 @@ class Validity:
         # Not numpy's union: that loads its module of masked arrays, which takes longer than the rest of a recall.
         either = np.sort(np.concatenate([not_yet, no_longer]))
         return either[np.diff(either, prepend=-1) > 0]
+
+    def bounds(self) -> Mapping[int, tuple[str | None, str | None]]:
+        """By key, from when and to when memories are true, of those that have such a bound."""
+        with self._lock:
+            self._bounds = self._fresh()
+            return self._bounds.by_key
 
     def _fresh(self) -> _Bounds:
         known, last = self._bounds, self._changes.last()
