@@ -54,7 +54,8 @@ def main() -> None:
 def _measure(size: int, work: Path) -> dict[str, float]:
     """Medians in milliseconds."""
     chance = np.random.default_rng(7)
-    visible = Visible(np.append(np.ones(size, bool), False), np.full(size + 1, 40, np.float32), size, 40.0)
+    lengths, importances = np.full(size + 1, 40, np.float32), np.full(size + 1, 0.5, np.float64)
+    visible = Visible(np.append(np.ones(size, bool), False), lengths, importances, size, 40.0)
     stages: dict[str, Iterator[float]] = {
         "dense: codes, then 1,000 vectors": _dense(size, visible.mask, work, chance),
         "lexical: six words": _lexical(size, visible, chance),

@@ -487,6 +487,21 @@ def test_what_was_true_at_a_moment_is_told_without_asking_for_every_memory(
 
 
 @EITHER
+def test_how_important_memories_are_is_told_by_the_file_and_what_changed_since(
+    either: OpenEither, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = either()
+    given = [memory(f"Acme door {number}", importance=number / 7, scope="work") for number in range(8)]
+    add(store, *given)
+    assert store.upkeep.renew_index()
+    reader = either()
+    wanted = {one.id: one.importance for one in given}
+    replace(store, msgspec.structs.replace(given[3], importance=0.05))
+    monkeypatch.setattr(Visibility, "_load", None)
+    assert reader.memories.shown(list(wanted), Filter(scope="work")) == wanted | {given[3].id: 0.05}
+
+
+@EITHER
 def test_which_terms_any_memory_holds_is_told_by_the_file_and_what_changed_since(either: OpenEither) -> None:
     store = either()
     filled(store)

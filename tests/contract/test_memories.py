@@ -299,3 +299,20 @@ def test_the_times_of_a_text_are_stored_anew_with_its_terms(store: Store) -> Non
     assert store.memories.dated([dated.id])[dated.id].times is None
     store.upkeep.rebuild_lexical(iter([(dated, document(dated))]))
     assert store.memories.dated([dated.id])[dated.id].times == document(dated).times
+
+
+def test_what_a_filter_shows_and_how_important_it_is_is_known_without_reading_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = memory("The relay listens on port 7001.", scope="work", importance=0.7)
+    other = memory("The gate is green.", scope="home", importance=0.1)
+    add(store, shown, other)
+    asked, filter = [other.id, shown.id, new_id()], Filter(scope="work")
+    assert store.memories.shown(asked, filter) == {shown.id: 0.7}
+    assert store.memories.shown(asked, Filter()) == {shown.id: 0.7, other.id: 0.1}
+    replace(store, msgspec.structs.replace(shown, importance=0.9))
+    later = memory("The lock is red.", scope="work", importance=1.0)
+    add(store, later)
+    monkeypatch.setattr(store.memories, "get_many", None)
+    assert store.memories.shown([*asked, later.id], filter) == {shown.id: 0.9, later.id: 1.0}
+    assert store.memories.shown([], filter) == {}

@@ -27,14 +27,15 @@ import msgspec
 from trivet.analyse import Question
 from trivet.contract import Recall, RecallRequest
 from trivet.dates.cues import may_name_a_time, may_name_an_event
-from trivet.memory.answer.choose import choose, cut, sort_hits, weigh
+from trivet.memory.answer.choose import choose, cut, sort_hits
 from trivet.memory.answer.coarse_times import with_coarse_times
 from trivet.memory.answer.currency import later_first
-from trivet.memory.answer.decision import Decision, Pool, Retrieved
+from trivet.memory.answer.decision import Decision, Pool, Retrieved, Scored
 from trivet.memory.answer.judge import judged
 from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
 from trivet.memory.answer.rerank import is_due, reranked
+from trivet.memory.answer.weigh import Weighing
 from trivet.memory.engine import Engine
 from trivet.memory.unembedded import with_unembedded
 from trivet.search.asking import ask
@@ -148,16 +149,18 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
             pool = reranked(engine, question, pool, retrieved.rankings, recipe.rerank)
     with watch.stage("weigh"):
         deep = request.limit
-        scored = weigh(store, evidence.wording, pool.fused, recipe, deep, asked)
+        weighing = Weighing(store, evidence.wording, pool.fused, recipe, filter, asked)
+        scored = weighing.first(deep)
         if asked is not None:
             pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
         candidates, dropped = choose(store, scored, request, filter, evidence.texts)
         while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):  # duplicates used them up
             deep *= DEEPER
-            scored = weigh(store, evidence.wording, pool.fused, recipe, deep, asked)
+            scored = weighing.first(deep)
             candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        ordered = later_first(store, question, candidates, request, filter, names_a_time=asked is not None)
+        unread = partial(_unread, weighing, scored, request.limit)
+        ordered = later_first(store, question, candidates, request, filter, unread, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     return Decision(
         query=typed,
@@ -170,6 +173,14 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
         dropped=dropped,
         time=asked,
     )
+
+
+def _unread(weighing: Weighing, scored: Sequence[Scored], limit: int, ids: Sequence[str]) -> list[Scored]:
+    """Those of these memories that were found nearly as well as the hits, but were not read. Behind that nothing counts
+    as found: it comes along with the hit that it updates (`later_first`)."""
+    read = {hit.fused.id for hit in scored}
+    least = scored[limit - 1].score if len(scored) >= limit else 0.0
+    return weighing.named([id for id in ids if id not in read], least)
 
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:

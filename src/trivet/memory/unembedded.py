@@ -8,10 +8,12 @@ dense leg, not last in it: its cosine is estimated from the words it shares with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from trivet.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
 from trivet.memory.answer.decision import Retrieved
 from trivet.memory.background.cut import cut_job
@@ -21,17 +23,24 @@ from trivet.search.indexed_texts import IndexedTexts
 from trivet.search.legs.dense import NAME as DENSE
 from trivet.search.legs.leg import LegQuery
 from trivet.search.relevance.wording import Wording
-from trivet.store.records import Model
+from trivet.store.records import Job, Model
 from trivet.types import Candidate, Ranking
+
+if TYPE_CHECKING:
+    from trivet.models.embed.base import Embedder
 
 # Embedded on the caller's time: a few milliseconds each with the bundled model.
 MOST_EMBEDDED = 4
 MOST_PASSAGES = 6
+# For the passages of those that were cut on the spot.
+CUT_BYTES = 2 * MIB
 # Only what another leg ranks so high is worth an estimate.
 MOST_ESTIMATED = 10
 # How near a memory with these words is on average: least squares over the lexical hits of training/lives.
 ESTIMATE = {"coverage": 0.25, "pairs": 0.2}
 ESTIMATE_WITHOUT_WORDS = 0.2
+
+_cut_lately: BoundedCache[tuple[str, str | None, str], list[str]] = BoundedCache(CUT_BYTES)
 
 
 def with_unembedded(engine: Engine, query: LegQuery, found: Retrieved) -> Retrieved:
@@ -61,15 +70,26 @@ def _fresh(engine: Engine, query: LegQuery, serving: Model, dense: Ranking) -> I
         return
     vector = engine.embedding.query_vector(serving, query.question.text)
     known = {candidate.id for candidate in dense.candidates}
+    shown = engine.store.memories.shown(list(waiting), query.filter)
     left = MOST_PASSAGES
     for id, job in waiting.items():
-        cut = cut_job(job, embedder)
-        left -= len(cut.passages)
-        if id in known or left < 0 or not engine.store.memories.is_visible(id, query.filter):
+        texts = _texts(job, embedder)
+        left -= len(texts)
+        if id in known or left < 0 or id not in shown:
             continue
-        scores = engine.embedding.document_vectors(serving, cut.texts, keep=True) @ vector
+        scores = engine.embedding.document_vectors(serving, texts, keep=True) @ vector
         best = int(np.argmax(scores))
         yield Candidate(id=id, score=float(scores[best]), passage=best)
+
+
+def _texts(job: Job, embedder: Embedder) -> list[str]:
+    """What is embedded of it. On a busy server every recall finds the same memories waiting."""
+    name = (embedder.identity, job.title, job.content)
+    texts = _cut_lately.get(name)
+    if texts is None:
+        texts = cut_job(job, embedder).texts
+        _cut_lately.put(name, texts)
+    return texts
 
 
 def _estimated(

@@ -62,7 +62,8 @@ def _verdict(
     place = next((place for place, fused in enumerate(decision.pool.fused, 1) if fused.id == memory.id), None)
     if place is not None:
         return (
-            f"It was found, but came {place} of {len(decision.pool.fused)} after fusion, too low to be read.",
+            f"It was found, but came {place} of {len(decision.pool.fused)} after fusion: with an importance of "
+            f"{memory.importance:g} too low to be read.",
             reasons,
         )
     return "No leg found it.", reasons

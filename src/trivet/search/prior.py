@@ -19,12 +19,22 @@ class Exactness:
     def __init__(self, question: Question, is_told_by_index: bool) -> None:
         """`is_told_by_index`: the terms that `of` gets are of all parts of a memory."""
         wholes = question.phrases
-        if len(question.folded) >= SHORTEST_EXACT_QUERY:
+        self._has_whole_query = len(question.folded) >= SHORTEST_EXACT_QUERY
+        if self._has_whole_query:
             wholes = (*wholes, question.folded)
         known = frozenset(question.every_term)
         indexed = [IndexedPhrase(whole) for whole in wholes]
         self._question, self._is_told_by_index = question, is_told_by_index
         self._wholes = [(one, one.terms & known) for one in indexed]
+
+    def is_possible(self, held: Set[str]) -> bool:
+        """Whether a memory that has these of the query's terms may be more than 0; of most, they tell that it is not.
+
+        A title that is the whole query holds it as a phrase, unless the query is too short to be looked for as one.
+        """
+        if self._question.identifiers or not self._is_told(held) or not self._has_whole_query:
+            return True
+        return any(within <= held for _, within in self._wholes)
 
     def needs_terms(self, memory: Memory, held: Set[str]) -> bool:
         """Whether a memory that has these of the query's terms may hold a phrase, and `of` looks at all of its own."""

@@ -25,10 +25,11 @@ class Postings(msgspec.Struct, frozen=True):
 
 
 class Visible(msgspec.Struct, frozen=True):
-    """Arrays by key: whether a memory may be seen, and how many terms it has."""
+    """Arrays by key: whether a memory may be seen, how many terms it has, and how important it is."""
 
     mask: NDArray[np.bool_]
     lengths: NDArray[np.float32]
+    importances: NDArray[np.float64]
     count: int
     mean_length: float
 

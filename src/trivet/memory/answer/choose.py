@@ -1,111 +1,24 @@
-"""Which candidates become hits: scored with bonus and prior, successors for superseded ones, twins folded, capped."""
+"""Which candidates become hits: successors stand for superseded ones, twins are folded, sources capped."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from trivet.contract import Recall
 from trivet.memory.answer.decision import Scored
-from trivet.memory.answer.of_time import TimeWeights
 from trivet.memory.answer.pages_of_links import behind_what_they_list
 from trivet.memory.likeness import negations
 from trivet.search.indexed_texts import IndexedTexts
-from trivet.search.legs.registry import legs
-from trivet.search.prior import importance_prior
-from trivet.search.recipe import Recipe
-from trivet.search.relevance.wording import Wording
-from trivet.types import Filter, Fused, Memory
+from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
-    from trivet.search.when import TimeAsked
     from trivet.store import Store
 
-# Redirects, duplicates and caps use hits up, so some more than `limit` are read.
-SPARE = 5
-# So many beyond the limit are read in one go: nearly all of them are needed, and a server is asked once, not twice.
-READ_AT_ONCE = 20
-
 Chosen = tuple[tuple[Scored, ...], dict[str, str]]
-
-
-def weigh(
-    store: Store, wording: Wording, fused: Sequence[Fused], recipe: Recipe, limit: int, asked: TimeAsked | None = None
-) -> tuple[Scored, ...]:
-    """Reads the first candidates, then those of the rest that full importance and bonus could lift among them.
-
-    Where the question names a time, first are those that can come first by it.
-    """
-    time = None if asked is None else TimeWeights(store, fused, asked, recipe.time)
-
-    def highest(candidate: Fused) -> float:
-        score = candidate.standing + recipe.bonus
-        return score if time is None else time.of(candidate.id, score)
-
-    by_height = fused
-    if time is not None:
-        by_height = sorted(fused, key=lambda candidate: -highest(candidate))
-        limit += SPARE  # those shown may be ordered anew by what is behind them (later_first)
-    first, at_once = by_height[: limit + SPARE], by_height[: limit + READ_AT_ONCE]
-    memories = _read(store, wording, at_once)
-    scored = _scored_of(wording, first, memories, recipe, time)
-    if len(scored) > limit:
-        last = sorted((hit.score for hit in scored), reverse=True)[limit - 1]
-        # Highest first, so behind one that cannot be lifted there is none that can.
-        rest = list(takewhile(lambda candidate: highest(candidate) >= last, by_height[len(first) :]))
-    else:
-        rest = list(by_height[len(first) :])
-    if more := rest[len(at_once) - len(first) :]:
-        memories |= _read(store, wording, more)
-    scored += _scored_of(wording, rest, memories, recipe, time)
-    if time is not None:
-        places = {candidate.id: place for place, candidate in enumerate(fused)}
-        scored.sort(key=lambda hit: places[hit.fused.id])
-    # sorted() is stable, so equal scores keep the order of the fusion.
-    return tuple(sorted(scored, key=lambda hit: -hit.score))
-
-
-def _read(store: Store, wording: Wording, candidates: Sequence[Fused]) -> dict[str, Memory]:
-    memories = store.memories.get_many([candidate.id for candidate in candidates]) if candidates else {}
-    wording.look_up(list(memories.values()))
-    return memories
-
-
-def _scored_of(
-    wording: Wording,
-    candidates: Sequence[Fused],
-    memories: Mapping[str, Memory],
-    recipe: Recipe,
-    time: TimeWeights | None,
-) -> list[Scored]:
-    complete = {leg.name for leg in legs() if leg.finds_exact_matches}
-    found = [
-        _scored(wording, candidate, memories[candidate.id], recipe, complete)
-        for candidate in candidates
-        if candidate.id in memories  # gone since the legs looked
-    ]
-    return found if time is None else [time.weighed(hit) for hit in found]
-
-
-def _scored(wording: Wording, fused: Fused, memory: Memory, recipe: Recipe, complete: set[str]) -> Scored:
-    # What holds the query literally is among the hits of these legs; where none of them ran, every candidate could.
-    could_be_exact = all(part.rank is not None for part in fused.contributions if part.leg in complete)
-    exact = wording.exactness(memory) if recipe.bonus and could_be_exact else 0.0
-    # At most 1 + bonus: that decides the order and is shown as 1.
-    lifted = fused.standing + recipe.bonus * exact
-    prior = importance_prior(memory.importance, recipe.prior)
-    return Scored(
-        fused=fused,
-        memory=memory,
-        exactness=exact,
-        bonus=lifted - fused.standing,
-        prior=prior,
-        score=lifted * prior,
-    )
 
 
 def choose(store: Store, scored: Sequence[Scored], request: Recall, filter: Filter, texts: IndexedTexts) -> Chosen:
@@ -162,8 +75,10 @@ def _heads(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory
     frontier = set(ids)
     while frontier:
         successor: dict[str, str] = {}
-        for link in store.links.to_targets(sorted(frontier), "supersedes"):  # the newest successor comes first
-            if link.target not in successor and store.memories.is_visible(link.source, filter):
+        links = store.links.to_targets(sorted(frontier), "supersedes")  # the newest successor comes first
+        shown = store.memories.shown([link.source for link in links], filter)
+        for link in links:
+            if link.target not in successor and link.source in shown:
                 successor[link.target] = link.source
         current = {id: successor.get(end, end) for id, end in current.items()}
         frontier = set(successor.values())

@@ -8,7 +8,7 @@ did not find at all comes along with the one that it updates: what was told on s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,9 @@ ANYWHERE = 0.9
 # The first hits are what an agent acts on: what seems to update one of them comes along behind it.
 WITH_ITS_LATER = 3
 
+# Reads those of these memories that were found, but too far down to be read.
+Unread = Callable[[Sequence[str]], Sequence[Scored]]
+
 _quoted = re.compile(r'"[^"]*"')
 
 
@@ -64,6 +67,7 @@ def later_first(
     candidates: Sequence[Scored],
     request: Recall,
     filter: Filter,
+    unread: Unread,
     names_a_time: bool = False,
 ) -> Sequence[Scored]:
     """The candidates in their new order, with what was found out about them."""
@@ -72,6 +76,7 @@ def later_first(
     found = _pairs(store, candidates[: min(request.limit + BEHIND, COMPARED)], filter)
     if not found:
         return candidates
+    candidates = _with_found(candidates, found, unread)
     places = {hit.memory.id: place for place, hit in enumerate(candidates)}
     as_it_stands = _names_a_value(question)
     pairs = _best_successors([pair for pair in found if _is_current(pair, candidates, places, as_it_stands)], places)
@@ -113,14 +118,20 @@ def as_relevant_as_older(hits: Sequence[Scored]) -> tuple[Scored, ...]:
     )
 
 
+def _with_found(candidates: Sequence[Scored], pairs: Sequence[Pair], unread: Unread) -> list[Scored]:
+    """The candidates, and behind them what seems to update one and was found too far down to be read."""
+    known = {hit.memory.id for hit in candidates}
+    return [*candidates, *unread([pair.later.id for pair in pairs if pair.later.id not in known])]
+
+
 def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     """What is known of the hits, each as the earlier one; the later may be no hit."""
     earlier = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
     rows = store.likely_updates.of_older(sorted(earlier))
     known = {hit.memory.id: hit.memory for hit in hits}
     absent = [row.newer for row in rows if row.newer not in known and row.probability >= DIRECTLY_BEHIND]
-    visible = [id for id in dict.fromkeys(absent) if store.memories.is_visible(id, filter)]
-    known |= store.memories.get_many(visible) if visible else {}
+    visible = store.memories.shown(list(dict.fromkeys(absent)), filter) if absent else {}
+    known |= store.memories.get_many(list(visible)) if visible else {}
     return [
         Pair(known[row.newer], earlier[row.older], row.probability, bool(row.contested))
         for row in rows

@@ -32,7 +32,7 @@ def present(
     """The hits in the order of `chosen`, and whether the token budget cut anything."""
     store, filter = engine.store, decision.filter
     wording = decision.pool.evidence[0].wording
-    wording.look_up([hit.memory for hit in chosen])
+    wording.look_up(hit.memory.id for hit in chosen)
     paths = _paths(engine, decision, chosen)
     shown = [masked(hit.memory, reveal, filter.viewer) for hit in chosen]
     passages = excerpts(store, model, shown, best_passages(decision.retrieved.rankings), decision.question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -47,16 +47,26 @@ class Wording:
         self._exactness = Exactness(question, bool(bm25.content and bm25.title and bm25.keywords))
         self._exact: dict[str, float] = {}
 
-    def look_up(self, memories: Sequence[Memory]) -> None:
+    def look_up(self, ids: Iterable[str]) -> None:
         """Which of the query's terms they hold, of all at once that are going to be asked for."""
-        missing = [memory.id for memory in memories if memory.id not in self._held]
+        missing = [id for id in ids if id not in self._held]
         if missing:
             self._held |= self._store.lexical.held(self._terms, missing, self._bm25)
-            self._texts.read(one for one in memories if self._exactness.needs_terms(one, self._held[one.id]))
+
+    def may_be_exact(self, id: str) -> bool:
+        """Whether the memory may hold the query literally, as far as its terms tell, without reading it."""
+        self.look_up((id,))
+        return self._exactness.is_possible(self._held[id])
+
+    def look_into(self, memories: Sequence[Memory]) -> None:
+        """Reads all at once what is needed to tell how literally they hold the query."""
+        self.look_up(memory.id for memory in memories)
+        unknown = (memory for memory in memories if memory.id not in self._exact)
+        self._texts.read(one for one in unknown if self._exactness.needs_terms(one, self._held[one.id]))
 
     def read(self, memories: Sequence[Memory]) -> None:
         """The same, and the terms in their order of those in which some may stand side by side."""
-        self.look_up(memories)
+        self.look_into(memories)
         if self._pairs:
             self._texts.read(memory for memory in memories if self._pairs_held(memory))
 
@@ -76,7 +86,7 @@ class Wording:
 
     def _terms_held(self, memory: Memory) -> frozenset[str]:
         if memory.id not in self._held:
-            self.look_up((memory,))
+            self.look_up((memory.id,))
         return self._held[memory.id]
 
     def _pairs_held(self, memory: Memory) -> list[tuple[str, str]]:

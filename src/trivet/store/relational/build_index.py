@@ -57,7 +57,7 @@ def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
     """
     size = int(database.read().execute(database.sql("visible")["highest_key"]).fetchone()[0]) + 2
     lengths, states, scopes = np.zeros(size, np.float32), np.zeros(size, np.uint8), np.zeros(size, np.int32)
-    created = np.zeros(size, np.int64)
+    created, importances = np.zeros(size, np.int64), np.zeros(size)
     names: defaultdict[str, int] = defaultdict(count().__next__)
     for rows in database.portions(database.sql("visible")["columns"], ROWS):
         keys = np.array([row[0] for row in rows], np.int64)
@@ -65,10 +65,12 @@ def _write_memories(writer: ArrayWriter, database: StoreDatabase) -> int:
         states[keys] = [STATES[row[2]] for row in rows]
         scopes[keys] = [names[row[3]] for row in rows]
         created[keys] = microseconds([row[4] for row in rows])
+        importances[keys] = [row[5] for row in rows]
     writer.add("memory.lengths", lengths)
     writer.add("memory.states", states)
     writer.add("memory.scopes", scopes)
     writer.add("memory.created", created)
+    writer.add("memory.importances", importances)
     writer.add("memory.scope_names", np.frombuffer(msgspec.json.encode(list(names) or [""]), np.uint8))
     return int(np.count_nonzero(states))
 

@@ -24,7 +24,7 @@ from trivet.store.relational.matrix import Matrix, MatrixArrays
 from trivet.types import Filter
 
 # What is in the file, and in which version: another one is not read.
-KIND = b"TRIVETI2"
+KIND = b"TRIVETI3"
 # With more changes since than this, everything is loaded from the database: to take them in would take as long.
 MOST_CHANGES = 2_000
 
@@ -89,8 +89,8 @@ class MappedIndex:
         found: NDArray[np.int32] = self._arrays["words.places"][start:stop]
         return found
 
-    def shown(self, filter: Filter) -> tuple[NDArray[np.bool_], NDArray[np.float32]] | None:
-        """By key, which memories a filter lets through, and lengths; None where columns of the database decide."""
+    def shown(self, filter: Filter) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float64]] | None:
+        """By key, which memories a filter lets through, lengths and importances; None where the database decides."""
         if not is_told(filter):
             return None
         after, before = filter.created_after, filter.created_before
@@ -104,7 +104,7 @@ class MappedIndex:
             mask &= created >= microseconds([after])[0]
         if before is not None:
             mask &= created < microseconds([before])[0]
-        return mask, self._arrays["memory.lengths"]
+        return mask, self._arrays["memory.lengths"], self._arrays["memory.importances"]
 
     def ids(self) -> NDArray[np.bytes_] | None:
         """By key, where they are in the file: those of a server's database, where to look them up is a way there."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from trivet.clock import moment, moment_or_none, now, stamp
 from trivet.decoding import known_type
@@ -18,7 +19,7 @@ from trivet.store.relational.audit import note_write
 from trivet.store.relational.beside import rewrite_beside
 from trivet.store.relational.database import Connection, Database, Part, Row, WriteTransaction
 from trivet.store.relational.derived import clear_derived, with_branches, write_all_derived, write_derived
-from trivet.store.relational.ids import id_range
+from trivet.store.relational.ids import Ids, id_range
 from trivet.store.relational.readings import clear_graph
 from trivet.store.relational.secrets import check_keys, insert_secrets
 from trivet.store.relational.visibility import Visibility, filter_parameters
@@ -47,9 +48,9 @@ _OWNERS_FIELDS = ("tags", "scope", "sensitive", "state", "valid_from", "valid_to
 class Memories(Part):
     file = "memories"
 
-    def __init__(self, database: Database, visibility: Visibility) -> None:
+    def __init__(self, database: Database, visibility: Visibility, ids: Ids) -> None:
         super().__init__(database)
-        self._visibility = visibility
+        self._visibility, self._ids = visibility, ids
         self._viewer = database.viewer
 
     def add_many(self, entries: Sequence[Entry]) -> list[Added]:
@@ -303,6 +304,14 @@ class Memories(Part):
 
     def visible_count(self, filter: Filter) -> int:
         return self._visibility.of(filter).count
+
+    def shown(self, ids: Sequence[str], filter: Filter) -> dict[str, float]:
+        """Those that the filter lets through, each with its importance. Known in memory: none of them is read."""
+        visible, keys = self._visibility.of(filter), self._ids.keys(ids)
+        places = np.fromiter(keys.values(), np.int64, len(keys))
+        shown = visible.mask.take(places, mode="clip").tolist()  # the mask ends with False
+        found = visible.importances.take(places, mode="clip").tolist()
+        return {id: one for id, one, is_shown in zip(keys, found, shown, strict=True) if is_shown}
 
     def stats(self) -> Stats:
         viewer = self._viewer

@@ -36,7 +36,7 @@ class RelationalStore:
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         changes, ids = Changes(database), Ids(database)
-        self._visibility = Visibility(database, changes)
+        self._visibility, self._ids = Visibility(database, changes), ids
         self._any_links = AnyLinks(database, changes)
         self._any_branches = AnyBranches(database, changes)
         self.lexical = LexicalIndex(database, self._visibility, changes, ids)
@@ -46,7 +46,8 @@ class RelationalStore:
         self.vaults = Vaults(database)
         self.idempotency = Idempotency(database)
         self.feed = Feed(database)
-        self.all_memories = Memories(database, self._visibility)  # whoever looks, for what the store does by itself
+        # Whoever looks, for what the store does by itself.
+        self.all_memories = Memories(database, self._visibility, ids)
         self.upkeep = database.maintenance(self.vectors)
         # Reads within it know every write that was acknowledged before it began, and need not look for later ones.
         self.moment = changes.moment
@@ -83,7 +84,7 @@ class RelationalStore:
         """Makes the parts that hold words, for the owner of the store or for one user of a server."""
         # Who is a user, and what their keys are, is not for users to read: it is read for the server, which decides.
         self.accounts = Accounts(self._database, database.viewer)
-        self.memories = Memories(database, self._visibility)
+        self.memories = Memories(database, self._visibility, self._ids)
         self.links = Links(database, self._any_links)
         self.branches = Branches(database, self._any_branches)
         self.likely_updates = LikelyUpdates(database)

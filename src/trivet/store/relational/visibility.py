@@ -24,7 +24,7 @@ from trivet.store.relational.mapped_index import is_told
 from trivet.store.scoring import Visible
 from trivet.types import Filter
 
-# For the latest filters. An agent recalls within one or two scopes, a server within dozens. Each takes five bytes a
+# For the latest filters. An agent recalls within one or two scopes, a server within dozens. Each takes 13 bytes a
 # memory: in a large store there is room for so many whatever they take, since to make one anew takes seconds there.
 FILTERS_BYTES = 8 * MIB
 FILTERS_KEPT = 64
@@ -53,6 +53,7 @@ class _Entry(msgspec.Struct, frozen=True):
     sequence: int
     mask: NDArray[np.bool_]
     lengths: NDArray[np.float32]
+    importances: NDArray[np.float64]
     count: int
     mean_length: float
 
@@ -73,10 +74,10 @@ class Visibility:
             entry = self._as_of(filter) or self._fresh(filter)
             hidden = self._out_of_time(entry.mask) if filter.as_of is None else ()
             if not len(hidden):
-                return Visible(entry.mask, entry.lengths, entry.count, entry.mean_length)
+                return _visible(entry, entry.mask, entry.count)
             mask = entry.mask.copy()
             mask[hidden] = False
-            return Visible(mask, entry.lengths, entry.count - len(hidden), entry.mean_length)
+            return _visible(entry, mask, entry.count - len(hidden))
 
     def _fresh(self, filter: Filter) -> _Entry:
         sequence = self._changes.last()
@@ -84,7 +85,7 @@ class Visibility:
         base = known or self._from_file(filter)
         entry = (base and self._caught_up(filter, base)) or self._load(filter, sequence)
         if entry is not known:
-            self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * (entry.mask.nbytes + entry.lengths.nbytes))
+            self._entries.most_bytes = max(FILTERS_BYTES, FILTERS_KEPT * _bytes(entry))
             self._entries.put(filter, entry)
         return entry
 
@@ -103,13 +104,14 @@ class Visibility:
             if key < len(mask) and shown.mask[key]:
                 has_begun = mask[key] if start is None else start <= filter.as_of
                 mask[key] = has_begun and (end is None or end > filter.as_of)
-        return _counted(shown.sequence, mask, shown.lengths)
+        return _counted(shown.sequence, mask, shown.lengths, shown.importances)
 
     def _load(self, filter: Filter, sequence: int) -> _Entry:
         with self._database.errors():
             sql = self._database.sql("visible")["keys"]
             rows = self._database.read().execute(sql, filter_parameters(filter)).fetchall()
-        return _entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32), [tuple(row) for row in rows])
+        shown = [tuple(row) for row in rows]
+        return _entry(sequence, np.zeros(1, bool), np.zeros(1, np.float32), np.zeros(1), shown)
 
     def _from_file(self, filter: Filter) -> _Entry | None:
         """As of when the index file was made."""
@@ -129,7 +131,7 @@ class Visibility:
             rows = self._database.read().execute(sql, parameters).fetchall()
         mask = entry.mask.copy()  # a search in another thread may still be reading the old one
         mask[[key for key in keys if key < len(mask)]] = False
-        return _entry(changed[-1][0], mask, entry.lengths, [tuple(row) for row in rows])
+        return _entry(changed[-1][0], mask, entry.lengths, entry.importances, [tuple(row) for row in rows])
 
     def _out_of_time(self, mask: NDArray[np.bool_]) -> Keys:
         """Which of the memories shown are not valid now."""
@@ -139,24 +141,41 @@ class Visibility:
 
 
 def _entry(
-    sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32], shown: list[tuple[int, int]]
+    sequence: int,
+    mask: NDArray[np.bool_],
+    lengths: NDArray[np.float32],
+    importances: NDArray[np.float64],
+    shown: list[tuple[int, int, float]],
 ) -> _Entry:
-    """With these memories shown besides: their keys and lengths in terms."""
+    """With these memories shown besides: their keys, lengths in terms, and importances."""
     if shown:
-        keys, terms = np.array(shown, dtype=np.int64).T
+        given, terms, important = zip(*shown, strict=True)
+        keys = np.array(given, np.int64)
         size = int(keys.max()) + 2  # a False at the end, where the key -1 of a removed row leads
         if size > len(mask):
-            grown = max(size, len(mask) * 3 // 2)
-            mask = np.concatenate([mask, np.zeros(grown - len(mask), bool)])
-            lengths = np.concatenate([lengths, np.zeros(grown - len(lengths), np.float32)])
+            more = max(size, len(mask) * 3 // 2) - len(mask)
+            mask = np.concatenate([mask, np.zeros(more, bool)])
+            lengths = np.concatenate([lengths, np.zeros(more, np.float32)])
+            importances = np.concatenate([importances, np.zeros(more)])
         mask[keys] = True
         lengths[keys] = terms
-    return _counted(sequence, mask, lengths)
+        importances[keys] = important
+    return _counted(sequence, mask, lengths, importances)
 
 
-def _counted(sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32]) -> _Entry:
+def _counted(
+    sequence: int, mask: NDArray[np.bool_], lengths: NDArray[np.float32], importances: NDArray[np.float64]
+) -> _Entry:
     count = int(mask.sum())
-    return _Entry(sequence, mask, lengths, count, float(lengths[mask].mean()) if count else 0.0)
+    return _Entry(sequence, mask, lengths, importances, count, float(lengths[mask].mean()) if count else 0.0)
+
+
+def _visible(entry: _Entry, mask: NDArray[np.bool_], count: int) -> Visible:
+    return Visible(mask, entry.lengths, entry.importances, count, entry.mean_length)
+
+
+def _bytes(entry: _Entry) -> int:
+    return entry.mask.nbytes + entry.lengths.nbytes + entry.importances.nbytes
 
 
 def _written_by(filter: Filter, moment: str) -> Filter:

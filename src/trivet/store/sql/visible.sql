@@ -17,16 +17,16 @@ ORDER BY {order} LIMIT :limit OFFSET :offset;
 SELECT count(*) FROM memory AS m WHERE {visible};
 
 -- name: keys
-SELECT m.key, m.length FROM memory AS m WHERE {visible};
+SELECT m.key, m.length, m.importance FROM memory AS m WHERE {visible};
 
 -- name: columns
-SELECT key, length, state, scope, created_at FROM memory;
+SELECT key, length, state, scope, created_at, importance FROM memory;
 
 -- name: highest_key
 SELECT coalesce(max(key), -1) FROM memory;
 
 -- name: changed_keys
-SELECT m.key, m.length FROM memory AS m
+SELECT m.key, m.length, m.importance FROM memory AS m
 WHERE m.key {in_keys:keys} AND {visible};
 
 -- name: bounds

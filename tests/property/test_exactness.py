@@ -1,0 +1,64 @@
+"""What the terms of a memory tell of how literally it holds a query: where they say that it cannot, it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.stores import memory
+from trivet.analyse import NOT_ENGLISH, analyse, analyse_query, language_of_text
+from trivet.analyse.languages import ENGLISH
+from trivet.search.prior import Exactness
+
+WORDS = (
+    "relay",
+    "Relay",
+    "GitHub",
+    "port",
+    "ports",
+    "of",
+    "the",
+    "don't",
+    "E_CONN_4012",
+    "café",
+    "x",
+    "7001",
+    "Zürich",
+)
+said = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@given(st.data(), said, st.none() | said)
+def test_a_memory_whose_terms_rule_it_out_does_not_hold_the_query_literally(
+    data: Any, content: str, title: str | None
+) -> None:
+    one = memory(content, title=title)
+    start = data.draw(st.integers(0, len(content) - 1))
+    literal = (
+        content,
+        title or content,
+        content[start:],
+        f'"{content[:start]}" port',
+        f"E_CONN_4012 {content}",
+        "port",
+    )
+    asked = data.draw(st.sampled_from(literal))
+    question = analyse_query(asked)
+    text = f"{title or ''} {content}"
+    language = language_of_text(text)
+    terms = set(analyse(content, language)) | set(analyse(title or "", language))
+    held = frozenset(terms & set(question.every_term)) | ({NOT_ENGLISH} if language != ENGLISH else set())
+    exactness = Exactness(question, is_told_by_index=True)
+    if exactness.of(one, held, lambda: f" {' '.join(analyse(content, language))} "):
+        assert exactness.is_possible(held)
+
+
+def test_most_memories_are_ruled_out_by_their_terms() -> None:
+    exactness = Exactness(analyse_query("the relay listens on port"), is_told_by_index=True)
+    assert exactness.is_possible({"relay", "listen", "port"})
+    assert not exactness.is_possible({"relay", "port"})
+    assert exactness.is_possible({"relay", "port", NOT_ENGLISH})
+    assert Exactness(analyse_query("E_CONN_4012 relay port closed"), is_told_by_index=True).is_possible(set())
+    assert Exactness(analyse_query("port"), is_told_by_index=True).is_possible(set())
