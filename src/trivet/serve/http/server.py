@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from trivet.errors import InvalidInput
 from trivet.serve.http.app import build_app
 from trivet.serve.http.connection import Connection
+from trivet.serve.http.memory_arenas import share_arenas
 from trivet.serve.http.neighbours import Neighbours
 from trivet.serve.http.sign_in import Links
 from trivet.serve.http.tenants import Tenants
@@ -70,6 +71,7 @@ def run(
 ) -> None:
     """Serves until a signal comes, then finishes what was accepted and closes the tenants."""
     set_up_logs(log_access)
+    share_arenas()
     app = build_app(tenants, settings, host, links, neighbours)
     server_of(app, settings, kind).run(sockets=[listener])
     if app.state.unfinished:  # Python would wait for its threads, which have had their time
