@@ -191,7 +191,8 @@ class Why(Value, frozen=True, kw_only=True):
     ] = None
     blended: Annotated[float | None, Meta(description="The score after the reranker.")] = None
     redirected_from: Annotated[
-        tuple[str, ...], Meta(description="Ids of superseded memories that matched well enough to be read and led to this one.")
+        tuple[str, ...],
+        Meta(description="Ids of superseded memories that matched well enough to be read and led to this one."),
     ] = ()
     collapsed: Annotated[
         tuple[str, ...], Meta(description="Ids of hits that say the same and were folded into this one.")

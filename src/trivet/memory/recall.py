@@ -74,8 +74,9 @@ def recall(engine: Engine, request: RecallRequest) -> Answer:
 def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple[Answer, Decision]:
     """An answer and the decision behind it. `by` is another way to retrieve than from our own legs alone."""
     watch = Stopwatch()
-    with engine.load.recall(), _turn(engine, request), engine.store.moment():
-        decision = decide(engine, request, watch, by or retrieve)
+    typed = engine.guard.without_secrets(request.query)
+    with engine.load.recall(), _turn(engine, request, typed), engine.store.moment():
+        decision = decide(engine, request, watch, by or retrieve, typed)
         with watch.stage("present"):
             models = engine.embedding.models()
             serving = next((model for model in models if model.serving), None)
@@ -98,21 +99,24 @@ def follow(engine: Engine, request: Recall, by: Retrieve | None = None) -> tuple
         return answer, decision
 
 
-def _turn(engine: Engine, request: Recall) -> AbstractContextManager[None]:
+def _turn(engine: Engine, request: Recall, typed: str) -> AbstractContextManager[None]:
     """The recall's turn to compute. Before it the query's vector is begun: the model runs outside the interpreter."""
     if any(leg.needs_embedder for leg in _legs_that_start(recipe_of(engine, request))):
-        engine.embedding.begin(engine.guard.without_secrets(request.query), engine.settings.leg_time_limit_ms)
+        engine.embedding.begin(typed, engine.settings.leg_time_limit_ms)
     return engine.legs.turns.turn()
 
 
-def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
-    """Everything but the showing: which memories answer the request, in what order, and why the others do not."""
-    decision = rank(engine, request, watch, retrieve)
+def decide(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None) -> Decision:
+    """Everything but the showing: which memories answer the request, in what order, and why the others do not.
+
+    `typed` is the query without secrets, where they have been looked for.
+    """
+    decision = rank(engine, request, watch, retrieve, typed)
     with watch.stage("judge"):
         return judged(engine, decision, _relevance_demanded(engine, request))
 
 
-def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) -> Decision:
+def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None = None) -> Decision:
     """The candidates in their order, before it is judged how likely each is to be relevant.
 
     That takes as long as all the rest where a hundred are wanted, and whoever keeps every candidate may not need it.
@@ -120,7 +124,7 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve) 
     store, recipe = engine.store, recipe_of(engine, request)
     filter = filter_of(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
-        typed = engine.guard.without_secrets(request.query)
+        typed = engine.guard.without_secrets(request.query) if typed is None else typed
         question = ask(store, typed, filter, recipe.bm25)
         spelled = respelled(store, question, filter, recipe.bm25)
         if spelled.notes:
