@@ -82,6 +82,7 @@ class Version:
 
 def main() -> None:
     given = _options()
+    given.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=given.work) as work:
         figures = {store.name: _in_turns(given, store, Path(work) / store.stem) for store in given.stores}
     before = subprocess.run(["git", "rev-parse", "HEAD"], cwd=given.before, capture_output=True, text=True)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trivet.memory.answer.decision import Scored
 from trivet.memory.answer.of_time import TimeWeights
@@ -20,14 +24,10 @@ if TYPE_CHECKING:
 # Redirects, duplicates and caps use hits up, and those shown may be ordered anew by what is behind them (later_first),
 # so some more than `limit` are read.
 SPARE = 5
+# For a memory whose importance is not known unread: it may be any.
+UNKNOWN = -1.0
 
-
-class _Chance(NamedTuple):
-    """Of a candidate that was not read: its score if it holds nothing of the query literally, and if it holds all."""
-
-    candidate: Fused
-    least: float
-    most: float
+Scores = NDArray[np.float64]
 
 
 class Weighing:
@@ -42,9 +42,8 @@ class Weighing:
         filter: Filter,
         asked: TimeAsked | None,
     ) -> None:
-        self._store, self._wording, self._fused, self._recipe = store, wording, fused, recipe
+        self._store, self._wording, self._fused, self._recipe, self._filter = store, wording, fused, recipe, filter
         self._time = None if asked is None else TimeWeights(store, fused, asked, recipe.time)
-        self._chances = self._looked_up(filter)
         # The legs that find every memory that holds the query literally.
         self._complete = {leg.name for leg in legs() if leg.finds_exact_matches}
 
@@ -70,33 +69,40 @@ class Weighing:
         best = candidate.standing + self._recipe.bonus
         return best if self._time is None else self._time.of(candidate.id, best)
 
-    def _looked_up(self, filter: Filter) -> list[_Chance]:
-        importances = self._store.memories.shown([candidate.id for candidate in self._fused], filter)
-        return [self._chance(candidate, importances.get(candidate.id)) for candidate in self._fused]
+    @cached_property
+    def _bounds(self) -> tuple[Scores, Scores]:
+        """Of each candidate its score if it holds nothing of the query literally, and if it holds all."""
+        ids = [candidate.id for candidate in self._fused]
+        shown = self._store.memories.shown(ids, self._filter)
+        importances = np.array([shown.get(id, UNKNOWN) for id in ids])
+        standings = np.array([candidate.standing for candidate in self._fused])
+        unknown, weight = importances == UNKNOWN, self._recipe.prior
+        least = standings * ((1 - weight) + weight * np.where(unknown, 0.0, importances))
+        most = (standings + self._recipe.bonus) * ((1 - weight) + weight * np.where(unknown, 1.0, importances))
+        return (least, most) if self._time is None else (self._timed(least), self._timed(most))
 
-    def _chance(self, candidate: Fused, importance: float | None) -> _Chance:
-        lowest, highest = (0.0, 1.0) if importance is None else (importance, importance)
-        least = candidate.standing * importance_prior(lowest, self._recipe.prior)
-        most = (candidate.standing + self._recipe.bonus) * importance_prior(highest, self._recipe.prior)
-        if self._time is None:
-            return _Chance(candidate, least, most)
-        return _Chance(candidate, self._time.of(candidate.id, least), self._time.of(candidate.id, most))
+    def _timed(self, scores: Scores) -> Scores:
+        assert self._time is not None
+        pairs = zip(self._fused, scores.tolist(), strict=True)
+        return np.array([self._time.of(candidate.id, score) for candidate, score in pairs])
 
-    def _possible(self, wanted: int) -> list[Fused]:
-        last = sorted((one.least for one in self._chances), reverse=True)[:wanted][-1:] or [0.0]
-        near = [one for one in self._chances if one.most >= last[0]]
-        self._wording.look_up(one.candidate.id for one in near)
-        return [
-            one.candidate
-            for one in near
-            if one.least >= last[0]
-            or (self._could_be_exact(one.candidate) and self._wording.may_be_exact(one.candidate.id))
-        ]
+    def _possible(self, wanted: int) -> Sequence[Fused]:
+        least, most = self._bounds
+        if len(least) <= wanted:
+            return self._fused
+        last = np.partition(least, len(least) - wanted)[len(least) - wanted]
+        near = np.flatnonzero(most >= last).tolist()
+        self._wording.look_up(self._fused[at].id for at in near)
+        return [self._fused[at] for at in near if least[at] >= last or self._may_be_exact(self._fused[at])]
+
+    def _may_be_exact(self, candidate: Fused) -> bool:
+        return self._could_be_exact(candidate) and self._wording.may_be_exact(candidate.id)
 
     def _could_be_exact(self, candidate: Fused) -> bool:
         """Where none of those legs ran, every candidate could."""
-        parts = (part for part in candidate.contributions if part.leg in self._complete)
-        return bool(self._recipe.bonus) and all(part.rank is not None for part in parts)
+        if not self._recipe.bonus:
+            return False
+        return all(part.rank is not None for part in candidate.contributions if part.leg in self._complete)
 
     def _scored(self, candidates: Sequence[Fused]) -> list[Scored]:
         """Those that are still there."""
