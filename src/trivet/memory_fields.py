@@ -81,7 +81,13 @@ def _source_columns(source: Source | None) -> tuple[Any, ...]:
 
 
 # From a field's columns to its value and back, where that is not the column itself.
-_READ: Mapping[Kind, Callable[..., Any]] = {"texts": texts, "flag": bool, "source": _source, "time": moment_or_none}
+_READ: Mapping[Kind, Callable[..., Any]] = {
+    "texts": texts,
+    "flag": bool,
+    "number": float,  # what is none, in a damaged row, is told as damaged
+    "source": _source,
+    "time": moment_or_none,
+}
 _WRITE: Mapping[Kind, Callable[[Any], tuple[Any, ...]]] = {
     "texts": lambda values: (as_json(values),),
     "source": _source_columns,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from support.opened import Opened
 from trivet import Trivet
 from trivet.memory.answer.weigh import SPARE, Weighing
 from trivet.types import Answer, Fused, Memory
@@ -96,3 +99,15 @@ def test_why_not_says_that_it_was_not_important_enough_to_be_read(trivet: Trivet
     why = trivet.why_not("in which room is the relay", low, limit=2)
     assert not why.returned
     assert why.verdict.endswith("of 41 after fusion: with an importance of 0 too low to be read.")
+
+
+@pytest.mark.parametrize("column", ["importance", "length"])
+def test_a_number_that_is_none_costs_the_other_memories_nothing(open_trivet: Opened, column: str) -> None:
+    trivet = open_trivet(embedder="none")
+    damaged = trivet.remember("The relay is in room 1.").id
+    whole = trivet.remember("The relay is in room 2.").id
+    trivet.close()
+    with closing(sqlite3.connect(trivet.settings.path)) as connection, connection:
+        connection.execute(f"UPDATE memory SET {column} = 'much' WHERE id = ?", (damaged,))
+    hits = open_trivet(embedder="none").recall("in which room is the relay").hits
+    assert whole in {hit.id for hit in hits}

@@ -17,16 +17,17 @@ ORDER BY {order} LIMIT :limit OFFSET :offset;
 SELECT count(*) FROM memory AS m WHERE {visible};
 
 -- name: keys
-SELECT m.key, m.length, m.importance FROM memory AS m WHERE {visible};
+-- Numbers in any case: in a damaged file there may be something else, which must not cost all memories the recall.
+SELECT m.key, CAST(m.length AS integer), CAST(m.importance AS double precision) FROM memory AS m WHERE {visible};
 
 -- name: columns
-SELECT key, length, state, scope, created_at, importance FROM memory;
+SELECT key, CAST(length AS integer), state, scope, created_at, CAST(importance AS double precision) FROM memory;
 
 -- name: highest_key
 SELECT coalesce(max(key), -1) FROM memory;
 
 -- name: changed_keys
-SELECT m.key, m.length, m.importance FROM memory AS m
+SELECT m.key, CAST(m.length AS integer), CAST(m.importance AS double precision) FROM memory AS m
 WHERE m.key {in_keys:keys} AND {visible};
 
 -- name: bounds
