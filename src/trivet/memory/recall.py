@@ -4,11 +4,12 @@ A query is cleaned of secrets, and its vector is begun. Meanwhile slips of the k
 words, and the time it names ("last week") is understood (analyse). The legs of the recipe search for it side by side,
 the graph after the others because it walks on from their hits; each gives a ranking, or fails alone (retrieve). Fusion
 makes one list of the rankings. If the caller wants it, rewrites of the query add their finds; where it is unclear
-whether the best candidates answer, a reranker reads them. Then the memories themselves are read: what holds the query
-literally gets a bonus, importance decides between near equals, what belongs to the time counts more (weigh), successors
-stand in for superseded memories, hits that say the same are folded (choose). Of two hits on the same matter the later
-stands first, unless the question asks about the past (later first). A calibrated model says how likely each hit is to
-be relevant, and what is noise (judge). Last, the caller gets the hits with their reasons, and the legs' health.
+whether the best candidates answer, a reranker reads them. Then the memories that can come first are read: what holds
+the query literally gets a bonus, importance decides between near equals, what belongs to the time counts more (weigh),
+successors stand in for superseded memories, hits that say the same are folded (choose). Of two hits on the same matter
+the later stands first, unless the question asks about the past (later first). A calibrated model says how likely each
+hit is to be relevant, and what is noise (judge). Last, the caller gets the hits with their reasons, and the health of
+the legs.
 
 `decide` is the whole way up to the choice; lab and tune use it with rankings of their own keeping.
 """
@@ -30,7 +31,7 @@ from trivet.dates.cues import may_name_a_time, may_name_an_event
 from trivet.memory.answer.choose import choose, cut, sort_hits
 from trivet.memory.answer.coarse_times import with_coarse_times
 from trivet.memory.answer.currency import later_first
-from trivet.memory.answer.decision import Decision, Pool, Retrieved, Scored
+from trivet.memory.answer.decision import Decision, Pool, Retrieved
 from trivet.memory.answer.judge import judged
 from trivet.memory.answer.of_time import nothing_of_time, with_those_saying_so, with_those_within
 from trivet.memory.answer.present import health_of, present
@@ -159,11 +160,11 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, 
             pool = msgspec.structs.replace(pool, notes=(*pool.notes, *nothing_of_time(scored, asked)))
     with watch.stage("choose"):
         candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):  # duplicates used them up
+        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):  # used up, or gone
             deep *= DEEPER
             scored = weighing.first(deep)
             candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        unread = partial(_unread, weighing, scored, request.limit)
+        unread = partial(weighing.unread, scored, request.limit)
         ordered = later_first(store, question, candidates, request, filter, unread, names_a_time=asked is not None)
         hits = cut(ordered, request.limit, dropped)
     return Decision(
@@ -177,14 +178,6 @@ def rank(engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, 
         dropped=dropped,
         time=asked,
     )
-
-
-def _unread(weighing: Weighing, scored: Sequence[Scored], limit: int, ids: Sequence[str]) -> list[Scored]:
-    """Those of these memories that were found nearly as well as the hits, but were not read. Behind that nothing counts
-    as found: it comes along with the hit that it updates (`later_first`)."""
-    read = {hit.fused.id for hit in scored}
-    least = scored[limit - 1].score if len(scored) >= limit else 0.0
-    return weighing.named([id for id in ids if id not in read], least)
 
 
 def recipe_of(engine: Engine, request: Recall) -> Recipe:

@@ -111,3 +111,31 @@ def test_a_number_that_is_none_costs_the_other_memories_nothing(open_trivet: Ope
         connection.execute(f"UPDATE memory SET {column} = 'much' WHERE id = ?", (damaged,))
     hits = open_trivet(embedder="none").recall("in which room is the relay").hits
     assert whole in {hit.id for hit in hits}
+
+
+def test_where_memories_are_gone_since_they_were_found_others_move_up(
+    filled: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"limit": 3, "rerank": "off", "relevance_at_least": 0}
+    query = "which port does the staging database listen on"
+    every = [hit.id for hit in filled.recall(query, **{**asked, "limit": 20}).hits]
+    memories, gone = filled.engine.store.memories, set(every[:9])
+    get_many = memories.get_many
+    monkeypatch.setattr(memories, "get_many", lambda ids: get_many([id for id in ids if id not in gone]))
+    assert [hit.id for hit in filled.recall(query, **asked).hits] == every[9:12]
+
+
+def test_what_updates_a_hit_and_was_found_nearly_as_well_takes_its_place_although_it_was_not_read(
+    trivet: Trivet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = trivet.remember("The relay is in room 0.", importance=1.0, created_at="2025-03-01").id
+    for number in range(1, 30):
+        trivet.remember(f"The relay is in room {number}.", importance=0.9)
+    new = trivet.remember("The relay is in room 30.", importance=0.85).id
+    store = trivet.engine.store
+    by_id = store.memories.get_many([old, new])
+    store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.5)])
+    query, asked = "in which room of the house is the relay", {"limit": 2, "rerank": "off", "relevance_at_least": 0}
+    assert [hit.id for hit in trivet.recall(query, **asked).hits] == [new, old]  # type: ignore[arg-type]
+    monkeypatch.setattr(Weighing, "unread", lambda *_: ())
+    assert trivet.recall(query, **asked).hits[0].id == old  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from trivet.search.when import TimeAsked
     from trivet.store import Store
 
-# Redirects, duplicates and caps use hits up, and those shown may be ordered anew by what is behind them (later_first),
-# so some more than `limit` are read.
+# Redirects, duplicates and caps use hits up, some may be gone, and those shown may be ordered anew by what is behind
+# them (later_first), so some more than `limit` are read.
 SPARE = 5
 # For a memory whose importance is not known unread: it may be any.
 UNKNOWN = -1.0
@@ -50,20 +50,21 @@ class Weighing:
     def first(self, limit: int) -> tuple[Scored, ...]:
         """Those that can be among the first so many, and some more, in the order of their scores.
 
-        Where the question names a time, first are those that can come first by it.
+        Where the question names a time, first are those that can come first by it. What is gone since the legs looked
+        is left out: the caller asks for more where too few are left.
         """
-        possible = self._possible(limit + SPARE)
-        scored = self._scored(possible)
-        if len(scored) < len(possible):  # some are gone since the legs looked: then anyone may be among the first
-            scored = self._scored(self._fused)
-        # sorted() is stable, so equal scores keep the order of the fusion.
-        return tuple(sorted(scored, key=lambda hit: -hit.score))
+        return _best_first(self._scored(self._possible(limit + SPARE)))
 
-    def named(self, ids: Sequence[str], least: float) -> list[Scored]:
-        """Those of the candidates that have these ids and that full importance and bonus would lift to this score."""
-        wanted = set(ids)
-        near = [one for one in self._fused if one.id in wanted and self._at_best(one) >= least] if wanted else []
-        return sorted(self._scored(near), key=lambda hit: -hit.score)
+    def unread(self, read: Sequence[Scored], limit: int, ids: Sequence[str]) -> tuple[Scored, ...]:
+        """Those of these memories that were not read, and that full importance and bonus would lift among the hits.
+
+        What lies behind that does not count as found: it comes along with the hit that it updates (`later_first`).
+        """
+        wanted = set(ids).difference(hit.fused.id for hit in read)
+        least = read[limit - 1].score if len(read) >= limit else 0.0
+        return _best_first(
+            self._scored([one for one in self._fused if one.id in wanted and self._at_best(one) >= least])
+        )
 
     def _at_best(self, candidate: Fused) -> float:
         best = candidate.standing + self._recipe.bonus
@@ -124,3 +125,8 @@ class Weighing:
             prior=prior,
             score=lifted * prior,
         )
+
+
+def _best_first(scored: Sequence[Scored]) -> tuple[Scored, ...]:
+    """Equal scores keep the order of the fusion."""
+    return tuple(sorted(scored, key=lambda hit: -hit.score))
