@@ -1,72 +1,123 @@
 """Whether a recall takes longer where memories are longer: stores of as many memories of 60, 600 and 4,000 words.
 
-    python benchmarks/long_memories.py --output benchmarks/results/long_memories.json
+    python benchmarks/long_memories.py --output benchmarks/results/long_memories.json [--data FOLDER]
 
-The stores are asked in turns, question by question, so that a noisy machine disturbs all alike. Vectors are sums of
-words (`quick_vectors.py`): to embed thirty thousand passages would take most of the time and show nothing.
+Made-up texts walk the word pairs of the demo memories, so every long one holds nearly all of their words and names, and
+the questions' too: the worst there can be. With `--data`, a folder in which LoCoMo lies as for `trivet lab import`,
+stretches of its chats are asked its own questions besides, as people have them.
+
+The stores are asked in turns, question by question, so that a noisy machine disturbs all alike. Vectors of made-up
+texts are sums of words (`quick_vectors.py`); chats are embedded, which takes minutes: by which passage a memory was
+found decides what is read to show it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from manifest import manifest
 from quick_vectors import quick_vectors
 from texts import long_memories, queries
 from trivet import Trivet
+from trivet.lab.dataset import Document
+from trivet.lab.originals.locomo import read
 from trivet.models.embed import load
 
 # The longest is about the most that fits into one memory (32 KiB).
 WORDS = (60, 600, 4_000)
+MOST_CHARACTERS = 32_000
 QUERIES = 200
 AT_ONCE = 100
+
+
+class Kind(NamedTuple):
+    """Texts of so many words, the questions that are asked of them, and others that are asked before."""
+
+    name: str
+    vectors: Callable[[], AbstractContextManager[None]]
+    texts: Callable[[int, int], Iterable[str]]
+    queries: Sequence[str]
+    warm: Sequence[str]
 
 
 def main() -> None:
     options = _options()
     options.work.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as opened:
-        stores = {
-            words: opened.enter_context(Trivet.open(_built(options, words), background=False, rerank="off"))
-            for words in WORDS
-        }
-        figures = _measure(stores)
-    result = {"manifest": manifest(), "memories": options.memories, "words a memory": figures}
-    print(json.dumps(figures, indent=1))
+    kinds = [Kind("made up", quick_vectors, long_memories, queries(QUERIES), queries(QUERIES, seed=12))]
+    if options.data is not None:
+        kinds.append(_chats(options.data))
+    result: dict[str, Any] = {"manifest": manifest(), "memories": options.memories}
+    for kind in kinds:
+        result[f"words a memory, {kind.name}"] = figures = _of_kind(options, kind)
+        print(kind.name, json.dumps(figures, indent=1))
     options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def _built(options: argparse.Namespace, words: int) -> Path:
-    path: Path = options.work / f"lengths-{options.memories}-{words}.db"
-    with quick_vectors(), Trivet.open(path, background=False, changes="off") as trivet:
-        texts = list(long_memories(options.memories, words))
+def _chats(data: Path) -> Kind:
+    dataset = read(data)
+    asked = [query.text for query in dataset.queries]
+    random.Random(5).shuffle(asked)
+    return Kind(
+        "chats", nullcontext, partial(_stretches, dataset.documents), asked[:QUERIES], asked[QUERIES : 2 * QUERIES]
+    )
+
+
+def _stretches(turns: Sequence[Document], count: int, words: int) -> Iterator[str]:
+    """So many, which begin at even distances: those of many words overlap."""
+    for number in range(count):
+        start = number * len(turns) // count
+        scope, taken, length = turns[start].scope, list[str](), 0
+        for turn in (one for one in (*turns[start:], *turns[:start]) if one.scope == scope):
+            taken.append(turn.text)
+            length += len(turn.text.split())
+            if length >= words:
+                break
+        yield "\n".join(taken)[:MOST_CHARACTERS]
+
+
+def _of_kind(options: argparse.Namespace, kind: Kind) -> dict[str, Any]:
+    with ExitStack() as opened:
+        stores = {
+            words: opened.enter_context(Trivet.open(_built(options, kind, words), background=False, rerank="off"))
+            for words in WORDS
+        }
+        return _measure(stores, kind)
+
+
+def _built(options: argparse.Namespace, kind: Kind, words: int) -> Path:
+    path: Path = options.work / f"lengths-{kind.name.replace(' ', '-')}-{options.memories}-{words}.db"
+    with kind.vectors(), Trivet.open(path, background=False, changes="off") as trivet:
+        texts = list(kind.texts(options.memories, words))
         for start in range(sum(trivet.stats().memories.values()), len(texts), AT_ONCE):
             trivet.remember_many({"content": text} for text in texts[start : start + AT_ONCE])
             trivet.drain()
     return path
 
 
-def _measure(stores: dict[int, Trivet]) -> dict[str, Any]:
+def _measure(stores: dict[int, Trivet], kind: Kind) -> dict[str, Any]:
     embedder = load("bundled")
     assert embedder is not None
     bare: list[float] = []
     times: dict[int, dict[str, list[float]]] = {words: {} for words in stores}
     for trivet in stores.values():
-        for query in queries(QUERIES):  # the posting lists of its words are read when a word is first asked for
+        for query in kind.warm:  # the posting lists of its words are read when a word is first asked for
             trivet.recall(query)
-    for number, query in enumerate(queries(QUERIES)):
+    for query in kind.queries:  # each for the first time, so that its vector has to be made
         began = time.perf_counter()
-        embedder.embed_query(f"{query} {number + 500}")
+        embedder.embed_query(f"{query} again")
         bare.append((time.perf_counter() - began) * 1000)
         for words, trivet in stores.items():
-            answer = trivet.recall(f"{query} {number}{words}")
+            answer = trivet.recall(query)
             for stage, took in {"recall": answer.took_ms, **answer.stages_ms}.items():
                 times[words].setdefault(stage, []).append(took)
     one = statistics.median(bare)
@@ -85,6 +136,7 @@ def _measure(stores: dict[int, Trivet]) -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=500)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trivet-speed")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "long_memories.json")
     return parser.parse_args()

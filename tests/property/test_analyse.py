@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from trivet.analyse import (
     ENGLISH,
     LANGUAGES,
     LONGEST_TERM,
+    IndexedIdentifier,
     IndexedPhrase,
     analyse,
     analyse_query,
@@ -178,3 +181,36 @@ def test_what_the_index_says_of_a_phrase() -> None:
 def test_what_is_stored_is_analysed_as_what_is_asked(text: str) -> None:
     language = language_of_text(text)
     assert language_and_terms(text) == (language, analyse(text, language))
+
+
+IDENTIFIERS = (
+    "E_CONN_4012",
+    "getUserName",
+    "x-PostgreSQL16",
+    "src/pool.py",
+    "v2.3",
+    "C++",
+    "a.b:C",
+    "用户ID表",
+    "GitHub's",
+    "IDs",
+)
+cases = st.sampled_from([str, str.lower, str.upper, str.title])
+around = st.sampled_from(["", " ", "/", "-", "_", ".", ":", " x-", "/lib.", "-2 ", ", ", "用", "表 "])
+
+
+@given(st.sampled_from(IDENTIFIERS), cases, around, around)
+def test_a_text_that_holds_an_identifier_has_its_term_or_those_of_its_parts(
+    identifier: str, written: Callable[[str], str], before: str, after: str
+) -> None:
+    text, asked = f"It was {before}{written(identifier)}{after} again.", analyse_query(identifier)
+    (indexed,) = (IndexedIdentifier(one, set(asked.every_term)) for one in asked.identifiers or (identifier,))
+    if holds_phrase(text, indexed.folded):
+        assert indexed.is_possible(set(analyse(text, ENGLISH)))
+
+
+@pytest.mark.parametrize("text", ["conn 4012", "e conn", "e_conn_40120", "user name"])
+def test_most_texts_are_known_to_lack_an_identifier(text: str) -> None:
+    asked = analyse_query("E_CONN_4012 in getUserName")
+    held = set(analyse(text, ENGLISH))
+    assert not any(IndexedIdentifier(one, set(asked.every_term)).is_possible(held) for one in asked.identifiers)

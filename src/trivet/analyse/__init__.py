@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH, LANGUAGES, NOT_ENGLISH, language_of, mark, mark_among, marks_of
-from trivet.analyse.phrase import IndexedPhrase, PhraseSearch, holds_phrase
+from trivet.analyse.phrase import IndexedIdentifier, IndexedPhrase, PhraseSearch, holds_phrase
 from trivet.analyse.question import Question, Reading, Word, analyse_query
 from trivet.analyse.terms import LONGEST_TERM, Terms, terms_in
 from trivet.analyse.text import UNSPACED, contains_phrase, fold, is_identifier, tokens_of
@@ -25,6 +25,7 @@ __all__ = [
     "NOT_ENGLISH",
     "STOP_WORDS",
     "UNSPACED",
+    "IndexedIdentifier",
     "IndexedPhrase",
     "PhraseSearch",
     "Question",

@@ -9,8 +9,8 @@ from itertools import pairwise, takewhile
 
 from trivet.analyse.function_words import STOP_WORDS
 from trivet.analyse.languages import ENGLISH
-from trivet.analyse.terms import LONGEST_TERM, english_stem, terms_in
-from trivet.analyse.text import contains_phrase, fold
+from trivet.analyse.terms import LONGEST_TERM, english_stem, english_terms_of_parts, terms_in, unspaced_terms
+from trivet.analyse.text import contains_phrase, fold, unspaced_run
 
 # What is not ASCII, in the view of a text below.
 STRANGE = b"\x80"
@@ -57,6 +57,32 @@ class IndexedPhrase:
     @cached_property
     def _followed(self) -> list[tuple[str, frozenset[str]]]:
         return list(_followed(self._words, self._terms))
+
+
+class IndexedIdentifier:
+    """What the index says of every English text that holds an identifier: its own term, or those of all of its parts.
+
+    Parts are those of the identifier as it is asked for, or in small letters. A text that joins it to more, in capitals
+    that make other parts of it (`x-PostgreSQL16` for `postgresql16`), counts as one without it.
+    """
+
+    def __init__(self, token: str, known: Set[str]) -> None:
+        """`known`: the terms of which it will be told whether a text has them."""
+        self.folded = fold(token)
+        self._ways = [known & frozenset(way) for way in _ways(token)]
+
+    def is_possible(self, held: Set[str]) -> bool:
+        return any(way <= held for way in self._ways)
+
+
+def _ways(token: str) -> list[Sequence[str]]:
+    """Of each way to index an identifier, the terms. Where little is known of it, none: then every text may hold it."""
+    runs = unspaced_run.findall(token)
+    if runs:
+        return [[term for run in runs for term in unspaced_terms(fold(run))]]
+    if not token.isascii() or "'" in token:  # an apostrophe joins the parts beside it to one
+        return [()]
+    return [terms_in(ENGLISH)(token)[:1], english_terms_of_parts(token), english_terms_of_parts(token.lower())]
 
 
 def _term(word: str) -> str | None:

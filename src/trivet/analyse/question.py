@@ -53,8 +53,8 @@ class Question(msgspec.Struct, frozen=True):
     text: str
     folded: str
     words: tuple[Word, ...]
-    phrases: tuple[str, ...]
-    identifiers: tuple[str, ...]
+    phrases: tuple[str, ...]  # folded
+    identifiers: tuple[str, ...]  # as they are written, each once
     quoted_only: bool = False  # nothing but quoted phrases was asked for
     languages: tuple[str, ...] = ()  # other than English, of the texts that it is asked of
 
@@ -90,16 +90,17 @@ def analyse_query(text: str, languages: Sequence[str] = ()) -> Question:
     tokens = tokens_of(text)
     own = language_of(tokens, text.isascii())
     words: dict[str, Word] = {}
-    identifiers: dict[str, None] = {}
+    identifiers: dict[str, str] = {}
     for token in dict.fromkeys(tokens):
         terms = _query_terms(token, own)
         if terms:
             words[token] = Word(token, terms, _others(token, terms, own, languages) if languages else ())
         if is_identifier(token):
-            identifiers[fold(token)] = None
+            identifiers.setdefault(fold(token), token)
+    named = tuple(identifiers.values())
     phrases = tuple(dict.fromkeys(fold(match) for match in _quoted.findall(text) if fold(match)))
     quoted_only = bool(phrases) and not any(terms_in(own)(token) for token in tokens_of(_quoted.sub(" ", text)))
-    return Question(text, fold(text), tuple(words.values()), phrases, tuple(identifiers), quoted_only, tuple(languages))
+    return Question(text, fold(text), tuple(words.values()), phrases, named, quoted_only, tuple(languages))
 
 
 def _others(token: str, terms: Terms, own: str, languages: Sequence[str]) -> tuple[Reading, ...]:

@@ -98,6 +98,11 @@ def _other_terms(speech: _Speech, token: str) -> Terms:
     return speech.terms(token)
 
 
+def english_terms_of_parts(token: str) -> Terms:
+    """Of an identifier those of its parts alone, which a longer one that it is part of has too."""
+    return tuple(term for part in _parts(token) for term in _english_word(part))
+
+
 Speak = Callable[[str], Terms]
 
 

@@ -23,6 +23,9 @@ Mass = NDArray[np.float64]
 ROUNDS = 2
 PUSHED_AT_ONCE = 50
 LEAST_SHARE = 1e-3
+# Mentions that mass is passed on by in each, those of the rarest concepts first: short memories of any number have
+# fewer, and a text of thousands of words brings hundreds of concepts that many others mention (docs/decisions/0010).
+MENTIONS_AT_ONCE = 10_000
 # A word counts as a name if it stands capitalised within sentences at least this share as often as at their start.
 SURE_PER_MAYBE = 0.2
 # Weight of a link between two memories, beside their concepts: as of a concept that only the two mention.
@@ -180,12 +183,22 @@ def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
 def _shared(
     network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs
 ) -> tuple[Neighbours, Keys, NDArray[np.int64]]:
-    """Without concepts that only one memory mentions, and without hubs; each concept, and where those stand there."""
+    """Of the concepts that are followed alone; each concept, and where those stand there."""
     concepts, place = numbered(mentioned.keys)
-    followed = network.of_concept.counts(concepts) > 1
-    followed &= ~hubs.among(network, visible, concepts)
+    followed = _followed(network, visible, concepts, hubs)
     kept = followed[place].nonzero()[0]
     return _some(mentioned, kept), concepts[followed], (followed.cumsum() - 1)[place[kept]]
+
+
+def _followed(network: Network, visible: NDArray[np.bool_], concepts: Keys, hubs: Hubs) -> NDArray[np.bool_]:
+    """Those that several memories mention and that are no hubs; of many, the rarest."""
+    counts = network.of_concept.counts(concepts)
+    followed: NDArray[np.bool_] = (counts > 1) & ~hubs.among(network, visible, concepts)
+    if counts[followed].sum() > MENTIONS_AT_ONCE:
+        places = followed.nonzero()[0]
+        rarest = places[np.argsort(counts[places], kind="stable")]  # of equal counts those of lower keys
+        followed[rarest[counts[rarest].cumsum() > MENTIONS_AT_ONCE]] = False
+    return followed
 
 
 def _heaviest(reached: Masses, least: float) -> Masses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from trivet.analyse import NOT_ENGLISH, IndexedPhrase, PhraseSearch, Question, fold
+from trivet.analyse import NOT_ENGLISH, IndexedIdentifier, IndexedPhrase, PhraseSearch, Question, fold
 from trivet.types import Memory
 
 # A query of one common word is no evidence of an exact match.
@@ -25,6 +25,7 @@ class Exactness:
         known = frozenset(question.every_term)
         indexed = [IndexedPhrase(whole) for whole in wholes]
         self._question, self._is_told_by_index = question, is_told_by_index
+        self._identifiers = [IndexedIdentifier(word, known) for word in question.identifiers]
         self._wholes = [(one, one.terms & known) for one in indexed]
 
     def is_possible(self, held: Set[str]) -> bool:
@@ -32,9 +33,9 @@ class Exactness:
 
         A title that is the whole query holds it as a phrase, unless the query is too short to be looked for as one.
         """
-        if self._question.identifiers or not self._is_told(held) or not self._has_whole_query:
+        if not self._is_told(held) or not self._has_whole_query:
             return True
-        return any(within <= held for _, within in self._wholes)
+        return any(within <= held for _, within in self._wholes) or bool(self._possible_identifiers(held))
 
     def needs_terms(self, memory: Memory, held: Set[str]) -> bool:
         """Whether a memory that has these of the query's terms may hold a phrase, and `of` looks at all of its own."""
@@ -49,15 +50,19 @@ class Exactness:
         question = self._question
         if memory.title and fold(memory.title) == question.folded:
             return 1.0
-        wholes = self._possible(memory, held, terms)
-        if not wholes and not question.identifiers:
+        wholes, identifiers = self._possible_wholes(memory, held, terms), self._possible_identifiers(held)
+        if not wholes and not identifiers:
             return 0.0
         text = PhraseSearch(f"{memory.title}\n{memory.content}" if memory.title else memory.content)
         if any(map(text.holds, wholes)):
             return 1.0
-        return sum(map(text.holds, question.identifiers)) / max(1, len(question.identifiers))
+        return sum(map(text.holds, identifiers)) / max(1, len(question.identifiers))
 
-    def _possible(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> list[str]:
+    def _possible_identifiers(self, held: Set[str]) -> list[str]:
+        is_told = self._is_told(held)
+        return [one.folded for one in self._identifiers if not is_told or one.is_possible(held)]
+
+    def _possible_wholes(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> list[str]:
         if not self._is_told(held):
             return [one.folded for one, _ in self._wholes]
         found = [one for one, within in self._wholes if within <= held]

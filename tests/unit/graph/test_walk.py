@@ -280,3 +280,18 @@ def test_the_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pushed[0] == len(hits)
     assert max(pushed[1:]) == PUSHED_AT_ONCE
     assert np.array_equal(arrived, walked(built(state), seen(size=count), hits, {})), "and the same each time"
+
+
+def test_of_many_mentions_those_of_the_rarest_concepts_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Concept 1 leads to one memory, 2 to two, 3 to three and so on; all start at memory 0."""
+    state: State = {0: dict.fromkeys(range(1, 9), 1)}
+    state |= {10 * concept + other: {concept: 1} for concept in range(1, 9) for other in range(concept)}
+    network, visible = built(state), seen(size=100)
+    reached = {concept: 10 * concept for concept in range(1, 9)}
+    everything = walked(network, visible, {0: 1.0}, {})
+    assert all(everything[memory] > 0 for memory in reached.values())
+    monkeypatch.setattr(walking, "MENTIONS_AT_ONCE", 2 + 3 + 4)
+    bounded = walked(network, visible, {0: 1.0}, {})
+    assert [concept for concept, memory in reached.items() if bounded[memory] > 0] == [1, 2, 3]
+    monkeypatch.setattr(walking, "MENTIONS_AT_ONCE", sum(range(2, 10)))
+    assert np.array_equal(walked(network, visible, {0: 1.0}, {}), everything), "as many are not too many"

@@ -102,7 +102,7 @@ def cloze(memory: Memory, common: Commonness, random: Random) -> str | None:
 
 def identifiers(memory: Memory, common: Commonness, random: Random) -> str | None:
     """One or two of the names in it that look made up: an error code, a path, a version."""
-    found = list(analyse_query(memory.content).identifiers)
+    found = [fold(one) for one in analyse_query(memory.content).identifiers]
     return query_of(random.sample(found, min(len(found), random.choice((1, 2))))) if found else None
 
 
