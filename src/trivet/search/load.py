@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from trivet.cores import cores
 
 # So often what waits for room looks whether there is some.
 LOOKS_SECONDS = 0.1
+# Whoever recalled within so long is likely to do so again.
+LATELY_SECONDS = 1.0
 
 
 class Load:
@@ -23,6 +26,7 @@ class Load:
         self.room = max(1, cores() // processes)
         self.at_work = 0
         self.gave_way = 0  # how often something was left out, since the process began
+        self._ended = -math.inf
         self._lock = threading.Lock()
 
     @contextmanager
@@ -35,6 +39,11 @@ class Load:
         finally:
             with self._lock:
                 self.at_work -= 1
+                self._ended = time.monotonic()
+
+    def lately(self) -> bool:
+        """Whether somebody recalls, or did a moment ago: then a core is left to the next recall."""
+        return self.at_work > 0 or time.monotonic() - self._ended < LATELY_SECONDS
 
     def wait_for_room(self, stop: threading.Event, seconds: float) -> None:
         """For work that nobody waits for: until there is room, it is to stop, or so long."""

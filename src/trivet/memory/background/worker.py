@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +25,11 @@ from trivet.store.records import Model
 from trivet.types import Mending, Progress
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from trivet.memory.background.triples.reader import Triples
+    from trivet.models.embed.base import Embedder
     from trivet.store import Store
 
 # Memories read for the graph while a batch of vectors is made: twice as many, so that they are read first.
@@ -197,14 +201,30 @@ class Worker:
             self._error = str(error)
             return 0
         waiting = EmbedWaiting(
-            self._store, model, embedder, self._vectors_of(model), self._stop, self._tell, progress, self._read_some
+            self._store,
+            model,
+            embedder,
+            self._vectors_of(model, embedder),
+            self._stop,
+            self._tell,
+            progress,
+            self._read_some,
         )
         if insists:
             waiting.try_again()
         return waiting.drain()
 
-    def _vectors_of(self, model: Model) -> VectorsOf:
-        return partial(self._embedding.document_vectors, model)
+    def _vectors_of(self, model: Model, embedder: Embedder) -> VectorsOf:
+        together = partial(self._embedding.document_vectors, model)
+        return partial(self._with_room, together) if embedder.local else together
+
+    def _with_room(self, together: VectorsOf, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One text after the other while somebody recalls: several at a time would take every core."""
+        if not self._load.lately():
+            return together(texts)
+        from numpy import concatenate
+
+        return concatenate([together([text]) for text in texts])
 
     def _tell(self, error: str | None) -> None:
         self._error = error
