@@ -14,6 +14,8 @@ from trivet.cores import cores
 LOOKS_SECONDS = 0.1
 # Whoever recalled within so long is likely to do so again.
 LATELY_SECONDS = 1.0
+# A recall takes a few milliseconds; where there is always one at work, work that can wait goes on after this long.
+PASSING_SECONDS = 0.02
 
 
 class Load:
@@ -27,7 +29,7 @@ class Load:
         self.at_work = 0
         self.gave_way = 0  # how often something was left out, since the process began
         self._ended = -math.inf
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     @contextmanager
     def recall(self) -> Iterator[None]:
@@ -40,10 +42,16 @@ class Load:
             with self._lock:
                 self.at_work -= 1
                 self._ended = time.monotonic()
+                self._lock.notify_all()
 
     def lately(self) -> bool:
-        """Whether somebody recalls, or did a moment ago: then a core is left to the next recall."""
+        """Whether somebody recalls, or did a moment ago."""
         return self.at_work > 0 or time.monotonic() - self._ended < LATELY_SECONDS
+
+    def let_pass(self) -> None:
+        """Until nobody recalls, for work that is done piece by piece between recalls; not for ever."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self.at_work, PASSING_SECONDS)
 
     def wait_for_room(self, stop: threading.Event, seconds: float) -> None:
         """For work that nobody waits for: until there is room, it is to stop, or so long."""

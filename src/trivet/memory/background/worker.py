@@ -219,12 +219,16 @@ class Worker:
         return partial(self._with_room, together) if embedder.local else together
 
     def _with_room(self, together: VectorsOf, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One text after the other while somebody recalls: several at a time would take every core."""
+        """Text by text between the recalls, if there are any: several at a time would take every core from them."""
         if not self._load.lately():
             return together(texts)
         from numpy import concatenate
 
-        return concatenate([together([text]) for text in texts])
+        return concatenate([self._when_passed(together, text) for text in texts])
+
+    def _when_passed(self, together: VectorsOf, text: str) -> NDArray[np.float32]:
+        self._load.let_pass()
+        return together([text])
 
     def _tell(self, error: str | None) -> None:
         self._error = error

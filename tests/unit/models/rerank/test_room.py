@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from support.waiting import LIMIT_SECONDS, ended
 from trivet import Trivet
 from trivet.search.load import Load
 
@@ -85,6 +87,22 @@ def test_a_recall_that_fails_is_counted_no_more() -> None:
         raise RuntimeError
     assert load.at_work == 0
     assert load.gives_way() is None
+
+
+def test_work_that_can_wait_lets_recalls_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = Load()
+    assert not load.lately()
+    with load.recall():
+        assert load.lately()
+        load.let_pass()  # not for ever
+        monkeypatch.setattr("trivet.search.load.PASSING_SECONDS", 2 * LIMIT_SECONDS)
+        waiting = threading.Thread(target=load.let_pass, daemon=True)
+        waiting.start()
+        assert waiting.is_alive()
+    ended(waiting)
+    assert load.lately()
+    monkeypatch.setattr("trivet.search.load.LATELY_SECONDS", 0)
+    assert not load.lately()
 
 
 def test_processes_of_one_server_share_the_cores() -> None:
