@@ -24,6 +24,7 @@ from trivet.search.recipe import DEFAULT
 from trivet.store.postgres import PostgresStore
 from trivet.store.records import Model
 from trivet.store.relational import build_index, index_files, index_upkeep, matrix
+from trivet.store.relational.ids import Ids
 from trivet.store.relational.posting_cache import postings_of
 from trivet.store.relational.store import RelationalStore
 from trivet.store.relational.visibility import Visibility
@@ -231,6 +232,7 @@ def test_a_new_process_reads_no_vectors_and_no_lists(either: OpenEither, monkeyp
     for name in ("read_postings", "integers", "_read_ids"):
         monkeypatch.setattr(store._database, name, None, raising=False)
     monkeypatch.setattr(store.vectors._cache, "_read", None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Ids, "_read", None)
     assert found(store, "Acme")
     assert near(store, store.vectors.models()[0], numbers("Acme door"))
     assert reached(store, next(store.memories.everything()))
@@ -336,12 +338,27 @@ def test_nothing_of_a_purged_memory_is_left(either: OpenEither) -> None:
     canary = store.vectors.of_memory(store.vectors.models()[0], 1)
     assert canary is not None
     assert canary.tobytes() in the_file(store).read_bytes()
+    assert memories[0].id.encode() in the_file(store).read_bytes()
     answers(reader)  # which goes on with its mapping
     store.memories.purge(memories[0].id)
     assert not list(store._database.index_files.folder.iterdir())
     assert answers(reader) == answers(either(mapped=False))
     assert store.upkeep.renew_index()
     assert canary.tobytes() not in the_file(store).read_bytes()
+    assert memories[0].id.encode() not in the_file(store).read_bytes()
+
+
+@pytest.mark.parametrize("odd", ["é" * 36, "A" * 36, "short", "1" * 37], ids=ascii)
+def test_an_id_that_is_none_is_looked_up(opened: Opener, odd: str) -> None:
+    store = opened()
+    memories = filled(store)
+    store._database.read().execute("UPDATE memory SET id = ? WHERE id = ?", (odd, memories[3].id))
+    store._database.index_files.throw_away()
+    assert store.upkeep.renew_index()
+    again = opened()
+    assert again._database.all_ids() is not None
+    assert odd in {id for word in WORDS for id in found(again, word)}
+    assert answers(again) == answers(opened(mapped=False))
 
 
 @EITHER

@@ -29,7 +29,7 @@ from trivet.store.postgres.index_files import PostgresIndexFiles
 from trivet.store.postgres.server import Server, may_retry
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import ERASING, Weights
-from trivet.store.relational.ids import AllIds, Ids
+from trivet.store.relational.ids import UUID_LENGTH, AllIds, Ids
 from trivet.store.relational.index_files import PENDING
 from trivet.store.relational.mapped_index import MappedIndex
 from trivet.store.relational.vector_index import VectorIndex
@@ -48,8 +48,6 @@ _TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 # It stands in every row and every index.
 LONGEST_TENANT = 200
-# As the contract takes ids; what else a store may hold is looked up one by one.
-UUID_LENGTH = 36
 # More ids than this would take longer to read than many recalls.
 MOST_IDS = 1_000_000
 _FIELDS = ("content", "title", "keywords", "tags", "category")

@@ -158,7 +158,7 @@ class StoreDatabase(Database, Protocol):
         """The rows of a query without parameters, so many at a time. To be called within a `snapshot`."""
 
     def all_ids(self, fresh: bool = False) -> AllIds | None:
-        """Every id at once, but for later ones; None where it costs little to look ids up one by one.
+        """Every id at once, but for later ones; None where they are looked up one by one.
 
         With `fresh` as the database has them, and not as the index file does.
         """

@@ -14,8 +14,9 @@ from trivet.store.relational.database import StoreDatabase
 # About 200 bytes an entry.
 IDS_KEPT = 200_000
 
-# By key; empty where there is none, or one that is no UUID.
+# By key; empty where there is none, or one that is no UUID: the contract takes no others, but a store may hold them.
 AllIds = NDArray[np.bytes_]
+UUID_LENGTH = 36
 
 
 def id_range(start: str) -> dict[str, str]:

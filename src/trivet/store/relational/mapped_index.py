@@ -107,7 +107,7 @@ class MappedIndex:
         return mask, self._arrays["memory.lengths"], self._arrays["memory.importances"]
 
     def ids(self) -> NDArray[np.bytes_] | None:
-        """By key, where they are in the file: those of a server's database, where to look them up is a way there."""
+        """By key; None in a file of before."""
         return self._arrays.get("memory.ids")
 
     def held(self, terms: Collection[str]) -> set[str]:

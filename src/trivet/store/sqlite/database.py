@@ -23,7 +23,7 @@ from trivet.settings.existing_store import APPLICATION_ID
 from trivet.store.migrations import latest, steps
 from trivet.store.relational.changes import CHANGES_KEPT, Changes
 from trivet.store.relational.database import ERASING, Numbered, Parameters, Weights
-from trivet.store.relational.ids import Ids
+from trivet.store.relational.ids import UUID_LENGTH, AllIds, Ids
 from trivet.store.relational.index_files import PENDING
 from trivet.store.relational.mapped_index import MappedIndex
 from trivet.store.relational.posting_cache import postings_of
@@ -58,6 +58,8 @@ REWRITTEN_BYTES = 256 * MIB
 # How long the log, or the file, is waited for.
 CHECKPOINT_PATIENCE_MS = 200
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+# Read at a time for the index file.
+IDS_AT_ONCE = 50_000
 # Between two attempts at what SQLite does not wait for.
 RETRY_SECONDS = 0.01
 _NOT_UTF8 = "Could not decode to UTF-8"
@@ -288,8 +290,20 @@ class Database:
     def mapped_index(self) -> MappedIndex | None:
         return self.index_files.current()
 
-    def all_ids(self, fresh: bool = False) -> None:
-        """To look ids up costs microseconds here."""
+    def all_ids(self, fresh: bool = False) -> AllIds | None:
+        """Only where a file has them: in a small store a look takes microseconds, in a large one a page for each id."""
+        if fresh:
+            return self._read_ids()
+        index = self.mapped_index()
+        return None if index is None else index.ids()
+
+    def _read_ids(self) -> AllIds:
+        highest = int(self.read().execute(self.sql("visible")["highest_key"]).fetchone()[0])
+        found = np.zeros(highest + 1, f"S{UUID_LENGTH}")
+        for rows in self.portions(self.sql("memories")["all_ids"], IDS_AT_ONCE):
+            keys, ids = zip(*rows, strict=True)
+            found[list(keys)] = ids
+        return found
 
     def encode_vector(self, vector: NDArray[np.float16]) -> bytes:
         return vector.tobytes()
