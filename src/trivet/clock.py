@@ -84,8 +84,9 @@ def local_time(moment: datetime) -> datetime | None:
 
     None where it lies outside of what a zone can show: the first and the last day of the calendar.
     """
-    if moment.astimezone(UTC).time() == time.min:
-        return moment.astimezone(UTC).replace(tzinfo=None)
+    in_utc = moment.astimezone(UTC)
+    if in_utc.time() == time.min:
+        return in_utc.replace(tzinfo=None)
     try:
         return moment.astimezone().replace(tzinfo=None)
     except (OverflowError, ValueError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,7 +37,7 @@ HALF_WORDS = 8
 FEW_WORDS = 2
 
 
-class TimeAsked(msgspec.Struct, frozen=True):
+class TimeAsked(msgspec.Struct, frozen=True, dict=True):
     """The time that a question names. `question` is without the words that only point to it, such as "last week"."""
 
     expressions: tuple[Expression, ...]
@@ -62,7 +63,7 @@ class TimeAsked(msgspec.Struct, frozen=True):
                 return f"names a time in '{expression.text}' ({described(span)})"
         return None
 
-    @property
+    @cached_property
     def _spans(self) -> list[tuple[Expression, Span]]:
         return [(expression, span) for expression in self.expressions for span in expression.spans]
 
