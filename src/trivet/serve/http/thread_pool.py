@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Literal, TypeVar
 
 from trivet.serve.http.errors import Busy, TookTooLong
+from trivet.store.borrowing import borrowing
 
 T = TypeVar("T")
 # At the door it is looked who comes, and whether the store can be reached: moments, unless a tenant must be opened.
@@ -21,7 +22,7 @@ logger = logging.getLogger("trivet.serve.http")
 
 
 class ThreadPool:
-    """A fixed set of threads, because a store keeps a connection for each thread it ever saw."""
+    """A fixed set of threads. What they borrow for a piece of work, such as a tenant's connection, goes back then."""
 
     def __init__(self, threads: int, seconds: float) -> None:
         sizes: dict[Lane, int] = {"read": threads, "write": threads, "door": DOOR_THREADS}
@@ -31,7 +32,7 @@ class ThreadPool:
 
     async def run(self, function: Callable[[], T], lane: Lane = "read") -> T:
         """What the function returns. Work that began is finished, also when its caller has stopped waiting."""
-        work = self._lanes[lane].submit(function)
+        work = self._lanes[lane].submit(_done, function)
         self._running.add(work)
         work.add_done_callback(self._running.discard)
         answer = asyncio.wrap_future(work)
@@ -51,6 +52,11 @@ class ThreadPool:
         for threads in self._lanes.values():
             threads.shutdown(wait=False)
         return not wait(set(self._running), timeout=seconds).not_done
+
+
+def _done(function: Callable[[], T]) -> T:
+    with borrowing():
+        return function()
 
 
 def _note(work: Future[T]) -> None:

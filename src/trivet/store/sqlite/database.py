@@ -31,6 +31,7 @@ from trivet.store.relational.vector_index import VectorIndex
 from trivet.store.relational.viewer import FollowerDatabase, ViewerDatabase
 from trivet.store.relational.visibility import Visibility
 from trivet.store.scoring import Postings
+from trivet.store.sqlite.connections import Connections
 from trivet.store.sqlite.dialect import QUERIES
 from trivet.store.sqlite.files_in_place import FilesInPlace, taken_away
 from trivet.store.sqlite.index_files import SqliteIndexFiles
@@ -113,10 +114,8 @@ class Database:
         self.name = str(path)
         self._busy_time_limit_ms = busy_time_limit_ms
         self._local = threading.local()
-        self._connections: list[tuple[threading.Thread, Connection]] = []
-        self._guard = threading.Lock()
+        self._connections = Connections(self._connect)
         self._write_lock = threading.RLock()
-        self._closed = False
         self._files = FilesInPlace(path)
         self.index_files = SqliteIndexFiles(self)
         with self.errors():
@@ -124,13 +123,7 @@ class Database:
 
     def read(self) -> Connection:
         """This thread's connection. Outside a `write` block each statement sees the latest commit."""
-        if self._closed:
-            raise StoreError("The store is closed. Open it again with Trivet.open().")
-        connection: Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._connect()
-            self._local.connection = connection
-        return connection
+        return self._connections.mine()
 
     unseen = read
 
@@ -320,16 +313,7 @@ class Database:
         return sum(part.stat().st_size for part in parts if part.exists())
 
     def close(self) -> None:
-        """Closes what no other thread can be using: closing a connection in use would crash the process.
-
-        The connection of a thread that still runs goes with that thread.
-        """
-        with self._guard:
-            self._closed = True
-            connections, self._connections = self._connections, []
-        for thread, connection in connections:
-            if thread is threading.current_thread() or not thread.is_alive():
-                connection.close()
+        self._connections.close()
 
     def _connect(self) -> Connection:
         connection = sqlite3.connect(
@@ -342,17 +326,7 @@ class Database:
         connection.row_factory = sqlite3.Row
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-        with self._guard:
-            # In this order: while one connection is open, SQLite keeps the log and its index where they are.
-            self._connections.append((threading.current_thread(), connection))
-            self._close_those_of_ended_threads()
         return connection
-
-    def _close_those_of_ended_threads(self) -> None:
-        for thread, connection in self._connections:
-            if not thread.is_alive():
-                connection.close()
-        self._connections = [(thread, connection) for thread, connection in self._connections if thread.is_alive()]
 
     def _prepare(self) -> None:
         try:
