@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+import make_brief_tokenizer
 import share_words
+from map_weights import map_weights
 from trivet.models.embed.onnx import OnnxEmbedder, described
 
 MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
@@ -36,8 +38,10 @@ def main() -> None:
         shutil.copy(arguments.folder / name, MODELS / arguments.kind / name)
     if arguments.kind == "embedder":
         measure_background(MODELS / arguments.kind)
+        make_brief_tokenizer.make(MODELS / arguments.kind)
     elif not share_words.share(MODELS / arguments.kind):
         print("It has words of its own, so its file stays whole: look at the size of the wheel.")
+    map_weights(MODELS / arguments.kind)
     print(f"{MODELS / arguments.kind} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
     print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
 

@@ -12,6 +12,8 @@ from trivet.errors import EmbedderError
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # The runtime's own log level for errors alone.
 QUIET = 3
+# Beside a bundled model: its graph, whose tables stay where they lie in the model's file (scripts/map_weights.py).
+MAPPED = "mapped.onnx"
 # So much of a file's checksum tells one model from another in an identity.
 HASH_LENGTH = 12
 
@@ -48,7 +50,10 @@ class SharedWords:
 
 
 def open_session(model: Path, threads: int, without: Sequence[str] = (), words: SharedWords | None = None) -> Any:
-    """`without` names optimisations of the runtime that would make this model slower."""
+    """`without` names optimisations of the runtime that would make this model slower.
+
+    Where the model's tables can be mapped, they are: it opens in half the time, and processes share them.
+    """
     onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
     if words is not None:
@@ -58,9 +63,13 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
     options.log_severity_level = QUIET
     # Spinning threads would burn a core in a process that waits for the next question.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    mapped = model.with_name(MAPPED)
     try:
         return onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+            str(mapped if mapped.exists() else model),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=list(without) or None,
         )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error

@@ -12,6 +12,7 @@ import pytest
 from support.waiting import happened
 from trivet import EmbedderError, Trivet
 from trivet.models.embed.onnx import Runtime, bundled
+from trivet.models.embed.tokens import Tokens
 from trivet.store.relational.graph import GraphIndex
 from trivet.store.relational.lexical import LexicalIndex
 
@@ -120,14 +121,14 @@ def test_what_a_query_names_is_looked_up_while_its_vector_is_made(
     assert {leg.leg: leg.answered for leg in answer.health.legs}["dense"]
 
 
-@pytest.mark.parametrize("step", ["token_ids", "vector_of"])
+@pytest.mark.parametrize(("part", "step"), [(Tokens, "ids"), (Runtime, "vector_of")])
 def test_a_model_that_fails_costs_the_dense_leg_alone(
-    store: Trivet, monkeypatch: pytest.MonkeyPatch, step: str
+    store: Trivet, monkeypatch: pytest.MonkeyPatch, part: type, step: str
 ) -> None:
     def fail(*_: Any) -> Any:
         raise EmbedderError("the model is broken")
 
-    monkeypatch.setattr(Runtime, step, fail)
+    monkeypatch.setattr(part, step, fail)
     answer = store.recall(f"what sleeps on the radiator, says nobody {step}")
     assert answer.hits[0].content == NOTES[3]
     told = {leg.leg: leg.reason for leg in answer.health.legs if not leg.answered}

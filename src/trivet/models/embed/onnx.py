@@ -23,8 +23,9 @@ from trivet.cores import usable_cores
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
 from trivet.models.embed.background import Background
-from trivet.models.embed.base import Vectors, checked, clean
-from trivet.models.onnx import HASH_LENGTH, input_types, open_session, open_tokenizer
+from trivet.models.embed.base import Vectors, checked
+from trivet.models.embed.tokens import Tokens
+from trivet.models.onnx import HASH_LENGTH, input_types, open_session
 
 Pooling = Literal["mean", "cls", "max", "last"]
 
@@ -63,8 +64,11 @@ class OnnxEmbedder:
         self._opened: Runtime | None = None
         self._opening = threading.Lock()
 
-    def open(self) -> None:
-        self._runtime()
+    def open(self, *, whole: bool = False) -> None:
+        """What the first query needs; the `whole` of it is opened for the second, or for the first text."""
+        runtime = self._runtime()
+        if whole:
+            runtime.tokens.open()
 
     @property
     def dimension(self) -> int:
@@ -79,9 +83,9 @@ class OnnxEmbedder:
 
     @property
     def window(self) -> int:
-        runtime = self._runtime()
+        tokens = self._runtime().tokens
         prompt = self._files.document_prompt
-        return runtime.window - (runtime.count(prompt) if prompt else 0)
+        return tokens.window - (tokens.count(prompt) if prompt else 0)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
@@ -103,7 +107,7 @@ class OnnxEmbedder:
 
     def _begun(self, text: str) -> Callable[[], Vectors]:
         runtime = self._runtime()
-        ids = runtime.token_ids(self._files.query_prompt + text)
+        ids = runtime.tokens.ids(self._files.query_prompt + text)
 
         def run() -> Vectors:
             vector: Vectors = checked(runtime.vector_of(ids)[np.newaxis], 1, self._dimension, self.identity)[0]
@@ -116,11 +120,12 @@ class OnnxEmbedder:
         return checked(np.stack(rows), len(texts), self._dimension, self.identity)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        runtime = self._runtime()
-        return [runtime.count(text) for text in texts]
+        tokens = self._runtime().tokens
+        return [tokens.count(text) for text in texts]
 
     def _rows(self, texts: Sequence[str]) -> list[Vectors]:
         runtime = self._runtime()
+        runtime.tokens.open()
         workers = min(runtime.workers, len(texts))
         if workers == 1:
             return [runtime.vector(text) for text in texts]
@@ -166,39 +171,25 @@ def _shared(files: OnnxFiles) -> OnnxEmbedder:
 
 
 class Runtime:
-    """One model opened for use: tokenizer and session, one text at a time.
-
-    Opening takes tens of milliseconds; afterwards it is immutable and safe for any thread.
-    """
+    """One model opened for use, one text at a time. Opening takes tens of milliseconds. Safe for any thread."""
 
     def __init__(self, model: Path, tokenizer: Path, max_tokens: int, pooling: Pooling) -> None:
         threads = 1 if _weight(model) < SINGLE_THREAD_BYTES else usable_cores()
         self.workers = usable_cores() // threads
-        # First what runs outside the interpreter: another thread can load modules meanwhile.
         self._session = open_session(model, threads)
-        self._tokenizer = open_tokenizer(tokenizer)
         self._inputs = input_types(self._session, model)
         self._output = _output_name(self._session)
         self._pooling = pooling
-        self.window: int = max_tokens - self._tokenizer.num_special_tokens_to_add(False)
-
-    def count(self, text: str) -> int:
-        return len(self._tokenizer.encode(clean(text), add_special_tokens=False).ids)
+        self.tokens = Tokens(tokenizer, max_tokens)
 
     def vector(self, text: str) -> Vectors:
         """The pooled vector of one text, not yet checked or normalised."""
-        return self.vector_of(self.token_ids(text))
+        return self.vector_of(self.tokens.ids(text))
 
     def vector_of(self, ids: list[int]) -> Vectors:
         output = self._run(ids)
         vector = pooled(output[0], self._pooling) if output.ndim == 3 else output[0]
         return np.asarray(vector, dtype=np.float32)
-
-    def token_ids(self, text: str) -> list[int]:
-        encoding = self._tokenizer.encode(clean(text), add_special_tokens=False)
-        encoding.truncate(self.window)
-        ids: list[int] = self._tokenizer.post_process(encoding).ids
-        return ids
 
     def _run(self, ids: list[int]) -> Any:
         tokens = np.array([ids])

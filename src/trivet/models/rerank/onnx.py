@@ -83,7 +83,7 @@ class _Pairs:
     """An open model and its tokenizer; immutable, safe for any thread."""
 
     def __init__(self, files: RerankerFiles) -> None:
-        self._tokenizer = open_tokenizer(files.tokenizer)
+        self._tokenizer = _shared_tokenizer() if files.words else open_tokenizer(files.tokenizer)
         self._words = SharedWords(SHARED / "words.npy", files.words) if files.words else None
         self._session = open_session(files.model, threads=1, without=WITHOUT, words=self._words)
         self._inputs = input_types(self._session, files.model)
@@ -118,6 +118,12 @@ class _Pairs:
         if output.size != 1:
             raise RerankerError(f"the ONNX model answers {output.size} numbers a pair; a reranker answers one score")
         return float(output[0])
+
+
+@cache
+def _shared_tokenizer() -> Any:
+    """One for all bundled rerankers: it takes 6 MB. It may be asked by several threads at once."""
+    return open_tokenizer(SHARED / "tokenizer.json")
 
 
 def _opened(files: RerankerFiles) -> _Pairs:

@@ -42,7 +42,7 @@ def open_models(names: list[str]) -> None:
     for name in names:
         try:
             if name == EMBEDDER:
-                bundled().open()
+                bundled().open(whole=True)
             elif name == READER:
                 open_reader()
             else:

@@ -1,0 +1,58 @@
+"""Write mapped.onnx beside a bundled model: the same graph, which names its weights where they lie in model.onnx.
+
+    python scripts/map_weights.py embedder reranker reranker-fast changes
+
+The runtime reads a model.onnx whole, takes it apart and copies its weights. The tables that mapped.onnx names it maps
+instead: half the time to open a model, and memory that the processes of a machine share (docs/decisions/0043). Only
+tables of bytes are named, which may lie anywhere in a file; what is left is small. scripts/take_model.py does this for
+a model that it takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from share_words import WEIGHTS, sha256
+from trivet.models.onnx import MAPPED
+
+BYTES = (TensorProto.INT8, TensorProto.UINT8)
+# A smaller one is not worth its own mapping.
+LEAST_BYTES = 4096
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", choices=("embedder", "reranker", "reranker-fast", "changes"))
+    for name in parser.parse_args().models:
+        print(f"{name}: {map_weights(WEIGHTS / name)} tables stay in model.onnx")
+
+
+def map_weights(folder: Path) -> int:
+    source = folder / "model.onnx"
+    whole, model = source.read_bytes(), onnx.load(source, load_external_data=False)
+    tables = [one for one in model.graph.initializer if one.data_type in BYTES and len(one.raw_data) >= LEAST_BYTES]
+    for table in tables:
+        _leave_in(source.name, whole.index(table.raw_data), table)
+    (folder / MAPPED).write_bytes(model.SerializeToString(deterministic=True))
+    path = folder / "model.json"
+    description = json.loads(path.read_text(encoding="utf-8"))
+    description["sha256"][MAPPED] = sha256(folder / MAPPED)
+    path.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+    return len(tables)
+
+
+def _leave_in(file: str, offset: int, table: TensorProto) -> None:
+    place = {"location": file, "offset": str(offset), "length": str(len(table.raw_data))}
+    table.ClearField("raw_data")
+    table.data_location = TensorProto.EXTERNAL
+    for key, value in place.items():
+        table.external_data.add(key=key, value=value)
+
+
+if __name__ == "__main__":
+    main()

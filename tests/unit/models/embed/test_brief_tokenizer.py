@@ -1,0 +1,86 @@
+"""The first query of a process is cut without opening fifty thousand merges, and exactly as they would cut it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from trivet.errors import EmbedderError
+from trivet.models import WEIGHTS
+from trivet.models.brief_tokenizer import FRAME, LONGEST_TEXT, tokenizer_of
+from trivet.models.embed import tokens
+from trivet.models.embed.onnx import OnnxEmbedder, described
+from trivet.models.onnx import open_tokenizer
+
+OURS = WEIGHTS / "embedder"
+# What people ask, and what splits words in all ways that the pattern of this tokenizer knows.
+WORDS = (
+    "who's",
+    "PgBouncer",
+    "HB-2590",
+    "tz_name",
+    "18:30",
+    "naïve",
+    "倉庫は",
+    "🚚",
+    "don't",
+    "a\tb",
+    "  ",
+    "\n",
+    "§4.2",
+    "x" * 30,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)))
+@example("what about HB-2590 (showing customs status, 212 end of more?")
+@example("")
+def test_the_tokens_are_those_of_the_whole_tokenizer(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    brief = tokenizer_of(text, OURS)
+    if brief is not None:
+        found, whole = brief.encode(text), _whole().encode(text)
+        assert (found.ids, found.offsets) == (whole.ids, whole.offsets)
+
+
+@pytest.mark.parametrize("text", ["what does <mask> do", "w" * 40, "word " * LONGEST_TEXT])
+def test_what_it_may_cut_in_another_way_is_left_to_the_whole_one(text: str) -> None:
+    assert tokenizer_of(text, OURS) is None
+    assert tokenizer_of("what does it do", OURS) is not None
+
+
+def test_the_first_query_opens_no_tokenizer_and_finds_the_same_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(path: Any) -> Any:
+        raise EmbedderError("opened")
+
+    query = "why is PgBouncer at port 6432?"
+    embedder = OnnxEmbedder(described(OURS))
+    with monkeypatch.context() as patch:
+        patch.setattr(tokens, "open_tokenizer", unreadable)
+        first = embedder.embed_query(query)
+        with pytest.raises(EmbedderError, match="opened"):
+            embedder.embed_query(query)
+    assert np.array_equal(first, embedder.embed_query(query))
+
+
+def test_what_is_damaged_is_told_and_the_next_query_does_without(tmp_path: Path) -> None:
+    for file in OURS.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / FRAME).unlink()
+    (tmp_path / FRAME).write_text("{")
+    embedder = OnnxEmbedder(described(tmp_path))
+    with pytest.raises(EmbedderError, match="cannot read the tokenizer beside"):
+        embedder.embed_query("what does it do")
+    assert len(embedder.embed_query("what does it do"))
+
+
+@cache
+def _whole() -> Any:
+    return open_tokenizer(OURS / "tokenizer.json")
