@@ -53,11 +53,7 @@ def run_workers(settings: Settings, listener: socket.socket, host: str, count: i
 
 
 def _part_of(settings: Settings, count: int) -> Settings:
-    """The threads of a server are shared out to its processes.
-
-    Each thread keeps a connection to the store of every tenant: after twelve seconds of load one process had 153, with
-    85 MB in their caches.
-    """
+    """The threads of a server are shared out to its processes: more of them take no more work, and memory each."""
     threads = max(min(LEAST_THREADS, settings.server_threads), math.ceil(settings.server_threads / count))
     return msgspec.structs.replace(settings, server_threads=threads)
 
