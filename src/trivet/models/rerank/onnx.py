@@ -8,6 +8,7 @@ score moved by up to a third of the scores' deviation with its neighbours.
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -136,11 +137,18 @@ def _opened(files: RerankerFiles) -> _Pairs:
 
 
 def _mapped(run: Any, order: Sequence[int]) -> list[float]:
-    workers = min(usable_cores(), len(order))
-    if workers <= 1:
+    if min(usable_cores(), len(order)) <= 1:
         return [run(at) for at in order]
-    with ThreadPoolExecutor(workers, thread_name_prefix="trivet-rerank") as pool:
-        return list(pool.map(run, order))
+    return list(_pool(os.getpid()).map(run, order))
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """One for all who ask: each text that is read at a time takes tens of megabytes, and cores have no more to give.
+
+    A process that was forked has none of its parent's threads.
+    """
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="trivet-rerank")
 
 
 def described(folder: Path) -> RerankerFiles:

@@ -69,8 +69,8 @@ PRAGMAS = (
     "foreign_keys = ON",
     "secure_delete = ON",  # what is purged is overwritten, not only unlinked
     "temp_store = MEMORY",
-    # Half a megabyte of pages instead of two, since a server has connections to the files of all its tenants: the system
-    # has the pages anyway, and no recall was slower for it (docs/decisions/0008).
+    # Half a megabyte of pages instead of two, since a server has connections to the file of each tenant: the system has
+    # the pages anyway, and no recall was slower for it (docs/decisions/0008).
     "cache_size = -512",
     "trusted_schema = OFF",  # a schema out of a stranger's file can call no function with effects
 )

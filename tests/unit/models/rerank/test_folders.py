@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import shutil
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.tiny_reranker import LOVE, write_reranker
+from trivet.cores import usable_cores
 from trivet.errors import RerankerError
 from trivet.models import WEIGHTS
 from trivet.models.rerank import onnx
@@ -54,6 +59,45 @@ def test_hostile_texts_are_scored_like_others(tiny: Path) -> None:
 def test_work_past_its_deadline_is_given_up(tiny: Path) -> None:
     with pytest.raises(RerankerError, match="ran out of time"):
         open_folder(str(tiny)).score(QUERY, ["zebra"] * 20, time.monotonic() - 1)
+
+
+def test_however_many_ask_no_more_texts_are_read_at_once_than_there_are_cores(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes tens of megabytes, and the cores have no more to give."""
+    reading, most, guard, read = 0, 0, threading.Lock(), onnx._Pairs.run
+
+    def counted(*arguments: Any) -> float:
+        nonlocal reading, most
+        with guard:
+            reading += 1
+            most = max(most, reading)
+        try:
+            return read(*arguments)
+        finally:
+            with guard:
+                reading -= 1
+
+    monkeypatch.setattr(onnx._Pairs, "run", counted)
+    reranker = open_folder(str(tiny))
+    with ThreadPoolExecutor(4) as many:
+        answers = list(many.map(lambda number: scored(reranker, *["zebra relay " * (50 + number)] * 20), range(8)))
+    assert answers == [[2.0 * (50 + number)] * 20 for number in range(8)]
+    assert most <= usable_cores()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows forks no process")
+def test_a_process_that_was_forked_after_its_parent_had_asked_can_ask_too(tiny: Path) -> None:
+    reranker = open_folder(str(tiny))
+    assert scored(reranker, "zebra", "relay") == [1.0, 1.0]
+    child = multiprocessing.get_context("fork").Process(target=_asks, args=(reranker,))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def _asks(reranker: Reranker) -> None:
+    assert scored(reranker, "zebra", "zebra relay") == [1.0, 2.0]
 
 
 def test_a_plain_onnx_folder_needs_no_description(tiny: Path) -> None:
