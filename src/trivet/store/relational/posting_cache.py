@@ -208,17 +208,27 @@ def positions_of(some: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np
 
 def postings_of(occurrences: NDArray[np.integer], weights: Weights) -> Postings:
     """Of where a term stands: key * 8 + field in the order of keys, an entry for each time."""
-    holders = (occurrences >> 3).astype(np.int64)
-    firsts = np.diff(holders, prepend=-1) > 0
-    places, fields = np.cumsum(firsts) - 1, occurrences & 7
-    is_exact = all((FRACTION * weight).is_integer() for weight in weights)
-    frequencies = (_added_up if is_exact else _multiplied)(places, fields, weights)
+    holders = occurrences >> 3
+    is_first = np.ones(len(holders), bool)
+    np.not_equal(holders[1:], holders[:-1], out=is_first[1:])
+    firsts, fields = np.flatnonzero(is_first), occurrences & 7
+    keys = holders[firsts].astype(np.int64)
+    if all((FRACTION * weight).is_integer() for weight in weights):
+        frequencies = _added_up(np.asarray(weights).take(fields), is_first, firsts)
+    else:
+        frequencies = _multiplied(np.cumsum(is_first) - 1, fields, weights)
     held = frequencies > 0  # a field of weight 0 does not hold the term
-    return Postings(holders[firsts][held], frequencies[held])
+    return Postings(keys, frequencies) if held.all() else Postings(keys[held], frequencies[held])
 
 
-def _added_up(places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights) -> NDArray[np.float64]:
-    return np.bincount(places, weights=np.asarray(weights)[fields]).astype(np.float64, copy=False)
+def _added_up(
+    weights: NDArray[np.float64], is_first: NDArray[np.bool_], firsts: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Most memories hold a term once: there is little to add to the first."""
+    frequencies = weights[firsts]
+    others = np.flatnonzero(~is_first)
+    np.add.at(frequencies, others - np.arange(1, len(others) + 1), weights[others])
+    return frequencies
 
 
 def _multiplied(places: NDArray[np.intp], fields: NDArray[np.integer], weights: Weights) -> NDArray[np.float64]:
