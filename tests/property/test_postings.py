@@ -27,4 +27,5 @@ def test_a_list_adds_up_what_the_fields_weigh(stands: list[tuple[int, int]], wei
     expected = {key: weight for key, weight in sorted(weighed.items()) if weight}
     assert found.keys.tolist() == list(expected)
     assert np.allclose(found.frequencies, list(expected.values()), rtol=1e-15)
-    assert (found.keys.dtype, found.frequencies.dtype) == (np.int64, np.float64)
+    assert found.keys.dtype == np.int64
+    assert found.frequencies.dtype == np.float64
