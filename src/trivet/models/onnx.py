@@ -1,5 +1,6 @@
 """What embedders and rerankers over ONNX files share: tokenizer, session, inputs."""
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from trivet.errors import EmbedderError
+
+logger = logging.getLogger("trivet.models")
 
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # The runtime's own log level for errors alone.
@@ -54,6 +57,16 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
 
     Where the model's tables can be mapped, they are: it opens in half the time, and processes share them.
     """
+    mapped = model.with_name(MAPPED)
+    if mapped.exists():
+        try:
+            return _session(mapped, threads, without, words)
+        except EmbedderError as error:  # the runtime has its own rules for files that name other files
+            logger.warning("%s is read whole, which takes more memory, since it cannot be mapped: %s", model, error)
+    return _session(model, threads, without, words)
+
+
+def _session(model: Path, threads: int, without: Sequence[str], words: SharedWords | None) -> Any:
     onnxruntime = _runtime()
     options = onnxruntime.SessionOptions()
     if words is not None:
@@ -63,13 +76,9 @@ def open_session(model: Path, threads: int, without: Sequence[str] = (), words: 
     options.log_severity_level = QUIET
     # Spinning threads would burn a core in a process that waits for the next question.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    mapped = model.with_name(MAPPED)
     try:
         return onnxruntime.InferenceSession(
-            str(mapped if mapped.exists() else model),
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=list(without) or None,
+            str(model), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
         )
     except Exception as error:  # the runtime's errors share no public base class
         raise EmbedderError(f"cannot open the ONNX model {model}: {error}") from error

@@ -35,6 +35,19 @@ def test_an_open_model_is_mapped_and_not_read() -> None:
     assert str(folder / "model.onnx") in Path("/proc/self/maps").read_text()
 
 
+def test_what_cannot_be_mapped_is_read_and_said_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for file in (WEIGHTS / "embedder").iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / MAPPED).unlink()
+    (tmp_path / MAPPED).write_bytes(b"of a later version")
+    found = OnnxEmbedder(described(tmp_path)).embed_query("where is the harbour office")
+    assert (
+        found.tolist()
+        == OnnxEmbedder(described(WEIGHTS / "embedder")).embed_query("where is the harbour office").tolist()
+    )
+    assert "is read whole" in caplog.text
+
+
 def _place(table: TensorProto) -> dict[str, str]:
     return {entry.key: entry.value for entry in table.external_data}
 
