@@ -110,6 +110,19 @@ def test_closing_waits_for_no_work_and_takes_no_connection_from_it(database: Dat
         database.read()
 
 
+def test_work_may_close_the_store_that_it_borrowed_from(database: Database) -> None:
+    def closes() -> Connection:
+        with borrowing():
+            connection = database.read()
+            database.close()
+            return connection
+
+    with ThreadPoolExecutor(1) as other:
+        closed = other.submit(closes).result()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        closed.execute("SELECT 1")
+
+
 def _borrowed_from(database: Database) -> Connection:
     with borrowing():
         return database.read()

@@ -57,15 +57,15 @@ class Connections(Generic[C]):
 
     def _give_back(self) -> None:
         connection: C = self._mine.connection
-        if connection.in_transaction:  # whatever goes on reading at one moment is still this thread's
-            return
+        if not self._closed and connection.in_transaction:
+            return  # whatever goes on reading at one moment is still this thread's
         self._mine.connection = None
         with self._guard:
             self._users.pop(connection, None)
             if not self._closed:
                 self._idle.append(connection)
                 return
-        connection.close()
+        connection.close()  # which its own thread may have done already, with the store
 
     def _close_those_of_ended_threads(self) -> None:
         for connection in [connection for connection, user in self._users.items() if not user.is_alive()]:
