@@ -112,6 +112,8 @@ def measure(path: Path) -> Figures:
             times["embedding"].append(_milliseconds(lambda other=other: embedder.embed_query(other)))  # type: ignore[misc]
             answer = trivet.recall(f"{query} {number}")
             times.setdefault("recall", []).append(answer.took_ms)
+            plain = trivet.recall(f"{query} {number + 2_000}", rerank=OFF)
+            times.setdefault("recall, rerank off", []).append(plain.took_ms)
             for stage, took in answer.stages_ms.items():
                 times.setdefault(f"stage {stage}", []).append(took)
             for leg in answer.health.legs:
@@ -119,7 +121,7 @@ def measure(path: Path) -> Figures:
         times["dense search without embedding"] = _dense_search_only(trivet, asked)
         times["leg graph, of queries that name something"] = _named_walks(trivet)
         processor = _processor_time(trivet, asked)
-        for name in (OFF, *PRESETS):
+        for name in PRESETS:
             times[f"recall, rerank {name}"] = _reranked(trivet, name, asked)
         graph = _graph(trivet)
     bare = statistics.median(times["embedding"])
@@ -143,7 +145,7 @@ def _dense_search_only(trivet: Trivet, asked: Sequence[str]) -> list[float]:
 def _reranked(trivet: Trivet, name: Any, asked: Sequence[str]) -> list[float]:
     """Of queries that were not asked before: their vectors would be known."""
     trivet.recall("load the reranker", rerank=name)
-    some = enumerate(asked[:RERANKED], 1_000 * (1 + [OFF, *PRESETS].index(name)))
+    some = enumerate(asked[:RERANKED], 1_000 * (3 + [*PRESETS].index(name)))
     return [trivet.recall(f"{query} {number}", rerank=name).took_ms for number, query in some]
 
 
