@@ -37,7 +37,7 @@ from trivet.memory import remember
 from trivet.models import WEIGHTS
 from trivet.models.embed import load
 from trivet.models.rerank.registry import load as load_reranker
-from trivet.models.rerank.spec import OFF, PRESETS, RerankSpec
+from trivet.models.rerank.spec import PRESETS, RerankSpec
 
 BULK = 1_500
 QUERIES = 300
@@ -112,7 +112,7 @@ def measure(path: Path) -> Figures:
             times["embedding"].append(_milliseconds(lambda other=other: embedder.embed_query(other)))  # type: ignore[misc]
             answer = trivet.recall(f"{query} {number}")
             times.setdefault("recall", []).append(answer.took_ms)
-            plain = trivet.recall(f"{query} {number + 2_000}", rerank=OFF)
+            plain = trivet.recall(f"{query} {number + 2_000}", rerank="off")
             times.setdefault("recall, rerank off", []).append(plain.took_ms)
             for stage, took in answer.stages_ms.items():
                 times.setdefault(f"stage {stage}", []).append(took)
