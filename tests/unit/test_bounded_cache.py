@@ -131,8 +131,8 @@ def test_long_words_of_a_query_are_not_kept_by_stemmers() -> None:
     assert taken < terms.TERMS_BYTES  # 10 MB went by
 
 
-# Keyed by what the code holds (types of requests, languages, names of patterns, bundled models) or by the process, never
-# by what a caller sends.
+# Keyed by what the code holds (types of requests, languages, names of patterns, bundled models) or by the process,
+# never by what a caller sends.
 KEYED_BY_CODE = {
     "analyse/terms.py": {"terms_in", "function_words"},
     "cli/options.py": {"fields_of"},
