@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from share_words import WEIGHTS, sha256
+from model_folders import WEIGHTS, note_sums
 from trivet.models.brief_tokenizer import FRAME, LONGEST, NO_RANK, ROW, TOKENS
 
 
@@ -23,17 +23,15 @@ def main() -> None:
 
 
 def make(folder: Path) -> int:
+    """How many tokens are written; none of a tokenizer that cannot be taken apart, which is opened whole then."""
+    for name in (FRAME, TOKENS):  # of another tokenizer they would cut texts wrongly
+        (folder / name).unlink(missing_ok=True)
     frame = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     model = frame["model"]
-    if model["type"] != "BPE":
-        raise SystemExit(
-            f"{folder / 'tokenizer.json'} merges nothing: remove {FRAME} and {TOKENS}, and it is opened whole."
-        )
-    merged = {
-        left + right: (rank, len(left.encode())) for rank, (left, right) in enumerate(map(_pair, model["merges"]))
-    }
-    if len(merged) < len(model["merges"]):
-        raise SystemExit(f"Two merges make one token: remove {FRAME} and {TOKENS}, and the tokenizer is opened whole.")
+    merges = [_pair(merge) for merge in model.get("merges", ())]
+    merged = {left + right: (rank, len(left.encode())) for rank, (left, right) in enumerate(merges)}
+    if model["type"] != "BPE" or len(merged) < len(merges):  # two merges may make one token
+        return 0
     rows = sorted(
         (token.encode(), id, *merged.get(token, (NO_RANK, 0)))
         for token, id in model["vocab"].items()
@@ -43,10 +41,7 @@ def make(folder: Path) -> int:
     model |= {"vocab": {token: id for token, id in model["vocab"].items() if token in special}, "merges": []}
     (folder / FRAME).write_text(json.dumps(frame, indent=1) + "\n", encoding="utf-8")
     np.save(folder / TOKENS, np.array(rows, ROW))
-    path = folder / "model.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
-    description["sha256"] |= {name: sha256(folder / name) for name in (FRAME, TOKENS)}
-    path.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+    note_sums(folder, FRAME, TOKENS)
     return len(rows)
 
 

@@ -11,13 +11,12 @@ a model that it takes.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import onnx
 from onnx import TensorProto
 
-from share_words import WEIGHTS, sha256
+from model_folders import WEIGHTS, note_sums
 from trivet.models.onnx import MAPPED
 
 BYTES = (TensorProto.INT8, TensorProto.UINT8)
@@ -39,10 +38,7 @@ def map_weights(folder: Path) -> int:
     for table in tables:
         _leave_in(source.name, whole.index(table.raw_data), table)
     (folder / MAPPED).write_bytes(model.SerializeToString(deterministic=True))
-    path = folder / "model.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
-    description["sha256"][MAPPED] = sha256(folder / MAPPED)
-    path.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+    note_sums(folder, MAPPED)
     return len(tables)
 
 

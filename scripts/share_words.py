@@ -10,15 +10,14 @@ names it. scripts/take_model.py does this for a model that it takes.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
+from model_folders import WEIGHTS, read_description, sha256, write_description
+
 WORDS = WEIGHTS / "words"
 TABLE = WORDS / "words.npy"
 INITIALIZER = "encoder.embeddings.word_embeddings.weight_quantized"
@@ -62,16 +61,11 @@ def _found(table: np.ndarray, tokenizer: Path) -> None:
 
 def _describe(folder: Path, whole: str) -> None:
     """`whole_sha256` is of the file with the words in it: a model's identity, which stores hold, stays what it was."""
-    path = folder / "model.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
+    description = read_description(folder)
     beside = {f"../{WORDS.name}/{name}": sha256(WORDS / name) for name in (TABLE.name, "tokenizer.json")}
     description["sha256"] = {"model.onnx": sha256(folder / "model.onnx"), **beside}
     description |= {"whole_sha256": whole, "words": INITIALIZER}
-    path.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    write_description(folder, description)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ FOLDER holds model.onnx, tokenizer.json and model.json as training/export_onnx.p
 """
 
 import argparse
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -19,9 +18,9 @@ import numpy as np
 import make_brief_tokenizer
 import share_words
 from map_weights import map_weights
+from model_folders import WEIGHTS, read_description, sha256, write_description
 from trivet.models.embed.onnx import OnnxEmbedder, described
 
-MODELS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
 FILES = ("model.onnx", "tokenizer.json", "model.json")
 LIVES = Path(__file__).resolve().parents[1] / "training" / "lives"
 EACH = 4
@@ -35,14 +34,15 @@ def main() -> None:
     arguments = parser.parse_args()
     check(arguments.folder, arguments.kind)
     for name in FILES:
-        shutil.copy(arguments.folder / name, MODELS / arguments.kind / name)
-    if arguments.kind == "embedder":
-        measure_background(MODELS / arguments.kind)
-        make_brief_tokenizer.make(MODELS / arguments.kind)
-    elif not share_words.share(MODELS / arguments.kind):
+        shutil.copy(arguments.folder / name, WEIGHTS / arguments.kind / name)
+    taken = WEIGHTS / arguments.kind
+    if arguments.kind != "embedder" and not share_words.share(taken):
         print("It has words of its own, so its file stays whole: look at the size of the wheel.")
-    map_weights(MODELS / arguments.kind)
-    print(f"{MODELS / arguments.kind} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
+    map_weights(taken)  # before the model is opened: the graph that lies there is of the model before it
+    if arguments.kind == "embedder":
+        make_brief_tokenizer.make(taken)
+        measure_background(taken)
+    print(f"{taken} is filled. Now fill in its MODEL_CARD.md, fit the calibration anew with")
     print("training/fit_relevance.py, and run tests/unit/models/embed/test_model_folders.py.")
 
 
@@ -55,10 +55,8 @@ def measure_background(folder: Path) -> None:
     asked = [embedder.embed_queries(own) for own in questions]
     pairs = [(own, other) for own in range(len(lives)) for other in range(len(lives)) if own != other]
     cosines = np.concatenate([(asked[own] @ documents[other].T).ravel() for own, other in pairs])
-    path = folder / "model.json"
-    description = json.loads(path.read_text(encoding="utf-8"))
     found = {"mean": round(float(cosines.mean()), 4), "deviation": round(float(cosines.std()), 4)}
-    path.write_text(json.dumps({**description, "background": found}, indent=2) + "\n", encoding="utf-8")
+    write_description(folder, {**read_description(folder), "background": found})
 
 
 def _texts(path: Path) -> list[str]:
@@ -67,11 +65,11 @@ def _texts(path: Path) -> list[str]:
 
 
 def check(folder: Path, kind: str) -> None:
-    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    description = read_description(folder)
     if description.get("kind") != ("embedder" if kind == "embedder" else "reranker"):
         raise SystemExit(f"{folder} holds a {description.get('kind')}, not a {kind}")
     for name, expected in description["sha256"].items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
+        if sha256(folder / name) != expected:
             raise SystemExit(f"{folder / name} is not the file that model.json tells of; export it again")
     size = (folder / "model.onnx").stat().st_size
     if size > LARGEST_BYTES:

@@ -1,0 +1,30 @@
+"""The folders of the bundled models: where they lie, and the description in each that has the sums of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+WEIGHTS = Path(__file__).resolve().parents[1] / "src" / "trivet" / "models" / "weights"
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    description: dict[str, Any] = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return description
+
+
+def write_description(folder: Path, description: dict[str, Any]) -> None:
+    (folder / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+def note_sums(folder: Path, *names: str) -> None:
+    """Of files that were just written beside the model."""
+    description = read_description(folder)
+    description["sha256"] |= {name: sha256(folder / name) for name in names}
+    write_description(folder, description)
