@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 import pytest
@@ -12,7 +13,7 @@ from support.opened import Opened
 from trivet import Conflict, NotFound, Trivet
 from trivet.dates.past import asks_about_past
 from trivet.errors import RerankerError, StoreError
-from trivet.memory.changes import compare, reader, verdict
+from trivet.memory.changes import compare, reader, verdict, words
 from trivet.memory.changes.verdict import Older, change_model, verdicts
 from trivet.models.embed.background import UNMEASURED
 from trivet.search.load import Load
@@ -163,6 +164,14 @@ def test_which_questions_ask_about_the_past(query: str, past: bool) -> None:
 
 TREASURER = "Treasurer of the choir is Wilfried Opitz."
 ELECTED = "The general meeting elected Samira Haddad as the new treasurer of the choir."
+
+
+@pytest.fixture(autouse=True)
+def every_text_states_a_change() -> Iterator[None]:
+    """Lift the rule that the later text must state a change; `test_stated_changes.py` tests that rule."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "CHANGE_STATED", re.compile(""))
+        yield
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_what_updates_a_hit_and_was_found_nearly_as_well_takes_its_place_althoug
     old = trivet.remember("The relay is in room 0.", importance=1.0, created_at="2025-03-01").id
     for number in range(1, 30):
         trivet.remember(f"The relay is in room {number}.", importance=0.9)
-    new = trivet.remember("The relay is in room 30.", importance=0.85).id
+    new = trivet.remember("The relay is in room 30 from now on.", importance=0.85).id
     store = trivet.engine.store
     by_id = store.memories.get_many([old, new])
     store.likely_updates.finish(by_id[new], [(by_id[new], by_id[old], 0.5)])

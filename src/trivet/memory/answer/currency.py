@@ -128,6 +128,10 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     """What is known of the hits, each as the earlier one; the later may be no hit."""
     earlier = {hit.memory.id: hit.memory for hit in hits if not hit.memory.sensitive}
     rows = store.likely_updates.of_older(sorted(earlier))
+    if not rows:
+        return []
+    from trivet.memory.changes.statement import states_change  # loads the language tables, and few answers need it
+
     known = {hit.memory.id: hit.memory for hit in hits}
     absent = [row.newer for row in rows if row.newer not in known and row.probability >= DIRECTLY_BEHIND]
     visible = store.memories.shown(list(dict.fromkeys(absent)), filter) if absent else {}
@@ -135,7 +139,7 @@ def _pairs(store: Store, hits: Sequence[Scored], filter: Filter) -> list[Pair]:
     return [
         Pair(known[row.newer], earlier[row.older], row.probability, bool(row.contested))
         for row in rows
-        if row.newer in known
+        if row.newer in known and states_change(known[row.newer].content)
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from trivet.analyse import analyse_query
 from trivet.memory.changes.compare import Comparison
-from trivet.memory.changes.statement import CHARACTERS_READ
+from trivet.memory.changes.statement import CHARACTERS_READ, states_change
 from trivet.memory.changes.verdict import READ_ON_SAVE, Verdict, change_model
 from trivet.memory.engine import Engine
 from trivet.memory.recall import search_with
@@ -36,6 +36,8 @@ def possible_updates(engine: Engine, new: Memory, known: Collection[str] = ()) -
     alone = serving is None or not engine.store.jobs.waits_for_more_than(serving, 1)
     judged = comparison.keep(new, near.candidates, by_meaning=near.leg == DENSE.name, done=alone and not crowded)
     engine.worker.note(comparison.trouble)
+    if not states_change(new.content):
+        return ()
     told = change_model().told
     likely = [one for one in judged if one[1].probability >= told and one[0].id not in known]
     likely.sort(key=lambda one: (-one[1].probability, one[0].id))

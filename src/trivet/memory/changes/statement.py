@@ -61,6 +61,11 @@ def statement(text: str) -> Statement:
     return _statement(text.removeprefix(SPEAKER)[:CHARACTERS_READ])
 
 
+def states_change(text: str) -> bool:
+    """Return whether the text says outright that something is different from before."""
+    return bool(words.CHANGE_STATED.search(fold(text.removeprefix(SPEAKER)[:CHARACTERS_READ]).replace("'", "")))
+
+
 @cached(STATEMENTS_BYTES)
 def _statement(text: str) -> Statement:
     tokens = tokens_of(text)[:WORDS_READ]

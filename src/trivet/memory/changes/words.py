@@ -25,6 +25,19 @@ FRESH = re.compile(
     r"december|next))\b"
 )
 FROM_A_NUMBER = re.compile(r"\b(?:from|as of|starting|since|effective|beginning)\b[^.;\d]{0,24}\d")
+# Phrases that state a change outright. Until pair probabilities are calibrated on whole stores, a pair counts as an
+# update only if its later text matches. Verbs of ordinary chat ("done", "fixed", "left", "now") are left out.
+CHANGE_STATED = re.compile(
+    r"\b(?:no longer|not any ?more|any ?more|from now on|going forward|until further notice|instead of|rather than|"
+    r"as of|effective|used to|formerly|previously|renamed|supersed\w+|replac(?:ed|es)|relocated|rescheduled|postponed|"
+    r"called off|cancell?ed|deprecated|discontinued|decommissioned|retired|revoked|reverted|rolled back|"
+    r"upgraded|downgraded|(?:moved|moves|migrated|migrates|switched|switches|changed|changes|converted) "
+    r"(?:\w+ ){0,4}?(?:to|from|over|off|away)|(?:raised|lowered|increased|reduced|cut|bumped|extended|shortened) "
+    r"(?:\w+ ){0,2}?(?:to|from|by)|since (?:january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|(?:19|20)\d\d|last|this)|"
+    r"from (?:the )?\d{1,2}\.? (?:january|february|march|april|may|june|july|august|september|october|november|"
+    r"december))\b"
+)
 # By which a writer adds to what was said before, or gives its reason.
 ADDED = re.compile(
     r"\b(?:also|too|as well|additional(?:ly)?|besides|in addition|another|second|other|both|moreover|on top|further|"
