@@ -74,7 +74,7 @@ def test_a_near_duplicate_is_reported_with_the_way_to_replace_it(memory: Agent) 
 
 def test_what_a_memory_may_update_is_told_with_the_call_that_links_it(memory: Agent) -> None:
     old = store(memory, "Unlocking a bike costs CHF 1.00.", scope="bikes", created_at="2025-03-01")
-    result = memory.call("memory_store", content="Unlocking a bike costs CHF 1.50 by now.", scope="bikes")
+    result = memory.call("memory_store", content="Unlocking a bike costs CHF 1.50 from 1 May.", scope="bikes")
     new = result.structured_content["id"]
     assert [update["id"] for update in result.structured_content["may_update"]] == [old]
     assert f"source={new}, kind=supersedes, target=its id" in text(result)

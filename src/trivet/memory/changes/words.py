@@ -34,7 +34,7 @@ CHANGE_STATED = re.compile(
     r"upgraded|downgraded|(?:moved|moves|migrated|migrates|switched|switches|changed|changes|converted) "
     r"(?:\w+ ){0,4}?(?:to|from|over|off|away)|(?:raised|lowered|increased|reduced|cut|bumped|extended|shortened) "
     r"(?:\w+ ){0,2}?(?:to|from|by)|since (?:january|february|march|april|may|june|july|august|september|october|"
-    r"november|december|(?:19|20)\d\d|last|this)|"
+    r"november|december|spring|summer|autumn|winter|(?:19|20)\d\d|last|this)|"
     r"from (?:the )?\d{1,2}\.? (?:january|february|march|april|may|june|july|august|september|october|november|"
     r"december))\b"
 )
