@@ -39,7 +39,7 @@ since an outdated memory first misleads and a needless one first does not. Befor
 [0039](../decisions/0039-the-new-before-the-old.md), which were chosen on `dev`, it had .926, .834, .611, .750, and the
 hook before a prompt kept .911; after them .926, .831, .611, .750 and .926. The runs below are those of the reader of
 changes that a large model taught ([0040](../decisions/0040-a-reader-of-changes-taught-by-a-large-one.md)), which had
-.923, .834, .611, .792 and .926 before [three rules](../decisions/0039-the-new-before-the-old.md#later) were mended.
+.923, .834, .611, .792 and .926 before [three rules](../decisions/0039-the-new-before-the-old.md#decision) were mended.
 
 """
 
